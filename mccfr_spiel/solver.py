@@ -1,0 +1,456 @@
+"""Solver: owns the state of an algorithm on a game and runs it."""
+
+import contextlib
+import os
+import time
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import checkpoint, kernels
+from mccfr_spiel.algorithms import (
+    EXTERNAL_SAMPLING,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    Sampling,
+)
+from mccfr_spiel.full_pass import full_pass, no_passes, tree_arrays
+from mccfr_spiel.game_tree import (
+    DEFAULT_MAX_NODES,
+    GameTree,
+    TreeFullError,
+    load_game,
+    reserve,
+)
+from mccfr_spiel.growth import Growth
+from mccfr_spiel.policy import SequencePolicy
+
+_SLICE_SECONDS = 0.25
+"""A compiled call hears no signal; it is cut so that it lasts about this long."""
+
+_MOST_NODES_AHEAD = 20_000_000
+"""Compiled rules expand as much in seconds, before the first walk needs it."""
+
+_PER_INFOSET = ("paid", "weight", "is_met")
+"""The fields of kernels.Tables over infosets; the others are over sequences."""
+
+
+class Solver:
+    """Runs an algorithm on a game: `iterate`, then ask for a policy.
+
+        solver = Solver("leduc_poker", EXTERNAL_SAMPLING, seed=0)
+        solver.iterate(100_000)
+        solver.average_policy()
+
+    Attributes:
+        tree: the game's tree: whole, or what walks met so far.
+        algorithm, seed: as given.
+        seconds: time spent in `iterate`, before a checkpoint included.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree,
+        algorithm: Algorithm = EXTERNAL_SAMPLING,
+        *,
+        seed: int = 0,
+        max_nodes: int = DEFAULT_MAX_NODES,
+    ) -> None:
+        """Prepares the algorithm; all policies are uniform.
+
+        Args:
+            game: any OpenSpiel game that gives information-state strings and lists its
+                chance outcomes, its load string, or its GameTree. Simultaneous moves
+                become turns.
+            algorithm: what to run, see algorithms.py.
+            seed: any integer; with the game and the algorithm it determines everything.
+            max_nodes: how many nodes are kept. Sampling algorithms drop them when they
+                are too many and meet them again; others raise ValueError. Not used with
+                a GameTree, which has its own.
+
+        Raises:
+            ValueError: the game cannot be solved (see `GameTree`), or not by this.
+        """
+        if not isinstance(algorithm, Algorithm):
+            raise ValueError(f"{algorithm!r} is not an Algorithm.")
+        self.algorithm = algorithm
+        self.seed = int(seed)
+        self.seconds = 0.0
+        sampling, minimizer, averaging, _ = algorithm
+        if isinstance(game, GameTree):
+            self.tree = game
+        else:
+            self.tree = GameTree(game, max_nodes=max_nodes)
+        if _needs_whole_tree(algorithm):
+            self.tree.expand_all()
+        elif self.tree.offers_rules and not self.tree.num_infosets:
+            with contextlib.suppress(TreeFullError):  # else it grows with the walks
+                self.tree.expand_all(most=_MOST_NODES_AHEAD)
+        self._rule = kernels.RULES[minimizer.rule]
+        self._settings = (sampling.epsilon, minimizer.step_size, averaging.gamma)
+        self._stream_seed = np.uint64(self.seed % 2**64)
+        self._slice = 100_000
+        self._num_known = 0
+        self._tables = self._new_tables()
+        self._walk = _new_walk()
+        self._start_infosets()
+        self._iterate = kernels.make_iterate(
+            sampling.chance,
+            sampling.opponents,
+            sampling.player,
+            sampling.prune,
+            self._rule,
+        )
+        self._walks = sampling.is_sampled or sampling.prune
+        self._growth = Growth(self.tree, sampling)
+        if self._walks:
+            self._passes = no_passes(self.tree.num_players)
+            self._plan = np.empty(0)
+        else:
+            passes = full_pass(self.tree)
+            self._passes = passes.arrays
+            self._plan = passes.plan(self._tables.policy)
+
+    # --- running -----------------------------------------------------------
+
+    @property
+    def num_iterations(self) -> int:
+        """Iterations done; in one of them every player is updated once."""
+        begun = int(self._walk.cursor[kernels.ITERATION])
+        return begun - 1 if self._is_midway else begun
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes visited by all walks, chance and terminal ones included; a pass over
+        the full tree counts all its nodes for each player."""
+        return int(self._walk.cursor[kernels.NODES_TOUCHED])
+
+    @property
+    def _is_midway(self) -> bool:
+        """Whether an error or Ctrl-C left an iteration unfinished."""
+        cursor = self._walk.cursor
+        return bool(cursor[kernels.PLAYER] or cursor[kernels.TOP])
+
+    def iteration(self) -> None:
+        """Runs one iteration."""
+        self.iterate(1)
+
+    def iterate(self, num_iterations: int) -> None:
+        """Runs some iterations.
+
+        After Ctrl-C (KeyboardInterrupt) the solver can be used on; it finishes the
+        iteration it was in when it is called again.
+
+        Args:
+            num_iterations: how many, at least 0.
+
+        Raises:
+            ValueError: `num_iterations` is negative or no integer, or a state of the
+                game is met that cannot be handled (see `GameTree.expand`).
+        """
+        if num_iterations != int(num_iterations) or num_iterations < 0:
+            raise ValueError(f"num_iterations={num_iterations} is not an integer >= 0.")
+        last = self.num_iterations + int(num_iterations)
+        while self.num_iterations < last:
+            self._run(last)
+
+    def _run(self, last: int) -> None:
+        """Runs one slice of the iterations up to number `last`."""
+        began = time.perf_counter()
+        targets = (last, self.nodes_touched + self._slice)
+        status = kernels.GROW
+        with np.errstate(over="ignore"):  # randomness.py where the JIT is off
+            while status != kernels.DONE:
+                self._start_infosets()  # others may have expanded the tree meanwhile
+                status = self._iterate(
+                    tree_arrays(self.tree),
+                    self._passes,
+                    self._tables,
+                    self._plan,
+                    self._walk,
+                    self._stream_seed,
+                    targets,
+                    self.algorithm.alternating,
+                    self._settings,
+                )
+                if status == kernels.GROW:
+                    self._growth.grow(self._tables, self._walk, self._stream_seed)
+                elif status == kernels.STACK_FULL:
+                    self._raise_stack()
+        seconds = time.perf_counter() - began
+        self.seconds += seconds
+        if seconds < _SLICE_SECONDS / 2:
+            self._slice = min(2 * self._slice, 2**40)
+        elif seconds > 2 * _SLICE_SECONDS:
+            self._slice = max(self._slice // 2, 1)
+
+    # --- policies ----------------------------------------------------------
+
+    def current_vector(self) -> np.ndarray:
+        """`[S]` the policy that the next iteration uses, over the tree's sequences."""
+        self._start_infosets()
+        return self._tables.policy[: self.tree.num_sequences].copy()
+
+    def average_vector(self) -> np.ndarray:
+        """`[S]` the average policy, over the tree's sequences."""
+        self._start_infosets()
+        infosets, tables = self.tree.infosets, self._tables
+        average = tables.average[: self.tree.num_sequences].copy()
+        if self._walks:  # on copies, so that asking never changes a later bit
+            kernels.settle_average(infosets, tables.policy, average, tables.paid)
+        average[: self.tree.num_players] = 1
+        kernels.normalize(infosets, average)
+        return average
+
+    def current_policy(self) -> SequencePolicy:
+        """A snapshot of the policy that the next iteration uses."""
+        return SequencePolicy(self.tree, self.current_vector())
+
+    def average_policy(self) -> SequencePolicy:
+        """A snapshot of the average policy, which approaches an equilibrium in
+        two-player zero-sum games. Uniform before the first iteration."""
+        return SequencePolicy(self.tree, self.average_vector())
+
+    # --- saving ------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all of the solver's state into a file; `load` resumes exactly.
+
+        The file appears whole or not at all. An older one is kept as `path` +
+        ".previous". An iteration that Ctrl-C left unfinished is finished first.
+
+        Raises:
+            OSError: it cannot be written; then an older file is as it was.
+        """
+        checkpoint.save(path, self._contents())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+    ) -> "Solver":
+        """Reads what `save` wrote, to go on as if nothing had happened.
+
+        Args:
+            path: the file.
+            game: the game, if its load string is not enough to make it.
+
+        Raises:
+            CheckpointError: the file is damaged, of another game or version, or the
+                game's rules are not those it was saved with.
+            ValueError: its game cannot be loaded.
+            OSError: the file cannot be read.
+        """
+        return cls._from_contents(checkpoint.load(path), game)
+
+    @classmethod
+    def load_newest(
+        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+    ) -> "Solver":
+        """Reads the newest good one of the files that `save` wrote to a path.
+
+        If the file is damaged or missing, that is the one before, `path` +
+        ".previous"; a damaged one is renamed to `path` + ".damaged". Arguments and
+        errors as in `load`.
+        """
+        return cls._from_contents(checkpoint.load_newest(path), game)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (type(self), checkpoint.to_bytes(self._contents()))
+
+    def _contents(self) -> checkpoint.Contents:
+        while self._is_midway:
+            self._run(int(self._walk.cursor[kernels.ITERATION]))
+        self._start_infosets()
+        tree = self.tree
+        names = not _needs_whole_tree(self.algorithm) and not tree.is_from_rules
+        header = {
+            "version": checkpoint.VERSION,
+            "game": str(tree.source),
+            "algorithm": _to_json(self.algorithm),
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "max_nodes": tree.max_nodes,
+            "rules": tree.digest(),
+        }
+        arrays = {
+            name: table[: tree.num_infosets if name in _PER_INFOSET else None]
+            for name, table in self._tables._asdict().items()
+        }
+        for name in ("policy", "memory", "gradient", "average"):
+            arrays[name] = arrays[name][: tree.num_sequences]
+        arrays["cursor"] = self._walk.cursor
+        if names:
+            arrays |= checkpoint.pack_strings(tree.names)
+            arrays |= {"infosets": tree.infosets, "actions": tree.actions}
+        if not self._walks:
+            arrays["plan"] = self._plan
+        return checkpoint.Contents(header, arrays)
+
+    @classmethod
+    def _from_contents(
+        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | None
+    ) -> "Solver":
+        try:
+            return cls._restore(contents, game)
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            OverflowError,
+        ) as error:
+            raise checkpoint.DamagedError(
+                f"The checkpoint lacks something or holds something odd: {error!r}"
+            ) from error
+
+    @classmethod
+    def _restore(
+        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | None
+    ) -> "Solver":
+        header, arrays = contents
+        source = load_game(header["game"] if game is None else game)
+        if str(source) != header["game"]:
+            raise checkpoint.CheckpointError(
+                f"The checkpoint is of {header['game']}, not of {source}."
+            )
+        tree = GameTree(source, max_nodes=header["max_nodes"])
+        if "infosets" in arrays:
+            names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+            checkpoint.check_infosets(
+                names, arrays["infosets"], arrays["actions"], tree.num_players
+            )
+            tree.recall(names, arrays["infosets"], arrays["actions"])
+        solver = cls(tree, _from_json(header["algorithm"]), seed=header["seed"])
+        if tree.digest() != header["rules"]:
+            raise checkpoint.CheckpointError(
+                f"The rules of {source} are not those that the checkpoint was made "
+                "with: its information states or actions have changed."
+            )
+        fresh = solver._tables._asdict() | {"cursor": solver._walk.cursor}
+        if not solver._walks:
+            fresh["plan"] = solver._plan
+        for name, table in fresh.items():
+            if arrays[name].dtype != table.dtype or arrays[name].shape != table.shape:
+                raise checkpoint.DamagedError(
+                    f"The checkpoint's table {name!r} is {arrays[name].dtype} "
+                    f"{arrays[name].shape}, not {table.dtype} {table.shape}."
+                )
+            table[:] = arrays[name]
+        cursor = solver._walk.cursor
+        if solver._is_midway or cursor[kernels.NUM_MET] or (cursor < 0).any():
+            raise checkpoint.DamagedError(
+                f"The checkpoint's cursor {cursor.tolist()} is not that of a solver "
+                "between two iterations."
+            )
+        solver.seconds = float(header["seconds"])
+        return solver
+
+    # --- tables ------------------------------------------------------------
+
+    def _new_tables(self) -> kernels.Tables:
+        tree = self.tree
+        num_infosets, num_sequences = tree.num_infosets, tree.num_sequences
+        weight = np.zeros(0)
+        if self.algorithm.minimizer.rule in ("ftrl", "omd"):
+            weight = np.zeros(num_infosets)
+            if self.algorithm.minimizer.weights == "kroer":
+                kernels.dilate(tree.infosets, np.zeros(num_sequences), weight)
+        balance = np.zeros(0)
+        if self.algorithm.sampling.player == "balanced":
+            balance = np.ones(num_sequences)
+            kernels.count_sequences(tree.infosets, balance)
+            kernels.normalize(tree.infosets, balance)
+        policy = np.zeros(num_sequences)
+        policy[: tree.num_players] = 1
+        return kernels.Tables(
+            policy=policy,
+            memory=np.zeros(num_sequences),
+            gradient=np.zeros(num_sequences),
+            average=np.zeros(num_sequences),
+            paid=np.zeros(num_infosets),
+            weight=weight,
+            balance=balance,
+            is_met=np.zeros(num_infosets, np.uint8),
+        )
+
+    def _start_infosets(self) -> None:
+        """Gives the infosets that the tree has met since the last time their tables."""
+        tree, known = self.tree, self._num_known
+        if known == tree.num_infosets:
+            return
+        num_infosets, num_sequences = tree.num_infosets, tree.num_sequences
+        fits = len(self._tables.paid), len(self._tables.policy), len(self._walk.met)
+        if num_infosets > min(fits[0], fits[2]) or num_sequences > fits[1]:
+            self._enlarge_tables(num_infosets, num_sequences)
+        with np.errstate(over="ignore"):  # randomness.py where the JIT is off
+            kernels.start_infosets(
+                tree.infosets,
+                known,
+                self._tables,
+                self._rule,
+                self._stream_seed,
+                self.algorithm.minimizer.initial_regret,
+            )
+        self._num_known = num_infosets
+
+    def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
+        tables = self._tables._asdict()
+        for name, table in tables.items():
+            used = name != "balance" and (name != "weight" or self._rule >= 2)
+            if used:
+                size = num_infosets if name in _PER_INFOSET else num_sequences
+                tables[name] = reserve(table, size)
+        self._tables = kernels.Tables(**tables)
+        self._walk = self._walk._replace(met=reserve(self._walk.met, num_infosets))
+
+    def _raise_stack(self) -> None:
+        walk = self._walk
+        height = 2 * len(walk.node) + 2**16
+        self._walk = walk._replace(
+            node=reserve(walk.node, height),
+            sequence=reserve(walk.sequence, height),
+            weight=reserve(walk.weight, height),
+            place=reserve(walk.place, height),
+        )
+
+
+def _needs_whole_tree(algorithm: Algorithm) -> bool:
+    sampling, minimizer, *_ = algorithm
+    whole = not sampling.is_sampled or sampling.player == "balanced"
+    return whole or minimizer.weights == "kroer"
+
+
+def _unpickle(cls: type[Solver], data: bytes) -> Solver:
+    return cls._from_contents(checkpoint.from_bytes(data), None)
+
+
+def _to_json(algorithm: Algorithm) -> dict[str, Any]:
+    return {
+        "sampling": algorithm.sampling._asdict(),
+        "minimizer": algorithm.minimizer._asdict(),
+        "averaging": algorithm.averaging._asdict(),
+        "alternating": algorithm.alternating,
+    }
+
+
+def _from_json(values: dict[str, Any]) -> Algorithm:
+    return Algorithm(
+        Sampling(**values["sampling"]),
+        Minimizer(**values["minimizer"]),
+        Averaging(**values["averaging"]),
+        values["alternating"],
+    )
+
+
+def _new_walk() -> kernels.Walk:
+    height = 256
+    return kernels.Walk(
+        node=np.zeros(height, np.int32),
+        sequence=np.zeros(height, np.int32),
+        weight=np.zeros(height),
+        place=np.zeros(height, np.uint64),
+        met=np.zeros(16, np.int32),
+        cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
+    )
