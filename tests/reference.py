@@ -1,0 +1,452 @@
+"""The textbook: regret minimization with recursion and dictionaries.
+
+An oracle for the compiled solvers. It reads the game from pyspiel, names everything by
+OpenSpiel's information-state strings and recomputes what the solvers maintain: plans,
+averages and updates of the whole game, no array, no laziness. Only the draws come from
+`mccfr_spiel.randomness`, so that a textbook and a solver with the same seed walk the
+same paths.
+
+A sequence of a player is `(info_state, action)`, or `EMPTY` before its first action.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.randomness import (
+    ROOT_PLACE,
+    child_place,
+    infoset_place,
+    stream_key,
+    uniform,
+)
+
+EMPTY = ()
+Sequence = tuple[str, int] | tuple[()]
+Gradient = dict[Sequence, float]
+Policy = dict[str, dict[int, float]]  # info_state -> action -> probability
+Draw = Callable[[Any], float]  # place -> number in [0, 1)
+Result = TypeVar("Result")
+
+
+# The game, read once.
+
+
+@dataclass
+class Infoset:
+    """What a player knows when it acts, and the `parent` sequence that led there."""
+
+    player: int
+    info_state: str
+    actions: list[int]
+    parent: Sequence
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.player, self.info_state
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        return [(self.info_state, action) for action in self.actions]
+
+
+@dataclass
+class Node:
+    """A history: a decision has an infoset, chance has probs, the end has returns.
+
+    `place`, where its draw is asked, is the infoset's at a decision.
+    """
+
+    place: np.uint64
+    infoset: Infoset | None = None
+    probs: list[float] = field(default_factory=list)
+    returns: list[float] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
+
+
+def turn_based(game: pyspiel.Game | str) -> pyspiel.Game:
+    """The game itself, by name too; simultaneous moves become successive ones."""
+    loaded = pyspiel.load_game(game) if isinstance(game, str) else game
+    if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        return pyspiel.convert_to_turn_based(loaded)
+    return loaded
+
+
+@np.errstate(over="ignore")  # the hashes wrap around
+def read_game(game: pyspiel.Game) -> tuple[Node, dict[tuple[int, str], Infoset]]:
+    """The root and the infosets by (player, info_state), ancestors first."""
+    infosets: dict[tuple[int, str], Infoset] = {}
+
+    def grow(state: pyspiel.State, place: np.uint64, last: list[Sequence]) -> Node:
+        node = Node(place)
+        if state.is_terminal():
+            node.returns = state.returns()
+            return node
+        player = state.current_player()
+        if state.is_chance_node():
+            actions = [outcome for outcome, _ in state.chance_outcomes()]
+            node.probs = [prob for _, prob in state.chance_outcomes()]
+        else:
+            actions = state.legal_actions()
+            key = player, state.information_state_string(player)
+            node.place = np.uint64(infoset_place(*key))
+            node.infoset = infosets.setdefault(
+                key, Infoset(*key, actions, last[player])
+            )
+            assert node.infoset.actions == actions, f"actions differ at {key}"
+            assert node.infoset.parent == last[player], f"imperfect recall at {key}"
+        for index, action in enumerate(actions):
+            led = list(last)
+            if node.infoset is not None:
+                led[player] = (node.infoset.info_state, action)
+            below = np.uint64(child_place(place, index))
+            node.children.append(grow(state.child(action), below, led))
+        return node
+
+    start: list[Sequence] = [EMPTY] * game.num_players()
+    root = grow(game.new_initial_state(), np.uint64(ROOT_PLACE), start)
+    assert len({info_state for _, info_state in infosets}) == len(infosets), (
+        f"two players of {game} share an information-state string"
+    )
+    return root, infosets
+
+
+def balanced_strategy(infosets: dict) -> dict[tuple[int, str], list[float]]:
+    """Plays each action in proportion to the sequences at and below it."""
+    below: dict = defaultdict(int)
+    strategy = {}
+    for key, infoset in reversed(infosets.items()):
+        counts = [1 + below[infoset.player, s] for s in infoset.sequences]
+        below[infoset.player, infoset.parent] += sum(counts)
+        strategy[key] = [count / sum(counts) for count in counts]
+    return strategy
+
+
+def dilated_weights(infosets: dict, weights: str) -> dict[tuple[int, str], float]:
+    """The dilated entropy's beta of each infoset; `weights` "constant" or "kroer"."""
+    if weights == "constant":
+        return dict.fromkeys(infosets, 1.0)
+    below: dict = defaultdict(float)
+    beta = {}
+    for key, infoset in reversed(infosets.items()):
+        beta[key] = 2 + 2 * max(below[infoset.player, s] for s in infoset.sequences)
+        below[infoset.player, infoset.parent] += beta[key]
+    return beta
+
+
+# The local rules: (policy, memory, gradient, eta / beta) at an infoset give the next
+# policy, the next memory and the value passed up. Lists in the order of the actions.
+
+
+def dot(left: list[float], right: list[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def normalized(weights: list[float]) -> list[float]:
+    total = sum(weights)
+    if total <= 0:
+        return [1 / len(weights)] * len(weights)
+    return [weight / total for weight in weights]
+
+
+def log_sum_exp(values: list[float]) -> float:
+    top = max(values)
+    return top + math.log(sum(math.exp(value - top) for value in values))
+
+
+def regret_matching(policy, memory, gradient, scale):
+    """Memory: the cumulative regrets (Zinkevich et al. 2007)."""
+    value = dot(policy, gradient)
+    memory = [regret + g - value for regret, g in zip(memory, gradient, strict=True)]
+    return normalized([max(regret, 0.0) for regret in memory]), memory, value
+
+
+def regret_matching_plus(policy, memory, gradient, scale):
+    """Memory: the regrets, cut at 0 after each update (Tammelin 2014)."""
+    _, memory, value = regret_matching(policy, memory, gradient, scale)
+    memory = [max(regret, 0.0) for regret in memory]
+    return normalized(memory), memory, value
+
+
+def ftrl(policy, memory, gradient, scale):
+    """Memory: the sums of the gradients."""
+    before = [scale * total for total in memory]
+    memory = [total + g for total, g in zip(memory, gradient, strict=True)]
+    after = [scale * total for total in memory]
+    log_total = log_sum_exp(after)
+    policy = [math.exp(value - log_total) for value in after]
+    return policy, memory, (log_total - log_sum_exp(before)) / scale
+
+
+def omd(policy, memory, gradient, scale):
+    """Memory: none, the policy is the center."""
+    top = max(gradient)
+    factors = [math.exp(scale * (g - top)) for g in gradient]
+    weights = [b * factor for b, factor in zip(policy, factors, strict=True)]
+    return normalized(weights), memory, top + math.log(sum(weights)) / scale
+
+
+RULES = {
+    "regret_matching": regret_matching,
+    "regret_matching_plus": regret_matching_plus,
+    "ftrl": ftrl,
+    "omd": omd,
+}
+
+
+def choose(probs: list[float], u: float) -> int:
+    """The first index whose cumulative probability exceeds `u` in [0, 1)."""
+    total, chosen = 0.0, -1
+    for index, prob in enumerate(probs):
+        if prob > 0:
+            total, chosen = total + prob, index
+            if u < total:
+                break
+    return chosen
+
+
+class Textbook:
+    """Monte Carlo CFR and its relatives (any number of players, general sum).
+
+    The settings are read by attribute: `sampling` has chance, opponents, player,
+    epsilon, prune; `minimizer` has rule, step_size, weights; `averaging` has gamma.
+    Initial regrets are 0. `policy` and `memory` are open to the tests.
+    """
+
+    def __init__(
+        self, game, sampling, minimizer, averaging, alternating=True, seed=0
+    ) -> None:
+        self.game = turn_based(game)
+        self.sampling = sampling
+        self.minimizer = minimizer
+        self.averaging = averaging
+        self.alternating = alternating
+        self.seed = seed
+        self.iteration = 0
+        self.nodes_touched = 0
+        self.root, self.infosets = read_game(self.game)
+        self.balanced = balanced_strategy(self.infosets)
+        self.beta = dilated_weights(self.infosets, minimizer.weights)
+        self.policy = {}
+        self.memory = {}
+        self.sum_of_plans = {}  # by player and sequence, as in `plan`
+        for key, infoset in self.infosets.items():
+            self.policy[key] = normalized([0.0] * len(infoset.actions))
+            self.memory[key] = [0.0] * len(infoset.actions)
+            for sequence in infoset.sequences:
+                self.sum_of_plans[infoset.player, sequence] = 0.0
+
+    def run(self, iterations: int) -> None:
+        """Iterates; in an iteration the players move in turn, or all at once."""
+        players = range(self.game.num_players())
+        turns = [[player] for player in players] if self.alternating else [players]
+        for _ in range(iterations):
+            self.iteration += 1
+            for turn in turns:
+                estimates = [self.estimate(p, self.draws(p)) for p in turn]
+                for player, gradient in zip(turn, estimates, strict=True):
+                    self.add_to_average(player)
+                    self.update(player, gradient)
+
+    @np.errstate(over="ignore")
+    def draws(self, player: int) -> Draw:
+        """The draws of this iteration's walk for `player`: one number per place."""
+        seed, players = np.uint64(self.seed), self.game.num_players()
+        stream = np.uint64(stream_key(seed, self.iteration, player, players))
+        return lambda place: uniform(stream, place)
+
+    @np.errstate(over="ignore")
+    def estimate(self, player: int, draw: Draw) -> Gradient:
+        """One walk: `player`'s gradient at the leaves, sequences of met infosets."""
+        gradient: Gradient = {EMPTY: 0.0}
+        sampling = self.sampling
+
+        def walk(node: Node, weight: float, sequence: Sequence) -> None:
+            self.nodes_touched += 1
+            if node.returns:
+                gradient[sequence] += weight * node.returns[player]
+                return
+            infoset, probs = node.infoset, self.distribution(node, player)
+            if infoset is not None and infoset.player == player:
+                for own in infoset.sequences:
+                    gradient.setdefault(own, 0.0)
+                if sampling.player == "all":
+                    for own, child in zip(
+                        infoset.sequences, node.children, strict=True
+                    ):
+                        walk(child, weight, own)
+                else:
+                    k = choose(probs, draw(node.place))
+                    walk(node.children[k], weight / probs[k], infoset.sequences[k])
+            elif sampling.chance if infoset is None else sampling.opponents:
+                k = choose(probs, draw(node.place))
+                walk(node.children[k], weight, sequence)
+            else:
+                for prob, child in zip(probs, node.children, strict=True):
+                    if prob > 0 or not sampling.prune:
+                        walk(child, weight * prob, sequence)
+
+        walk(self.root, 1.0, EMPTY)
+        return gradient
+
+    def distribution(self, node: Node, player: int) -> list[float]:
+        """The probabilities of the children where a walk for `player` samples one."""
+        if node.infoset is None:
+            return node.probs
+        policy = self.policy[node.infoset.key]
+        if node.infoset.player != player:
+            return policy
+        if self.sampling.player == "balanced":
+            return self.balanced[node.infoset.key]
+        epsilon = self.sampling.epsilon
+        return [(1 - epsilon) * b + epsilon / len(policy) for b in policy]
+
+    def distributions(self, player: int) -> dict[int, list[float]]:
+        """All of `distribution` by place: `.__getitem__` serves `enumerate_draws`."""
+        found = {}
+
+        def visit(node: Node) -> None:
+            if node.children:
+                found[int(node.place)] = self.distribution(node, player)
+            for child in node.children:
+                visit(child)
+
+        visit(self.root)
+        return found
+
+    def update(self, player: int, gradient: Gradient) -> None:
+        """The local rule, bottom up, at the player's infosets met by the walk."""
+        rule = RULES[self.minimizer.rule]
+        values = dict(gradient)
+        for key, infoset in reversed(self.infosets.items()):
+            if infoset.player != player or infoset.sequences[0] not in gradient:
+                continue
+            scale = self.minimizer.step_size / self.beta[key]
+            self.policy[key], self.memory[key], value = rule(
+                self.policy[key],
+                self.memory[key],
+                [values[sequence] for sequence in infoset.sequences],
+                scale,
+            )
+            values[infoset.parent] += value
+
+    def plan(self, player: int) -> Gradient:
+        """The realization plan of `player`'s policy, top down over all its infosets."""
+        plan: Gradient = {EMPTY: 1.0}
+        for key, infoset in self.infosets.items():
+            if infoset.player == player:
+                for own, b in zip(infoset.sequences, self.policy[key], strict=True):
+                    plan[own] = plan[infoset.parent] * b
+        return plan
+
+    def add_to_average(self, player: int) -> None:
+        weight = self.iteration**self.averaging.gamma
+        for sequence, reach in self.plan(player).items():
+            if sequence != EMPTY:
+                self.sum_of_plans[player, sequence] += weight * reach
+
+    def average_policy(self) -> Policy:
+        """The policy of the average plan, uniform where the player never played to."""
+        return self._by_action(
+            lambda infoset: normalized(
+                [self.sum_of_plans[infoset.player, s] for s in infoset.sequences]
+            )
+        )
+
+    def current_policy(self) -> Policy:
+        """The policy of the next iteration."""
+        return self._by_action(lambda infoset: self.policy[infoset.key])
+
+    def play(self, policy: Policy) -> None:
+        """Replaces the current policy of all players; the memories stay."""
+        for key, infoset in self.infosets.items():
+            probs = policy[infoset.info_state]
+            self.policy[key] = [probs[action] for action in infoset.actions]
+
+    def _by_action(self, probs: Callable[[Infoset], list[float]]) -> Policy:
+        return {
+            infoset.info_state: dict(zip(infoset.actions, probs(infoset), strict=True))
+            for infoset in self.infosets.values()
+        }
+
+
+def random_policy(game: pyspiel.Game | str, seed: int) -> Policy:
+    """Positive probabilities without ties, which regret matching would round apart."""
+    generator = np.random.default_rng(seed)
+    _, infosets = read_game(turn_based(game))
+    policy = {}
+    for infoset in infosets.values():
+        probs = normalized(list(generator.uniform(0.1, 1.0, len(infoset.actions))))
+        policy[infoset.info_state] = dict(zip(infoset.actions, probs, strict=True))
+    return policy
+
+
+def full_gradient(game: pyspiel.Game | str, policy: Policy, player: int) -> Gradient:
+    """The exact gradient at the leaves, for every sequence of `player`, on pyspiel.
+
+    Entry s sums chance probability, times the others' probabilities, times the
+    player's return, over the terminal histories where the player's last sequence is s.
+    """
+    gradient: Gradient = {EMPTY: 0.0}
+
+    def walk(state: pyspiel.State, weight: float, sequence: Sequence) -> None:
+        if state.is_terminal():
+            gradient[sequence] += weight * state.returns()[player]
+        elif state.is_chance_node():
+            for outcome, prob in state.chance_outcomes():
+                walk(state.child(outcome), weight * prob, sequence)
+        else:
+            info_state = state.information_state_string()
+            for action in state.legal_actions():
+                if state.current_player() == player:
+                    gradient.setdefault((info_state, action), 0.0)
+                    walk(state.child(action), weight, (info_state, action))
+                else:
+                    b = policy[info_state][action]
+                    walk(state.child(action), weight * b, sequence)
+
+    walk(turn_based(game).new_initial_state(), 1.0, EMPTY)
+    return gradient
+
+
+def enumerate_draws(
+    run: Callable[[Draw], Result], distribution: Callable[[Any], list[float]]
+) -> Iterator[tuple[float, Result]]:
+    """Yields (probability, result) of `run(draw)` for every way the draws can fall.
+
+    `run` must depend on its draws alone and ask `draw(place)` for a number in [0, 1);
+    a place keeps its number within a run. `distribution(place)` lists the
+    probabilities of the alternatives there, in the order in which `run` accumulates
+    them; the number handed out is the middle of the chosen alternative's interval.
+    """
+    scripts: list[list[int]] = [[]]  # the first choices of runs still to be made
+
+    def follow(script: list[int]) -> tuple[float, Result]:
+        drawn: dict[Any, float] = {}
+        probability = 1.0
+
+        def draw(place: Any) -> float:
+            nonlocal probability
+            if place not in drawn:
+                probs = distribution(place)
+                if len(drawn) == len(script):
+                    first, *others = (k for k, prob in enumerate(probs) if prob > 0)
+                    scripts.extend([*script, other] for other in others)
+                    script.append(first)
+                chosen = script[len(drawn)]
+                probability *= probs[chosen]
+                drawn[place] = sum(probs[:chosen]) + probs[chosen] / 2
+            return drawn[place]
+
+        result = run(draw)
+        return probability, result
+
+    while scripts:
+        yield follow(scripts.pop())

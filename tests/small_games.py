@@ -1,0 +1,190 @@
+"""Small games written down as trees, for what no game of OpenSpiel shows.
+
+A tree is made of `chance((probability, tree), ...)`, `move(player, info_state, tree,
+...)` and `leaf(payoff of player 0, ...)`. The actions of a move are 0, 1, ... unless
+`actions` says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyspiel
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One history: `player` acts, or is pyspiel's number of chance or of the end."""
+
+    player: int
+    info_state: str = ""
+    actions: tuple[int, ...] = ()
+    children: tuple[Tree, ...] = ()
+    probs: tuple[float, ...] = ()
+    returns: tuple[float, ...] = ()
+
+    def __deepcopy__(self, memo):  # a copied state shares it
+        return self
+
+
+def leaf(*returns: float) -> Tree:
+    return Tree(pyspiel.PlayerId.TERMINAL, returns=returns)
+
+
+def chance(*outcomes: tuple[float, Tree]) -> Tree:
+    probs, children = zip(*outcomes, strict=True)
+    actions = tuple(range(len(probs)))
+    return Tree(pyspiel.PlayerId.CHANCE, "", actions, children, probs)
+
+
+def move(player: int, info_state: str, *children: Tree, actions=None) -> Tree:
+    chosen = tuple(range(len(children))) if actions is None else tuple(actions)
+    return Tree(player, info_state, chosen, children)
+
+
+def small_game(
+    root: Tree, num_players: int = 2, *, name: str = "small", **of_type: Any
+) -> pyspiel.Game:
+    """The game of a tree; `of_type` replaces fields of its GameType."""
+    fields: dict[str, Any] = {
+        "short_name": name,
+        "long_name": name,
+        "dynamics": pyspiel.GameType.Dynamics.SEQUENTIAL,
+        "chance_mode": pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+        "information": pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+        "utility": pyspiel.GameType.Utility.GENERAL_SUM,
+        "reward_model": pyspiel.GameType.RewardModel.TERMINAL,
+        "max_num_players": num_players,
+        "min_num_players": num_players,
+        "provides_information_state_string": True,
+        "provides_information_state_tensor": False,
+        "provides_observation_string": False,
+        "provides_observation_tensor": False,
+        "parameter_specification": {},
+    }
+    game_type = pyspiel.GameType(**(fields | of_type))
+    info = pyspiel.GameInfo(
+        num_distinct_actions=10,
+        max_chance_outcomes=10,
+        num_players=num_players,
+        min_utility=-1000.0,
+        max_utility=1000.0,
+        max_game_length=20,
+    )
+    return _SmallGame(game_type, info, root)
+
+
+class _SmallGame(pyspiel.Game):
+    def __init__(self, game_type, info, root):
+        super().__init__(game_type, info, {})
+        self.root = root
+
+    def new_initial_state(self):
+        return _SmallState(self, self.root)
+
+    def make_py_observer(self, iig_obs_type=None, params=None):
+        return _Observer()
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class _Observer:
+    """What C++ asks for the information-state string of a Python state."""
+
+    tensor = None
+    dict: ClassVar = {}
+
+    def set_from(self, state, player):
+        pass
+
+    def string_from(self, state, player):
+        return state.tree.info_state
+
+
+class _SmallState(pyspiel.State):
+    def __init__(self, game, tree):
+        super().__init__(game)
+        self.tree = tree
+
+    def current_player(self):
+        return self.tree.player
+
+    def _legal_actions(self, player):
+        return list(self.tree.actions)
+
+    def chance_outcomes(self):
+        return list(zip(self.tree.actions, self.tree.probs, strict=True))
+
+    def _apply_action(self, action):
+        self.tree = self.tree.children[self.tree.actions.index(action)]
+
+    def information_state_string(self, player=None):
+        return self.tree.info_state
+
+    def _action_to_string(self, player, action):
+        return str(action)
+
+    def is_terminal(self):
+        return self.tree.player == pyspiel.PlayerId.TERMINAL
+
+    def returns(self):
+        return list(self.tree.returns)
+
+    def __str__(self):
+        return self.tree.info_state
+
+
+def uneven_deal() -> pyspiel.Game:
+    """Chance is uneven, once below a move; general sum; players see different parts.
+
+    Player 1's card is dealt with probabilities 0.7, 0.2, 0.1 and seen by player 1
+    alone; after player 0's third action a die of 0.05, 0.15, 0.8 falls that only player
+    0 sees before it moves again. Guessing an outcome from a number in [0, 1) as if they
+    were equally likely is too high in the one and too low in the other.
+    """
+
+    def after(card: int, scale: float) -> Tree:
+        def reply(action: int) -> Tree:
+            payoffs = [(scale * (card - action), 0.5 + action), (-1.25, 2.0 * card)]
+            return move(1, f"1: {card}, {action}", *(leaf(*p) for p in payoffs))
+
+        def die(side: int) -> Tree:
+            ends = [
+                move(
+                    1, f"1: {card}, 2", leaf(side - 0.5, 1.5 * a), leaf(card + a, -3.0)
+                )
+                for a in range(2)
+            ]
+            return move(0, f"0: die {side}", *ends)
+
+        falls = chance((0.05, die(0)), (0.15, die(1)), (0.8, die(2)))
+        return move(0, "0", reply(0), reply(1), falls)
+
+    return small_game(
+        chance((0.7, after(0, 1.0)), (0.2, after(1, 3.0)), (0.1, after(2, 0.75))),
+        name="uneven_deal",
+    )
+
+
+def three_players() -> pyspiel.Game:
+    """Three players, uneven chance, general sum; the last player sees little."""
+
+    def end(*moves: int) -> Tree:
+        weights = (1.0, -2.5, 0.75, 3.0)
+        total = sum(w * (m + 1) for w, m in zip(weights, moves, strict=True))
+        return leaf(total, moves[0] - 0.5 * total, total * total / 8 - moves[3])
+
+    def last(card: int, first: int, second: int) -> Tree:
+        ends = [end(card, first, second, third) for third in range(2)]
+        return move(2, f"2: {second}", *ends)
+
+    def deal(card: int) -> Tree:
+        seconds = [
+            move(1, f"1: {card}, {first}", *(last(card, first, s) for s in range(3)))
+            for first in range(2)
+        ]
+        return move(0, "0", *seconds, leaf(0.25, -1.0, 2.0))
+
+    return small_game(chance((0.15, deal(0)), (0.85, deal(1))), 3, name="three_players")

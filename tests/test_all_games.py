@@ -1,0 +1,96 @@
+"""Games of every kind: solved, or refused in words that name the reason.
+
+All registered games: benchmarks/all_games.py and docs/all_games.md.
+"""
+
+import time
+
+import open_spiel.python.games
+import open_spiel.python.mfg.games  # noqa: F401
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import Solver
+from mccfr_spiel.growth import WalkTooLargeError
+
+SOLVED = (
+    "kuhn_poker(players=4)",
+    "matrix_sh",  # simultaneous, general sum
+    "matching_pennies_3p",
+    "oshi_zumo(coins=3,horizon=4)",
+    "goofspiel(num_cards=3)",
+    "first_sealed_auction",
+    "tiny_hanabi",  # cooperative
+    "sheriff(item_penalty=2.0,item_value=5.0,max_bribe=2,max_items=2,num_rounds=1)",
+    "blackjack",  # one player
+    "liars_dice(dice_sides=3)",
+    "tic_tac_toe",
+    "nim(pile_sizes=1;2)",
+    "python_kuhn_poker",
+    "latent_ttt",  # both players have the same string
+    "start_at(game=kuhn_poker(),history=0;1)",
+    "misere(game=nim(pile_sizes=1;2))",
+    "turn_based_simultaneous_game(game=matrix_rps())",
+)
+REFUSED = {
+    "2048": "gives no information-state string",
+    "python_iterated_prisoners_dilemma": "gives no information-state string",
+    "mfg_crowd_modelling": "mean field game",
+    "python_mfg_predator_prey": "mean field game",
+    "tarok": "sampled stochastic chance",
+    "phantom_ttt_ir": "imperfect recall",
+    "dark_hex": "imperfect recall",
+    "go_fish": "imperfect recall",
+    "efg_game": "cannot load 'efg_game'.*Its parameters: filename",
+    "nfg_game": "cannot load 'nfg_game'.*Its parameters: filename",
+    "kuhn_pocker": "no game named 'kuhn_pocker'.*Near it: kuhn_poker",
+    "kuhn_poker(players=99)": "cannot load",
+}
+LARGE = ("chess", "go", "battleship", "cursor_go", "hive")
+"""Where a walk of external sampling has no end."""
+
+
+@pytest.mark.parametrize("game", SOLVED)
+def test_a_game_of_every_kind_is_sampled(game):
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
+        solver = Solver(game, algorithm)
+        solver.iterate(5 if "latent" in game else 50)
+        assert solver.average_policy().to_dict()
+
+
+@pytest.mark.parametrize("game", REFUSED)
+def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
+        with pytest.raises(ValueError, match=REFUSED[game]):
+            Solver(game, algorithm, seed=1).iterate(1000)
+
+
+@pytest.mark.parametrize("game", LARGE)
+def test_a_walk_without_end_is_refused_soon(game):
+    solver = Solver(game, ms.EXTERNAL_SAMPLING)
+    began = time.process_time()
+    for _ in range(2):  # and again when it goes on
+        with pytest.raises(WalkTooLargeError, match="Use outcome sampling"):
+            solver.iterate(1)
+    assert time.process_time() - began < 60
+    assert solver.tree.num_nodes < 10**6
+    solver = Solver(game, ms.OUTCOME_SAMPLING)
+    solver.iterate(1)
+    assert solver.num_iterations == 1
+
+
+def test_a_walk_that_is_large_but_fits_is_not_refused():
+    solver = Solver("phantom_ttt", ms.EXTERNAL_SAMPLING)
+    solver.iterate(1)
+    assert solver.nodes_touched > 200_000
+
+
+def test_every_registered_game_is_known_by_its_kind():
+    # `turn_based` decides by the game's type, before any state is made.
+    for kind in pyspiel.registered_games():
+        if not kind.default_loadable or kind.short_name in ("python_dynamic_routing",):
+            continue
+        if not kind.provides_information_state_string:
+            with pytest.raises(ValueError, match=r"no information-state|sampled|mean"):
+                ms.GameTree(kind.short_name)

@@ -1,0 +1,198 @@
+"""OpenSpiel's own tests and examples, with our classes in the place of its solvers."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import types
+import unittest
+
+import open_spiel.python.algorithms.cfr as openspiel_cfr
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import drop_in
+
+ALGORITHMS = pathlib.Path(openspiel_cfr.__file__).parent
+EXAMPLES = ALGORITHMS.parent / "examples"
+ROOT = pathlib.Path(__file__).parent.parent
+
+OURS = types.SimpleNamespace(
+    CFRSolver=ms.CFRSolver,
+    CFRPlusSolver=ms.CFRPlusSolver,
+    _CFRSolver=drop_in._CFRSolver,
+    ExternalSamplingSolver=ms.ExternalSamplingSolver,
+    OutcomeSamplingSolver=ms.OutcomeSamplingSolver,
+    AverageType=ms.AverageType,
+)
+FILES = ["external_sampling_mccfr", "outcome_sampling_mccfr", "cfr"]
+NOT_ABOUT_THESE_CLASSES = {
+    "test__update_current_policy": "calls a private function of OpenSpiel's cfr.py",
+    "test_cce_dist_kuhn_3p_cpp": "runs pyspiel's solver only",
+    "test_cce_dist_sheriff_cpp": "runs pyspiel's solver only",
+}
+SLOW = {"test_cfr_cce_ce_dist_goofspiel"}
+
+
+def openspiels_tests():
+    """Every test method of OpenSpiel's files, with ours where it imports its own."""
+    for name in FILES:
+        path = ALGORITHMS / f"{name}_test.py"
+        spec = importlib.util.spec_from_file_location(f"openspiels_{name}_test", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert getattr(module, name).__name__.startswith("open_spiel.")
+        setattr(module, name, OURS)
+        for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
+            assert isinstance(suite, unittest.TestSuite)
+            for test in suite:
+                assert isinstance(test, unittest.TestCase)
+                method = test._testMethodName.split(" ")[0]
+                if method not in NOT_ABOUT_THESE_CLASSES:
+                    marks = [pytest.mark.slow] if method in SLOW else []
+                    yield pytest.param(test, id=f"{name}-{method}", marks=marks)
+
+
+TESTS = list(openspiels_tests())
+
+
+def test_openspiels_tests_were_found():
+    names = [str(test.id) for test in TESTS]
+    counts = [sum(name.startswith(f"{file}-") for name in names) for file in FILES]
+    assert counts == [6, 3, 28]
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_openspiels_own_test_passes_on_our_class(test):
+    result = unittest.TestResult()
+    test.run(result)
+    problems = [trace for _, trace in result.errors + result.failures]
+    assert problems == []
+    assert result.testsRun == 1
+
+
+def run_example(name, replacements, folder, *flags):
+    """Runs a copy of an OpenSpiel example in which only imports are changed."""
+    source = (EXAMPLES / name).read_text()
+    for old, new in replacements.items():
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    assert "mccfr_spiel" in source
+    (folder / name).write_text(source)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", name, *flags],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+MCCFR_IMPORTS = {
+    "from open_spiel.python.algorithms import external_sampling_mccfr as external_mccfr"
+    "": "import mccfr_spiel as external_mccfr",
+    "from open_spiel.python.algorithms import outcome_sampling_mccfr as outcome_mccfr"
+    "": "import mccfr_spiel as outcome_mccfr",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sampling", "most"), [("external", 0.06), ("outcome", 0.15)])
+def test_openspiels_mccfr_example_runs(sampling, most, tmp_path):
+    lines = run_example(
+        "mccfr_example.py", MCCFR_IMPORTS, tmp_path, f"--sampling={sampling}"
+    )
+    assert len(lines) == 10
+    assert float(lines[-1].split()[-1]) < most
+    assert lines[-1].startswith("Iteration 9000 exploitability ")
+
+
+def test_openspiels_cfr_example_prints_what_it_prints_with_openspiels_solver(tmp_path):
+    imports = {
+        "from open_spiel.python.algorithms import cfr\n": "import mccfr_spiel as cfr\n"
+    }
+    mine = run_example("cfr_example.py", imports, tmp_path)
+    assert len(mine) == 10
+    game = pyspiel.load_game("kuhn_poker")
+    theirs = pyspiel.CFRSolver(game)
+    for number, line in enumerate(mine):
+        for _ in range(10 if number else 1):
+            theirs.evaluate_and_update_policy()
+        value = pyspiel.exploitability(game, theirs.tabular_average_policy())
+        assert line.startswith(f"Iteration {10 * number} exploitability ")
+        assert float(line.split()[-1]) == pytest.approx(value, abs=1e-12)
+
+
+CPP_IMPORTS = {
+    "import pyspiel\n": "import pyspiel\nimport mccfr_spiel\n",
+    "pyspiel.ExternalSamplingMCCFRSolver(": "mccfr_spiel.ExternalSamplingMCCFRSolver(",
+    "pyspiel.OutcomeSamplingMCCFRSolver(": "mccfr_spiel.OutcomeSamplingMCCFRSolver(",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampling", ["external", "outcome"])
+def test_openspiels_example_of_its_compiled_solvers_runs(sampling, tmp_path):
+    lines = run_example(
+        "mccfr_cpp_example.py", CPP_IMPORTS, tmp_path, f"--sampling={sampling}"
+    )
+    # 25 iterations, two lines about the pickle and its exploitability, 25 more
+    assert len(lines) == 53
+    before = float(lines[24].split()[-1])
+    assert float(lines[27].split()[-1]) == pytest.approx(before, abs=1e-6)
+    assert (tmp_path / f"{sampling}_sampling_mccfr_solver.pickle").exists()
+
+
+def test_a_returned_policy_is_a_snapshot():
+    solver = ms.CFRSolver(pyspiel.load_game("kuhn_poker"))
+    solver.evaluate_and_update_policy()
+    average, current = solver.average_policy(), solver.current_policy()
+    before = [p.action_probability_array.copy() for p in (average, current)]
+    for _ in range(5):
+        solver.evaluate_and_update_policy()
+    assert (average.action_probability_array == before[0]).all()
+    assert (current.action_probability_array == before[1]).all()
+
+
+@pytest.mark.parametrize("average_type", [None, 0, "simple"])
+def test_an_average_type_that_is_none_is_refused(average_type):
+    game = pyspiel.load_game("kuhn_poker")
+    with pytest.raises(ValueError, match="SIMPLE or FULL"):
+        ms.ExternalSamplingSolver(game, average_type)
+    with pytest.raises(ValueError, match="SIMPLE or FULL"):
+        ms.ExternalSamplingMCCFRSolver(game, 0, average_type)
+
+
+def test_constructor_arguments_are_openspiels():
+    game = pyspiel.load_game("kuhn_poker")
+    full = pyspiel.MCCFRAverageType.FULL
+    for solver in (
+        ms.ExternalSamplingMCCFRSolver(game, 39823987, full),
+        ms.ExternalSamplingMCCFRSolver(game, seed=3, avg_type=ms.AverageType.FULL),
+        ms.OutcomeSamplingMCCFRSolver(game, 0.3, 7),
+        ms.OutcomeSamplingMCCFRSolver(game, epsilon=0.3, seed=-1),
+    ):
+        for _ in range(3):
+            solver.run_iteration()
+        conv = pyspiel.nash_conv(game, solver.average_policy())
+        assert 0 < conv < 11 / 6
+
+
+def test_seeds_make_runs():
+    game = pyspiel.load_game("kuhn_poker")
+
+    def run(solver):
+        for _ in range(20):
+            solver.iteration()
+        return solver.average_policy().to_dict()
+
+    for kind in (ms.ExternalSamplingSolver, ms.OutcomeSamplingSolver):
+        assert run(kind(game)) == run(kind(game, seed=0)) != run(kind(game, seed=1))

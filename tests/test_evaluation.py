@@ -1,0 +1,301 @@
+"""NashConv, exploitability, returns and best responses against OpenSpiel's routines."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score
+from open_spiel.python.algorithms import exploitability as openspiel
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from tests.reference import random_policy
+from tests.small_games import leaf, move, small_game, three_players, uneven_deal
+from tests.vectors import vector_of
+
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+GOOFSPIEL = (  # general sum
+    "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=True,"
+    "points_order=random,returns_type=total_points))"
+)
+GAMES = {
+    "kuhn_poker": lambda: pyspiel.load_game("kuhn_poker"),
+    "kuhn_poker(players=3)": lambda: pyspiel.load_game("kuhn_poker(players=3)"),
+    LEDUC: lambda: pyspiel.load_game(LEDUC),
+    "leduc_poker": lambda: pyspiel.load_game("leduc_poker"),
+    GOOFSPIEL: lambda: pyspiel.load_game(GOOFSPIEL),
+    "liars_dice(dice_sides=3)": lambda: pyspiel.load_game("liars_dice(dice_sides=3)"),
+    "first_sealed_auction": lambda: pyspiel.load_game(
+        "first_sealed_auction(max_value=4)"
+    ),
+    "uneven_deal": uneven_deal,
+    "three_players": three_players,
+}
+SLOW = {"leduc_poker", "liars_dice(dice_sides=3)"}
+SMALL = [game for game in GAMES if game not in SLOW]
+MARKED = [
+    pytest.param(game, marks=[pytest.mark.slow] if game in SLOW else [])
+    for game in GAMES
+]
+
+
+def as_pyspiel(policy):
+    """A dictionary policy as pyspiel's table."""
+    table = {name: list(probs.items()) for name, probs in policy.items()}
+    return pyspiel.TabularPolicy(table)
+
+
+class Reading(openspiel_policy.Policy):
+    """A Python policy of no known class."""
+
+    def __init__(self, game, policy):
+        super().__init__(game, list(range(game.num_players())))
+        self.policy = policy
+
+    def action_probabilities(self, state, player_id=None):
+        return self.policy[state.information_state_string()]
+
+
+def as_python(game, policy):
+    """A dictionary policy as OpenSpiel's TabularPolicy."""
+    tabular = openspiel_policy.TabularPolicy(game)
+    for name, probs in policy.items():
+        for action, prob in probs.items():
+            tabular.policy_for_key(name)[action] = prob
+    return tabular
+
+
+@pytest.mark.parametrize("game", MARKED)
+def test_nash_conv_is_openspiels(game):
+    game = GAMES[game]()
+    tree = GameTree(game).expand_all()
+    solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=3)
+    solver.iterate(30)
+    pure = {}  # ties and unreachable states
+    for name, probs in random_policy(game, seed=4).items():
+        best = max(probs, key=lambda action: probs[action])
+        pure[name] = {action: float(action == best) for action in probs}
+    for policy in (random_policy(game, seed=1), pure, solver.average_policy()):
+        table = as_python(
+            game, policy if isinstance(policy, dict) else policy.to_dict()
+        )
+        assert ms.nash_conv(game, policy) == pytest.approx(
+            openspiel.nash_conv(game, table), abs=1e-12
+        )
+        assert ms.nash_conv(tree, policy) == ms.nash_conv(game, policy)
+
+
+@pytest.mark.parametrize("game", MARKED)
+def test_expected_returns_are_openspiels(game):
+    game = GAMES[game]()
+    policy = random_policy(game, seed=2)
+    theirs = expected_game_score.policy_value(
+        game.new_initial_state(), [as_python(game, policy)] * game.num_players()
+    )
+    assert ms.expected_returns(game, policy) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("game", MARKED)
+def test_a_best_response_earns_what_openspiels_does(game):
+    game = GAMES[game]()
+    policy = random_policy(game, seed=5)
+    theirs = as_python(game, policy)
+    gains = 0.0
+    on_policy = ms.expected_returns(game, policy)
+    for player in range(game.num_players()):
+        best = ms.best_response_policy(game, policy, player)
+        response = openspiel.best_response(game, theirs, player)
+        value = ms.expected_returns(game, best)[player]
+        expected = response["best_response_value"]
+        assert value == pytest.approx(expected, abs=1e-12)
+        for name, probs in best.to_dict().items():
+            if best.tree.infosets[best.tree.find(name)]["player"] == player:
+                assert sorted(probs.values())[-1] == 1
+                assert sum(probs.values()) == 1
+            else:
+                assert probs == policy[name]
+        gains += value - on_policy[player]
+    assert ms.nash_conv(game, policy) == pytest.approx(gains, abs=1e-12)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC])
+def test_exploitability_is_openspiels_and_half_of_nash_conv(game):
+    loaded = pyspiel.load_game(game)
+    policy = random_policy(loaded, seed=6)
+    theirs = openspiel.exploitability(loaded, as_python(loaded, policy))
+    assert ms.exploitability(game, policy) == pytest.approx(theirs, abs=1e-12)
+    assert ms.nash_conv(game, policy) == pytest.approx(2 * theirs, abs=1e-12)
+
+
+def test_in_a_constant_sum_game_exploitability_is_defined():
+    # Payoffs sum to 10: OpenSpiel's NashConv subtracts what the policy earns, too.
+    game = small_game(
+        move(0, "0", *(move(1, "1", leaf(7, 3), leaf(2, 8)) for _ in range(2))),
+        utility=pyspiel.GameType.Utility.CONSTANT_SUM,
+    )
+    policy = {"0": {0: 0.5, 1: 0.5}, "1": {0: 0.25, 1: 0.75}}
+    assert ms.nash_conv(game, policy) == pytest.approx(8 - (3 / 4 + 6), abs=1e-12)
+    assert ms.exploitability(game, policy) == ms.nash_conv(game, policy) / 2
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", GOOFSPIEL, "uneven_deal"])
+def test_exploitability_is_refused_where_it_is_not_defined(game):
+    game = GAMES[game]()
+    with pytest.raises(ValueError, match="nash_conv"):
+        ms.exploitability(game, random_policy(game, seed=0))
+
+
+@pytest.mark.parametrize("game", SMALL)
+def test_every_kind_of_policy_is_accepted(game):
+    game = GAMES[game]()
+    tree = GameTree(game).expand_all()
+    policy = random_policy(game, seed=7)
+    vector = vector_of(tree, policy)
+    expected = ms.nash_conv(tree, vector)
+    compiled = as_pyspiel(policy)
+    partial = pyspiel.PartialTabularPolicy(compiled.policy_table())
+    kinds = [
+        policy,
+        ms.SequencePolicy(tree, vector),
+        ms.SequencePolicy(GameTree(game).expand_all(), vector),  # of an equal tree
+        as_python(game, policy),
+        compiled,
+        partial,
+        Reading(game, policy),
+    ]
+    for kind in kinds:
+        assert ms.nash_conv(game, kind) == pytest.approx(expected, abs=1e-12)
+    expected_uniform = None
+    for uniform in (
+        openspiel_policy.UniformRandomPolicy(game),
+        openspiel_policy.TabularPolicy(game),
+        pyspiel.PartialTabularPolicy(),
+        Solver(game).average_policy(),
+    ):
+        value = ms.nash_conv(game, uniform)
+        assert value == pytest.approx(expected_uniform or value, abs=1e-12)
+        expected_uniform = value
+    assert abs(expected_uniform - expected) > 1e-5
+
+
+def test_a_policy_that_is_none_is_refused():
+    tree = GameTree("kuhn_poker").expand_all()
+    policy = random_policy("kuhn_poker", seed=0)
+    vector = vector_of(tree, policy)
+    lacking = {name: probs for name, probs in policy.items() if name != "1pb"}
+    unnormalized = policy | {"2b": {0: 0.5, 1: 0.6}}
+    negative = policy | {"0p": {0: 1.5, 1: -0.5}}
+    for wrong, named in (
+        (lacking, "'1pb'"),
+        (unnormalized, "'2b'.*0.6"),
+        (negative, "'0p'.*-0.5"),
+        (policy | {"2b": {0: 0.5, 1: float("nan")}}, "'2b'.*nan"),
+        (vector[:-1], r"\(25,\)"),
+        (vector * 2, "no distribution"),
+        ("uniform", "'uniform' is not a policy"),
+        (Solver("leduc_poker").average_policy(), "leduc_poker.*kuhn_poker"),
+        (as_pyspiel(lacking), "'1pb'"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            ms.nash_conv(tree, wrong)
+    with pytest.raises(ValueError, match="player=2"):
+        ms.best_response_policy(tree, policy, 2)
+
+
+def test_a_sampled_policy_is_evaluated_where_states_were_never_met():
+    for seed in range(3):
+        solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=seed)
+        solver.iterate(1)
+        policy = solver.average_policy()
+        assert len(policy.to_dict()) < 936
+        mine = ms.nash_conv("leduc_poker", policy)
+        game = pyspiel.load_game("leduc_poker")
+        assert mine == pytest.approx(
+            pyspiel.nash_conv(game, policy.to_pyspiel(), True), abs=1e-12
+        )
+
+
+# --- published numbers -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"), [("kuhn_poker", 11 / 12), ("leduc_poker", 4.747222222222)]
+)
+def test_nash_conv_of_the_uniform_policy(game, expected):
+    uniform = Solver(game).average_policy()
+    assert ms.nash_conv(game, uniform) == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "published"), [(ms.CFR, 0.9063), (ms.CFR_PLUS, 0.3473)]
+)
+def test_nash_conv_on_leduc_poker_after_20_iterations(algorithm, published):
+    solver = Solver("leduc_poker", algorithm)
+    solver.iterate(20)
+    conv = ms.nash_conv(solver.tree, solver.average_policy())
+    assert conv == pytest.approx(published, abs=5e-5)
+
+
+@pytest.mark.slow
+def test_exploitability_of_cfr_on_leduc_poker():
+    # The source counts iterations from 0. Rounding grows: 1e-12 after 50 iterations,
+    # 3e-6 after 1000 between two of OpenSpiel's own programs.
+    solver = Solver("leduc_poker", ms.CFR)
+    for number, published, rounding in (
+        (100, 0.0939493, 1e-7),
+        (200, 0.0533379, 1e-7),
+        (500, 0.0214263, 1e-6),
+        (999, 0.0118178, 1e-5),
+    ):
+        solver.iterate(number + 1 - solver.num_iterations)
+        mine = ms.exploitability(solver.tree, solver.average_policy())
+        assert mine == pytest.approx(published, abs=rounding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("game", "published"), [("leduc_poker", 0.004581), (LEDUC, 0.004625)]
+)
+def test_nash_conv_of_cfr_plus_after_300_iterations(game, published):
+    # Rounding makes up to 1 % by then, and one iteration more 1 to 2 %. Weights of
+    # t^0 or t^2 would give 0.046 or 0.003.
+    solver = Solver(game, ms.CFR_PLUS)
+    solver.iterate(300)
+    conv = ms.nash_conv(game, solver.average_policy())
+    assert conv == pytest.approx(published, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("game", "value"),
+    [
+        ("kuhn_poker", -1 / 18),
+        ("leduc_poker", -0.085606424078),
+        ("liars_dice", -0.027131782945736),
+        ("goofspiel(num_cards=4,imp_info=True,points_order=descending)", 0.0),
+    ],
+)
+def test_game_values(game, value):
+    solver = Solver(game, ms.CFR_PLUS)
+    solver.iterate(100 if game == "liars_dice" else 1000)
+    policy = solver.average_policy()
+    conv = ms.nash_conv(solver.tree, policy)
+    returns = ms.expected_returns(solver.tree, policy)
+    assert conv < 0.02
+    assert returns[0] == pytest.approx(value, abs=conv + 1e-9)
+    assert returns.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_best_responses_value_is_the_leaves_of_its_choices():
+    # By hand: player 0 knows its card; player 1 does not see it and bets on 0.
+    tree = GameTree(uneven_deal()).expand_all()
+    policy = {
+        name: dict.fromkeys(probs, 1 / len(probs))
+        for name, probs in random_policy(uneven_deal(), seed=0).items()
+    }
+    best = ms.best_response_policy(tree, policy, 1).to_dict()
+    # After card 1 and action 0 player 1 gets 0.5 by 0 and 2 by 1.
+    assert best["1: 1, 0"] == {0: 0.0, 1: 1.0}
+    # After card 0 and action 0 it gets 0.5 by 0 and 0 by 1.
+    assert best["1: 0, 0"] == {0: 1.0, 1: 0.0}
+    assert np.isfinite(ms.expected_returns(tree, best)).all()

@@ -1,0 +1,221 @@
+"""Random games and random bytes.
+
+    FUZZ_EXAMPLES=1000 python -m pytest tests/test_fuzz.py
+
+runs a thousand examples of each test instead of a few.
+"""
+
+import io
+import os
+import pathlib
+import random
+import tempfile
+
+import hypothesis
+import numpy as np
+import pyspiel
+import pytest
+from hypothesis import strategies
+from open_spiel.python.algorithms import exploitability
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, checkpoint
+from mccfr_spiel.checkpoint import CheckpointError
+from mccfr_spiel.game_tree import TreeFullError
+from mccfr_spiel.linear_program import solve_lp
+from tests.reference import full_gradient, random_policy
+from tests.small_games import chance, leaf, move, small_game
+from tests.test_estimators import ESTIMATORS, expectation, with_zeros
+from tests.vectors import largest_difference, vector_of
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "30"))
+
+
+def fuzz(share=1.0):
+    return hypothesis.settings(
+        deadline=None,
+        max_examples=max(int(share * EXAMPLES), 1),
+        suppress_health_check=[
+            hypothesis.HealthCheck.too_slow,
+            hypothesis.HealthCheck.data_too_large,
+        ],
+        derandomize="FUZZ_EXAMPLES" not in os.environ,
+    )
+
+
+PAYOFFS = strategies.integers(-40, 40).map(lambda number: number / 8)
+
+
+@strategies.composite
+def trees(draw, num_players, zero_sum, most_leaves):
+    """The root of a random game.
+
+    A player's information-state string is all its past, its own moves included, and an
+    observation of three: so histories share information sets and nobody forgets.
+    """
+    leaves_left = most_leaves
+
+    def end():
+        payoffs = draw(
+            strategies.lists(PAYOFFS, min_size=num_players, max_size=num_players)
+        )
+        if zero_sum:
+            payoffs[-1] = -sum(payoffs[:-1])
+        return leaf(*payoffs)
+
+    def grow(depth, pasts):
+        nonlocal leaves_left
+        kinds = ["end", "chance", "move", "move", "move", "move"]
+        kind = "move"
+        if depth:
+            kind = draw(strategies.sampled_from(kinds))
+        if kind == "end" or depth == 6 or leaves_left < 2:
+            return end()
+        width = draw(strategies.integers(1, min(3, leaves_left)))
+        leaves_left -= width - 1
+        if kind == "chance":
+            weights = draw(
+                strategies.lists(
+                    strategies.integers(1, 9), min_size=width, max_size=width
+                )
+            )
+            below = [grow(depth + 1, pasts) for _ in range(width)]
+            probs = [weight / sum(weights) for weight in weights]
+            return chance(*zip(probs, below, strict=True))
+        player = draw(strategies.integers(0, num_players - 1))
+        seen = draw(strategies.integers(0, 2))
+        name = f"{pasts[player]} sees {seen} of {width}"
+        below = []
+        for action in range(width):
+            mine = [*pasts]
+            mine[player] = f"{name}, {action};"
+            below.append(grow(depth + 1, mine))
+        return move(player, name, *below)
+
+    return grow(0, [f"{player}:" for player in range(num_players)])
+
+
+@strategies.composite
+def games(draw, players=(2, 3, 4), zero_sum=False, most_leaves=12):
+    num_players = draw(strategies.sampled_from(players))
+    root = draw(trees(num_players, zero_sum, most_leaves))
+    utility = pyspiel.GameType.Utility.GENERAL_SUM
+    if zero_sum:
+        utility = pyspiel.GameType.Utility.ZERO_SUM
+    return small_game(root, num_players, name="random", utility=utility)
+
+
+SEEDS = strategies.integers(0, 10**6)
+
+
+@fuzz()
+@hypothesis.given(games(), SEEDS)
+def test_every_estimators_expectation_is_the_full_gradient(game, seed):
+    policy = random_policy(game, seed)
+    if seed % 2:
+        policy = with_zeros(policy, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        for player in range(game.num_players()):
+            exact = full_gradient(game, policy, player)
+            for sampling in ESTIMATORS.values():
+                mean, _ = expectation(game, sampling, policy, player, patch)
+                assert mean == pytest.approx(exact, abs=1e-12)
+
+
+@fuzz()
+@hypothesis.given(games(most_leaves=60), SEEDS)
+def test_nash_conv_and_returns_are_openspiels(game, seed):
+    tree = GameTree(game).expand_all()
+    policy = ms.SequencePolicy(tree, vector_of(tree, random_policy(game, seed)))
+    theirs = exploitability.nash_conv(game, policy, use_cpp_br=False)
+    assert ms.nash_conv(tree, policy) == pytest.approx(theirs, abs=1e-12)
+
+
+@fuzz()
+@hypothesis.given(games((2,), zero_sum=True, most_leaves=60))
+def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
+    solution = solve_lp(game)
+    gap = exploitability.nash_conv(game, solution.policy, use_cpp_br=False)
+    assert isinstance(gap, float)
+    assert gap < 1e-9  # so its value is the game's
+    solver = Solver(game, ms.CFR_PLUS)
+    before = float("inf")
+    for iterations in (100, 1900):
+        solver.iterate(iterations)
+        average = solver.average_policy()
+        after = ms.nash_conv(game, average)
+        assert abs(ms.expected_returns(game, average)[0] - solution.value) <= (
+            after + 1e-9
+        )
+        assert after <= before + 1e-9
+        before = after
+    assert after < 0.01 * np.ptp(solver.tree.utilities[:, 0]) + 1e-9
+
+
+@fuzz()
+@hypothesis.given(games(most_leaves=60), SEEDS)
+def test_growth_drops_and_checkpoints_change_nothing(game, seed):
+    for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):
+        algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
+        whole = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
+        grown = Solver(game, algorithm, seed=seed)
+        most = whole.tree.num_nodes * 2 // 3 + 1
+        try:
+            Solver(game, algorithm, seed=seed, max_nodes=most).iterate(15)
+        except TreeFullError:  # one walk needs more
+            most = whole.tree.num_nodes
+        dropped = Solver(game, algorithm, seed=seed, max_nodes=most)
+        for _ in range(3):
+            whole.iterate(5)
+            grown.iterate(5)
+            dropped.iterate(5)
+            data = checkpoint.to_bytes(dropped._contents())
+            dropped = Solver._from_contents(checkpoint.from_bytes(data), game)
+            for other in (grown, dropped):
+                policy = other.average_policy().to_dict()
+                assert not largest_difference(policy, whole.average_policy().to_dict())
+                assert other.nodes_touched == whole.nodes_touched
+
+
+# --- random bytes --------------------------------------------------------------
+
+BYTES = strategies.binary(max_size=3000)
+
+
+def sealed(data):
+    """Bytes with the magic word and the digest of a checkpoint before them."""
+    file = io.BytesIO(checkpoint.MAGIC + bytes(checkpoint._DIGEST_SIZE) + data)
+    return checkpoint.MAGIC + checkpoint._digest(file) + data
+
+
+@fuzz()
+@hypothesis.given(BYTES)
+def test_random_bytes_are_refused(data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "solver"
+        for content in (data, checkpoint.MAGIC + data, sealed(data), b"PK\3\4" + data):
+            path.write_bytes(content)
+            for load in (Solver.load, Solver.load_newest):
+                with pytest.raises(CheckpointError):
+                    load(path)
+
+
+@fuzz()
+@hypothesis.given(SEEDS)
+def test_a_checkpoint_with_random_bytes_and_a_right_digest_is_safe(seed):
+    # It may be loaded where the bytes are numbers of tables; else it is refused.
+    generator = random.Random(seed)
+    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
+    solver.iterate(3)
+    frame = len(checkpoint.MAGIC) + checkpoint._DIGEST_SIZE
+    data = bytearray(checkpoint.to_bytes(solver._contents())[frame:])
+    for _ in range(generator.randrange(1, 4)):
+        start = generator.randrange(len(data))
+        count = generator.choice((1, 1, 8, 100))
+        data[start : start + count] = generator.randbytes(count)
+    try:
+        contents = checkpoint.from_bytes(sealed(bytes(data)))
+        loaded = Solver._from_contents(contents, None)
+    except ValueError:
+        return
+    loaded.average_policy().to_dict()

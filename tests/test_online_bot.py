@@ -1,0 +1,350 @@
+"""The online bot: exact unbiasedness, exact averages, OpenSpiel's interface."""
+
+import collections
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import evaluate_bots
+
+from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
+
+KUHN = pyspiel.load_game("kuhn_poker")
+
+
+def play(game, bot, other, rng):
+    """A hand of two players, `bot` in its seat; returns the payoffs."""
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            outcomes, probs = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(rng.choices(outcomes, probs)[0])
+        elif state.current_player() == bot.player_id():
+            state.apply_action(bot.step(state))
+        else:
+            state.apply_action(other(state))
+    return state.returns()
+
+
+def uniform(rng):
+    return lambda state: rng.choice(state.legal_actions())
+
+
+class Scripted(OnlineOutcomeSamplingBot):
+    """Takes given actions in place of its own draws."""
+
+    script: tuple[int, ...] = ()
+
+    def step(self, state):
+        wanted = self.script[len(self._hand)]
+        action = super().step(state)
+        while action != wanted:
+            self._hand.pop()
+            self._stream = np.uint64(random.getrandbits(64))
+            action = super().step(state)
+        return action
+
+
+def all_hands(game, seat, q, other):
+    """(probability, own actions, all actions) of every history."""
+    hands = []
+
+    def visit(state, prob, own, actions):
+        if state.is_terminal():
+            hands.append((prob, own, actions))
+            return
+        if state.is_chance_node():
+            moves = state.chance_outcomes()
+        elif state.current_player() == seat:
+            moves = [(a, q(state)[a]) for a in state.legal_actions()]
+        else:
+            moves = [(a, other(state)[a]) for a in state.legal_actions()]
+        for action, p in moves:
+            mine = own + (action,) * (state.current_player() == seat)
+            visit(state.child(action), prob * p, mine, (*actions, action))
+
+    visit(game.new_initial_state(), 1.0, (), ())
+    return hands
+
+
+def counterfactual_regrets(game, seat, policy, other):
+    """r(I, a) by the definition of Zinkevich et al., by recursion over states."""
+    regrets = collections.defaultdict(float)
+
+    def value(state, reach):
+        if state.is_terminal():
+            return state.returns()[seat]
+        player = state.current_player()
+        if state.is_chance_node():
+            return sum(
+                p * value(state.child(a), reach * p) for a, p in state.chance_outcomes()
+            )
+        if player != seat:
+            return sum(
+                other(state)[a] * value(state.child(a), reach * other(state)[a])
+                for a in state.legal_actions()
+            )
+        values = {a: value(state.child(a), reach) for a in state.legal_actions()}
+        mean = sum(policy(state)[a] * v for a, v in values.items())
+        for action, v in values.items():
+            regrets[state.information_state_string(), action] += reach * (v - mean)
+        return mean
+
+    value(game.new_initial_state(), 1.0)
+    return regrets
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_one_hand_is_unbiased_exactly(seat, epsilon):
+    """The mean over all hands is the counterfactual regret, for random policies."""
+    game = KUHN
+    trained = OnlineOutcomeSamplingBot(game, seat, epsilon=epsilon, seed=3)
+    rng = random.Random(7)
+    for _ in range(60):
+        trained.observe_outcome(play(game, trained, uniform(rng), rng)[seat])
+    for infoset in trained._infosets.values():
+        b = rng.random()
+        infoset.policy = [b, 1 - b]
+    policies = trained.current_policy()
+    assert len(policies) == 6
+
+    def policy(state):
+        return policies[state.information_state_string()]
+
+    def explored(state):
+        return dict(trained.get_policy(state))
+
+    def other(state):
+        return {0: 0.3, 1: 0.7}
+
+    means = collections.defaultdict(float)
+    for prob, own, actions in all_hands(game, seat, explored, other):
+        bot = Scripted(game, seat, epsilon=epsilon)
+        bot.script = own
+        for info_state, infoset in trained._infosets.items():
+            parent = infoset.parent
+            if parent:
+                name = next(n for n, i in trained._infosets.items() if i is parent[0])
+                parent = (bot._infosets[name], parent[1])
+            copy = type(infoset)(int(infoset.place), infoset.actions, parent)
+            copy.policy = list(infoset.policy)
+            bot._infosets[info_state] = copy
+        state = game.new_initial_state()
+        for action in actions:
+            if state.current_player() == seat:
+                assert bot.step(state) == action
+            state.apply_action(action)
+        bot.observe_outcome(state.returns()[seat])
+        for info_state, infoset in bot._infosets.items():
+            for action, r in zip(infoset.actions, infoset.regret, strict=True):
+                means[info_state, action] += prob * r
+    expected = counterfactual_regrets(game, seat, policy, other)
+    assert len(expected) == 12
+    for key, regret in expected.items():
+        assert means[key] == pytest.approx(regret, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
+def test_average_is_the_textbook_sum_of_plans(name):
+    game = pyspiel.load_game(name)
+    bot = OnlineOutcomeSamplingBot(game, 0, seed=1)
+    rng = random.Random(2)
+    infosets = {}  # info_state -> (own parent sequence, actions), all of the game
+
+    def visit(state, own):
+        if state.is_terminal():
+            return
+        mine = own
+        if state.current_player() == 0:
+            infosets[state.information_state_string()] = own, state.legal_actions()
+        for action in state.legal_actions():
+            if state.current_player() == 0:
+                mine = (state.information_state_string(), action)
+            visit(state.child(action), mine)
+
+    visit(game.new_initial_state(), ())
+    sums = collections.defaultdict(float)
+    for _ in range(60):
+        current = bot.current_policy()
+        plan: dict[tuple, float] = {(): 1.0}
+        for info_state, (parent, actions) in infosets.items():
+            policy = current.get(info_state)
+            for action in actions:
+                b = policy[action] if policy else 1 / len(actions)
+                plan[info_state, action] = plan[parent] * b
+        for sequence, mass in plan.items():
+            sums[sequence] += mass
+        bot.observe_outcome(play(game, bot, uniform(rng), rng)[0])
+    average = bot.average_policy()
+    assert 0 < len(average) <= len(infosets)
+    for info_state, policy in average.items():
+        parent, _ = infosets[info_state]
+        for action, b in policy.items():
+            if sums[parent] > 0:
+                expected = sums[info_state, action] / sums[parent]
+                assert b == pytest.approx(expected, abs=1e-12)
+
+
+def best_return(game, seat, other):
+    """The most that a player gets from an opponent, by recursion over plans."""
+    plans: dict[tuple, float] = collections.defaultdict(float)
+
+    def visit(state, reach, own):
+        if state.is_terminal():
+            plans[own] += reach * state.returns()[seat]
+            return
+        for action in state.legal_actions():
+            p = 1.0
+            mine = own
+            if state.is_chance_node():
+                p = dict(state.chance_outcomes())[action]
+            elif state.current_player() == seat:
+                mine = (*own, (state.information_state_string(), action))
+            else:
+                p = other(state)[action]
+            visit(state.child(action), reach * p, mine)
+
+    visit(game.new_initial_state(), 1.0, ())
+
+    def value(own):
+        total = plans.get(own, 0.0)
+        after = collections.defaultdict(set)
+        for key in plans:
+            if len(key) > len(own) and key[: len(own)] == own:
+                after[key[len(own)][0]].add(key[len(own)][1])
+        return total + sum(
+            max(value((*own, (name, action))) for action in actions)
+            for name, actions in after.items()
+        )
+
+    return value(())
+
+
+def test_it_learns_the_best_response_to_a_player_that_always_bets():
+    bot = OnlineOutcomeSamplingBot(KUHN, 0, epsilon=0.4, seed=0)
+    rng = random.Random(0)
+    for _ in range(6000):
+        bot.observe_outcome(play(KUHN, bot, lambda state: 1, rng)[0])
+
+    def always_bet(state):
+        return {0: 0.0, 1: 1.0}
+
+    best = best_return(KUHN, 0, always_bet)
+    assert best == pytest.approx(1 / 3)
+    average = bot.average_policy()
+    mean = sum(prob * payoff for prob, payoff in outcomes(KUHN, 0, average, always_bet))
+    assert best - mean < 0.01  # the uniform policy loses 0.67 of it
+
+
+def outcomes(game, seat, policy, other):
+    hands = all_hands(
+        game, seat, lambda state: policy[state.information_state_string()], other
+    )
+    for prob, _, actions in hands:
+        state = game.new_initial_state()
+        for action in actions:
+            state.apply_action(action)
+        yield prob, state.returns()[seat]
+
+
+def run(seed, hands=200):
+    bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=seed)
+    rng = random.Random(7)
+    for _ in range(hands):
+        bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[1])
+    return bot.average_policy()
+
+
+def test_only_the_seed_matters():
+    first = run(seed=11)
+    np.random.seed(1)
+    random.seed(1)
+    assert run(seed=11) == first
+    assert run(seed=12) != first
+    assert run(seed=11 + 2**64) == first
+
+
+def test_openspiels_evaluate_bots_drives_it():
+    bots = [
+        OnlineOutcomeSamplingBot(KUHN, 0, seed=1),
+        OnlineOutcomeSamplingBot(KUHN, 1, seed=2),
+    ]
+    rng = np.random.RandomState(3)
+    for _ in range(50):
+        state = KUHN.new_initial_state()
+        returns = evaluate_bots.evaluate_bots(state, bots, rng)
+        for bot, payoff in zip(bots, returns, strict=True):
+            bot.observe_outcome(payoff)
+    assert bots[0].num_hands == 50
+    assert 3 < bots[0].num_infosets <= 6
+    returns = pyspiel.evaluate_bots(KUHN.new_initial_state(), bots, 5)
+    assert sum(returns) == 0
+
+
+def test_a_dropped_hand_teaches_nothing():
+    bot = OnlineOutcomeSamplingBot(KUHN, 0, seed=1)
+    rng = random.Random(1)
+    play(KUHN, bot, uniform(rng), rng)
+    bot.restart()
+    assert bot.num_hands == 0
+    assert all(p == {0: 0.5, 1: 0.5} for p in bot.current_policy().values())
+
+
+def test_policies_are_snapshots():
+    bot = OnlineOutcomeSamplingBot(KUHN, 0, seed=1)
+    rng = random.Random(1)
+    bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[0])
+    policy, copy = bot.current_policy(), bot.current_policy()
+    for _ in range(50):
+        bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[0])
+    assert policy == copy
+    assert bot.current_policy() != copy
+
+
+def test_get_policy_is_what_is_played():
+    bot = OnlineOutcomeSamplingBot(KUHN, 0, epsilon=0.5, seed=1)
+    rng = random.Random(1)
+    for _ in range(100):
+        bot.observe_outcome(play(KUHN, bot, lambda state: 1, rng)[0])
+    state = KUHN.new_initial_state()
+    for action in (0, 1):
+        state.apply_action(action)
+    b = bot.policy_at(state.information_state_string())
+    assert b is not None
+    assert dict(bot.get_policy(state)) == {a: 0.5 * b[a] + 0.25 for a in (0, 1)}
+    policy, action = bot.step_with_policy(state)
+    assert dict(policy)[action] >= 0.25
+    assert bot.provides_policy()
+
+
+def test_three_players_are_welcome():
+    game = pyspiel.load_game("kuhn_poker(players=3)")
+    bot = OnlineOutcomeSamplingBot(game, 2, seed=0)
+    rng = random.Random(0)
+    for _ in range(20):
+        bot.observe_outcome(play(game, bot, uniform(rng), rng)[2])
+    assert bot.num_infosets > 4
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="player_id=2"):
+        OnlineOutcomeSamplingBot(KUHN, 2)
+    with pytest.raises(ValueError, match="epsilon=0"):
+        OnlineOutcomeSamplingBot(KUHN, 0, epsilon=0)
+    with pytest.raises(ValueError, match="payoff=nan"):
+        OnlineOutcomeSamplingBot(KUHN, 0).observe_outcome(float("nan"))
+
+
+def test_imperfect_recall_is_refused():
+    bot = OnlineOutcomeSamplingBot("liars_dice_ir", 0, epsilon=1.0, seed=0)
+    game = pyspiel.load_game("liars_dice_ir")
+    rng = random.Random(0)
+
+    def play_many():
+        for _ in range(2000):
+            bot.observe_outcome(play(game, bot, uniform(rng), rng)[0])
+
+    with pytest.raises(ValueError, match="perfect recall"):
+        play_many()

@@ -1,0 +1,39 @@
+"""What README promises in its first screens runs as printed."""
+
+import pathlib
+import re
+
+import pytest
+
+README = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def run_block(containing: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    (block,) = (block for block in BLOCKS if containing in block)
+    exec(block, {})
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.slow
+def test_ten_lines_print_falling_nash_conv_and_half_of_it(capsys):
+    lines = run_block("leduc_poker", capsys)
+    early, half, late = (float(line) for line in lines)
+    assert early == 2 * half
+    assert late < 0.06 < early < 0.2
+
+
+def test_rock_paper_scissors_ends_at_one_third_each(capsys):
+    rows = [eval(line) for line in run_block("matrix_rps", capsys)]
+    assert len(rows) == 2
+    for row in rows:
+        assert list(row) == [0, 1, 2]
+        assert list(row.values()) == pytest.approx([1 / 3] * 3, abs=0.001)
+
+
+def test_commands_are_two_lines_that_start_from_nothing():
+    commands = re.findall(r"^    (python3 -m venv .*)$", README, re.MULTILINE)
+    assert [command.split(" && ")[-1] for command in commands] == [
+        ".venv/bin/python run_experiments.py",
+        ".venv/bin/python -m pytest -n auto",
+    ]

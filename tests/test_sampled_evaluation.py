@@ -1,0 +1,133 @@
+"""Estimates by play against exact values, and bounds that must be bounds."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+
+import mccfr_spiel as ms
+from mccfr_spiel.sampled_evaluation import learned_response, sampled_returns
+
+LEDUC = pyspiel.load_game("leduc_poker")
+KUHN_3 = pyspiel.load_game("kuhn_poker(players=3)")
+GOOFSPIEL = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A policy of Leduc poker that is neither uniform nor good."""
+    solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(300)
+    return solver.average_policy()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", [LEDUC, KUHN_3, GOOFSPIEL], ids=str)
+def test_95_percent_of_the_intervals_hold_the_exact_value(game):
+    policy = ms.Solver(game, ms.CFR).average_policy()
+    exact = ms.expected_returns(game, policy)
+    runs = 150
+    inside = np.zeros(len(exact))
+    for seed in range(runs):
+        estimates = sampled_returns(game, policy, plays=150, seed=seed)
+        inside += [e.low <= x <= e.high for e, x in zip(estimates, exact, strict=True)]
+    # Binomial with 0.95: outside of these once in 10^4.
+    assert (inside / runs > 0.87).all()
+    assert (inside / runs < 1).all()
+
+
+def test_policies_of_each_seat_are_those_of_the_seat(trained):
+    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    for policies in ([trained, uniform], [pyspiel.UniformRandomPolicy(LEDUC), trained]):
+        table = ms.Solver(LEDUC, ms.CFR).average_policy().to_dict()
+        seat = 0 if policies[0] is trained else 1
+        theirs = trained.to_dict()
+        players = trained.tree.infosets["player"].tolist()
+        names = trained.info_states
+        for name, player in zip(names, players, strict=True):
+            if player == seat:
+                table[name] = theirs[name]
+        exact = ms.expected_returns(LEDUC, table)
+        estimates = sampled_returns(
+            LEDUC, policies, plays=4000, seed=3, confidence=0.9999
+        )
+        for estimate, value in zip(estimates, exact, strict=True):
+            assert estimate.low <= value <= estimate.high
+            assert estimate.half_width < 0.4
+
+
+def test_simultaneous_moves_are_drawn_for_each_player():
+    solver = ms.Solver(GOOFSPIEL, ms.EXTERNAL_SAMPLING)
+    solver.iterate(50)
+    policy = solver.average_policy()
+    exact = ms.expected_returns(GOOFSPIEL, policy)
+    estimates = sampled_returns(GOOFSPIEL, policy, plays=3000, confidence=0.9999)
+    for estimate, value in zip(estimates, exact, strict=True):
+        assert estimate.low <= value <= estimate.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
+    trained, player
+):
+    best = ms.best_response_policy(LEDUC, trained, player)
+    most = ms.expected_returns(LEDUC, best)[player]
+    own = ms.expected_returns(LEDUC, trained)[player]
+    learned = []
+    for iterations in (10, 20_000):
+        bound = learned_response(LEDUC, trained, player, iterations=iterations, seed=2)
+        assert bound.iterations == iterations
+        assert bound.own.low <= own <= bound.own.high
+        assert bound.value.low <= most
+        assert bound.gain.mean == pytest.approx(bound.value.mean - bound.own.mean)
+        exact = exact_value(bound.response, trained, player)
+        assert exact <= most + 1e-12
+        assert abs(exact - bound.value.mean) < 2 * bound.value.half_width
+        learned.append(exact)
+    assert learned[1] > learned[0]
+    assert learned[1] > most - 0.02 * (most - own)
+
+
+def exact_value(response, policy, player):
+    """The value of a response, from the whole tree."""
+    table = policy.to_dict()
+    stack = [LEDUC.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if not state.is_terminal() and state.current_player() == player:
+            name = state.information_state_string()
+            table[name] = response.action_probabilities(state)
+        elif not state.is_terminal() and state.current_player() == 1 - player:
+            table[state.information_state_string()] = policy.action_probabilities(state)
+        stack.extend(state.child(action) for action in state.legal_actions())
+    return ms.expected_returns(LEDUC, table)[player]
+
+
+def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
+    # One external walk over this tree does not fit; outcome sampling takes over.
+    policy = ms.Solver(LEDUC, ms.OUTCOME_SAMPLING).average_policy()  # uniform
+    bound = learned_response(
+        LEDUC, policy, 0, iterations=3000, plays=2000, max_nodes=45
+    )
+    assert bound.gain.low > 0.5  # of 2.1 that a best response gains
+
+
+def test_the_same_seed_gives_the_same_estimates(trained):
+    first, again, other = (
+        sampled_returns(LEDUC, trained, plays=50, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_wrong_arguments_are_refused_by_value(trained):
+    with pytest.raises(ValueError, match="plays=1"):
+        sampled_returns(LEDUC, trained, plays=1)
+    with pytest.raises(ValueError, match=r"confidence=1\.5"):
+        sampled_returns(LEDUC, trained, confidence=1.5)
+    with pytest.raises(ValueError, match="1 policies for 2 players"):
+        sampled_returns(LEDUC, [trained])
+    with pytest.raises(ValueError, match="player=2"):
+        learned_response(LEDUC, trained, 2)
+    with pytest.raises(ValueError, match="turn-based form"):
+        learned_response(GOOFSPIEL, trained, 0)

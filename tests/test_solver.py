@@ -1,0 +1,508 @@
+"""Solver against the textbook and OpenSpiel, and what never may change a result."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import cfr
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.full_pass import full_pass
+from tests.reference import Textbook
+from tests.small_games import leaf, move, small_game, three_players, uneven_deal
+from tests.vectors import largest_difference, start_together, vector_of
+
+ESTIMATORS = {
+    "full": ms.FULL,
+    "pruned": ms.full(prune=True),
+    "chance": ms.CHANCE,
+    "opponent": ms.OPPONENT,
+    "external": ms.EXTERNAL,
+    "outcome": ms.OUTCOME,
+    "balanced_outcome": ms.BALANCED_OUTCOME,
+}
+RULES = {
+    "regret_matching": ms.regret_matching(),
+    "regret_matching_plus": ms.regret_matching_plus(),
+    "ftrl": ms.ftrl(0.3),
+    "omd": ms.omd(0.3),
+}
+# (alternating, weights of the average)
+MODES = [(True, 0.0), (True, 1.0), (True, 2.0), (False, 0.0), (False, 1.0)]
+KUHN_3 = "kuhn_poker(players=3)"
+KUHN_4 = "kuhn_poker(players=4)"
+LEDUC = "leduc_poker(suit_isomorphism=True)"  # chance is not uniform
+GOOFSPIEL = (  # simultaneous moves, general sum
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+)
+GAMES = {
+    "kuhn_poker": lambda: "kuhn_poker",
+    KUHN_3: lambda: KUHN_3,
+    LEDUC: lambda: LEDUC,
+    GOOFSPIEL: lambda: GOOFSPIEL,
+    "uneven_deal": uneven_deal,
+    "three_players": three_players,
+}
+
+
+def assert_same(solver, other):
+    """The policies of two solvers, or of a solver and a textbook, and their work."""
+    for policy in ("average_policy", "current_policy"):
+        mine, theirs = getattr(solver, policy)(), getattr(other, policy)()
+        theirs = getattr(theirs, "to_dict", lambda same=theirs: same)()
+        assert largest_difference(mine.to_dict(), theirs) < 1e-12
+    assert solver.nodes_touched == other.nodes_touched
+
+
+# --- the textbook ------------------------------------------------------------
+
+
+def combinations():
+    """(rule, estimator); some are enough where each is slow to compile or to run."""
+    for rule in RULES:
+        for estimator in ESTIMATORS:
+            enough = rule == "regret_matching" or estimator in ("full", "external")
+            marks = [] if enough else [pytest.mark.slow]
+            yield pytest.param(rule, estimator, marks=marks)
+
+
+@pytest.mark.parametrize(("rule", "estimator"), list(combinations()))
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+def test_the_solver_is_the_textbook_over_50_iterations(game, rule, estimator):
+    sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
+    for alternating, gamma in MODES:
+        averaging = ms.polynomial(gamma)
+        algorithm = ms.Algorithm(sampling, minimizer, averaging, alternating)
+        solver = Solver(game, algorithm, seed=11)
+        textbook = Textbook(game, sampling, minimizer, averaging, alternating, seed=11)
+        for more in (1, 1, 3, 15, 30):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+        assert solver.num_iterations == 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL, "uneven_deal", "three_players"])
+def test_the_solver_is_the_textbook_from_a_random_start(game, rule, estimator):
+    game = GAMES[game]()
+    sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
+    if "regret" in rule:
+        minimizer = minimizer._replace(initial_regret=0.1)
+    for alternating, gamma in MODES[1:4]:
+        averaging = ms.polynomial(gamma)
+        tree = GameTree(game).expand_all()
+        algorithm = ms.Algorithm(sampling, minimizer, averaging, alternating)
+        solver = Solver(tree, algorithm, seed=12)
+        textbook = Textbook(game, sampling, minimizer, averaging, alternating, seed=12)
+        start_together(solver, textbook)
+        for more in (1, 2, 7):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+
+
+@pytest.mark.parametrize("rule", ["ftrl", "omd"])
+@pytest.mark.parametrize("estimator", ["full", "external"])
+def test_kroers_weights_are_the_textbooks(rule, estimator):
+    sampling = ESTIMATORS[estimator]
+    minimizer = RULES[rule]._replace(weights="kroer", step_size=2.0)
+    solver = Solver("kuhn_poker", ms.Algorithm(sampling, minimizer), seed=3)
+    textbook = Textbook("kuhn_poker", sampling, minimizer, ms.UNIFORM, seed=3)
+    solver.iterate(50)
+    textbook.run(50)
+    assert_same(solver, textbook)
+
+
+def memory_at(solver, info_state):
+    """The solver's cumulative regrets at an infoset."""
+    infoset = solver.tree.infosets[solver.tree.find(info_state)]
+    start = infoset["first_sequence"]
+    return solver._tables.memory[start : start + infoset["num_actions"]]
+
+
+def names_apart(solver, mine, theirs, regrets):
+    """Where two policies differ: the infosets of the player that differs first.
+
+    Checks that both programs' regrets are 0 there but for rounding.
+    """
+    apart: dict[int, list[str]] = {}
+    for name, probs in mine.items():
+        if probs != pytest.approx(theirs[name], abs=1e-12):
+            player = int(solver.tree.infosets[solver.tree.find(name)]["player"])
+            apart.setdefault(player, []).append(name)
+    first = sorted(apart[min(apart)])
+    for name in first:
+        mine_now = memory_at(solver, name)
+        assert mine_now == pytest.approx(regrets[name], abs=1e-14)
+        assert np.sort(np.abs(mine_now))[0] < 1e-14
+    return first
+
+
+def test_a_regret_that_ties_at_zero_is_rounded_apart():
+    # Regret matching jumps at 0: uniform if all regrets are 0, pure if one is 1e-17.
+    # After uniform policies regrets of exactly 0 are common, and the order of a sum
+    # decides. Nothing else differs, and the next player's update follows from it.
+    solver = Solver(GOOFSPIEL, ms.CFR)
+    textbook = Textbook(GOOFSPIEL, *ms.CFR[:3])
+    solver.iterate(1)
+    textbook.run(1)
+    mine, theirs = solver.current_policy().to_dict(), textbook.current_policy()
+    regrets = {info_state: r for (_, info_state), r in textbook.memory.items()}
+    assert 0 < len(names_apart(solver, mine, theirs, regrets)) < len(mine) / 4
+    average = textbook.average_policy()
+    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
+
+
+# --- OpenSpiel ---------------------------------------------------------------
+
+
+def table_of(program, which="average_policy"):
+    """A policy of one of OpenSpiel's CFR programs as a dictionary."""
+    if not isinstance(program, cfr._CFRSolver):
+        rows = program.tabular_average_policy().policy_table().items()
+        return {info_state: dict(row) for info_state, row in rows}
+    policy = getattr(program, which)()
+    return {
+        info_state: {
+            action: policy.action_probability_array[row, action]
+            for action in np.flatnonzero(policy.legal_actions_mask[row]).tolist()
+        }
+        for info_state, row in policy.state_lookup.items()
+    }
+
+
+OPENSPIELS = {
+    "cfr": (ms.CFR, pyspiel.CFRSolver, cfr.CFRSolver),
+    "cfr_plus": (ms.CFR_PLUS, pyspiel.CFRPlusSolver, cfr.CFRPlusSolver),
+}
+TURN_BASED_GOOFSPIEL = (
+    "turn_based_simultaneous_game(game="
+    "goofspiel(num_cards=3,imp_info=True,points_order={}))"
+)
+
+
+@pytest.mark.parametrize("name", OPENSPIELS)
+@pytest.mark.parametrize(
+    "game",
+    [
+        "kuhn_poker",
+        KUHN_3,
+        pytest.param("leduc_poker", marks=pytest.mark.slow),
+        LEDUC,
+        TURN_BASED_GOOFSPIEL.format("descending"),
+        TURN_BASED_GOOFSPIEL.format("random"),
+    ],
+)
+def test_nothing_sampled_is_openspiels_cfr_over_50_iterations(game, name):
+    algorithm, compiled, python = OPENSPIELS[name]
+    # In CFR+ on Leduc poker regrets are small where play seldom comes, which magnifies
+    # the last bits of other orders of summation: 2e-12 there after iteration 50.
+    largest = 1e-11 if (game, name) == ("leduc_poker", "cfr_plus") else 1e-12
+    game = pyspiel.load_game(game)
+    solver = Solver(game, algorithm)
+    passes = full_pass(solver.tree)
+    programs = [compiled(game)]
+    if game.num_distinct_actions() < 3:
+        programs.append(python(game))
+    for _ in range(50):
+        solver.iterate(1)
+        average = solver.average_policy()
+        for theirs in programs:
+            theirs.evaluate_and_update_policy()
+            table = table_of(theirs)
+            assert largest_difference(average.to_dict(), table) < largest
+            plan = passes.plan(vector_of(solver.tree, table))
+            assert passes.plan(average.vector) == pytest.approx(plan, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPENSPIELS)
+def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name):
+    # From the uniform policy there is a tie, see below.
+    algorithm, _, python = OPENSPIELS[name]
+    start = algorithm.minimizer._replace(initial_regret=0.1)
+    game = pyspiel.load_game(KUHN_4)
+    solver, theirs = Solver(game, algorithm._replace(minimizer=start)), python(game)
+    nodes = theirs._info_state_nodes
+    for info_state, node in nodes.items():
+        regrets = memory_at(solver, info_state).tolist()
+        node.cumulative_regret.update(zip(node.legal_actions, regrets, strict=True))
+    cfr._update_current_policy(theirs._current_policy, nodes)
+    for _ in range(50):
+        solver.iterate(1)
+        theirs.evaluate_and_update_policy()
+    mine = solver.average_policy().to_dict()
+    assert largest_difference(mine, table_of(theirs)) < 1e-12
+
+
+def test_four_player_kuhn_poker_differs_from_openspiel_by_a_tie_at_zero():
+    # As in test_a_regret_that_ties_at_zero_is_rounded_apart: player 2's regrets after
+    # "bp" are 0 but for rounding, and player 3, who moves next, sees its choice.
+    game = pyspiel.load_game(KUHN_4)
+    solver, theirs = Solver(game, ms.CFR), cfr.CFRSolver(game)
+    solver.iterate(1)
+    theirs.evaluate_and_update_policy()
+    regrets = {
+        info_state: list(node.cumulative_regret.values())
+        for info_state, node in theirs._info_state_nodes.items()
+    }
+    mine, table = solver.current_policy().to_dict(), table_of(theirs, "current_policy")
+    assert names_apart(solver, mine, table, regrets) == ["2bp"]
+    average = table_of(theirs)
+    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
+
+
+def test_simultaneous_updates_are_openspiels():
+    game = pyspiel.load_game("kuhn_poker")
+    solver = Solver(game, ms.CFR._replace(alternating=False))
+    theirs = cfr._CFRSolver(
+        game,
+        alternating_updates=False,
+        linear_averaging=False,
+        regret_matching_plus=False,
+    )
+    for _ in range(50):
+        solver.iterate(1)
+        theirs.evaluate_and_update_policy()
+        table = table_of(theirs)
+        assert largest_difference(solver.average_policy().to_dict(), table) < 1e-12
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3, LEDUC])
+def test_pruning_saves_nodes_and_changes_nothing_else(game, alternating):
+    start = ms.regret_matching(initial_regret=0.1)  # no ties
+    pruned, whole = (
+        Solver(game, ms.Algorithm(sampling, start, alternating=alternating))
+        for sampling in (ms.full(prune=True), ms.FULL)
+    )
+    for solver in (pruned, whole):
+        solver.tree.expand_all()
+        solver.iterate(30)
+    for policy in ("average_policy", "current_policy"):
+        mine, theirs = (getattr(s, policy)().to_dict() for s in (pruned, whole))
+        assert largest_difference(mine, theirs) < 1e-12
+    tree = whole.tree
+    assert whole.nodes_touched == 30 * tree.num_players * tree.num_nodes
+    assert pruned.nodes_touched < 0.9 * whole.nodes_touched
+
+
+# --- what changes nothing ----------------------------------------------------
+
+SAMPLED = ["chance", "opponent", "external", "outcome"]
+
+
+def vectors(solver):
+    """All that a solver knows of each state, by name."""
+    average, current = solver.average_policy(), solver.current_policy()
+    return average.to_dict(), current.to_dict(), solver.nodes_touched
+
+
+def assert_equal_bit_for_bit(grown, whole):
+    """What both know is equal; what only the whole tree has was never met."""
+    for mine, theirs in zip(vectors(grown)[:2], vectors(whole)[:2], strict=True):
+        assert mine == {name: theirs[name] for name in mine}
+        for name in theirs.keys() - mine.keys():
+            assert set(theirs[name].values()) == {1 / len(theirs[name])}
+    assert grown.nodes_touched == whole.nodes_touched
+
+
+MAX_NODES = {  # a little more than one walk of chance, opponent, ... needs
+    KUHN_3: (60, 420, 50, 40),
+    GOOFSPIEL: (100, 200, 60, 40),
+    "three_players": (26, 31, 18, 13),
+}
+
+
+@pytest.mark.parametrize("estimator", SAMPLED)
+@pytest.mark.parametrize("game", MAX_NODES)
+def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
+    max_nodes = MAX_NODES[game][SAMPLED.index(estimator)]
+    game = GAMES[game]()
+    algorithm = ms.Algorithm(ESTIMATORS[estimator], ms.regret_matching(), ms.LINEAR)
+    whole = Solver(GameTree(game).expand_all(), algorithm, seed=21)
+    grown = Solver(game, algorithm, seed=21)
+    small = Solver(game, algorithm, seed=21, max_nodes=max_nodes)
+    in_pieces = Solver(game, algorithm, seed=21)
+    losses = 0
+    forget = small.tree.forget_nodes
+
+    def forget_nodes():
+        nonlocal losses
+        losses += 1
+        forget()
+
+    small.tree.forget_nodes = forget_nodes
+    for more in (0, 1, 2, 40, 0, 57):
+        in_pieces.iterate(more)
+        in_pieces.average_policy()  # asking changes nothing either
+    for solver in (whole, grown, small):
+        solver.iterate(100)
+        assert_equal_bit_for_bit(solver, whole)
+    assert_equal_bit_for_bit(in_pieces, whole)
+    assert losses > 3
+    assert small.tree.num_nodes <= max_nodes < whole.tree.num_nodes
+    other = Solver(game, algorithm, seed=22)
+    other.iterate(100)
+    assert other.average_policy().to_dict() != grown.average_policy().to_dict()
+
+
+def test_simultaneous_updates_survive_the_loss_of_the_tree():
+    algorithm = ms.EXTERNAL_SAMPLING._replace(alternating=False)
+    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=2)
+    small = Solver(KUHN_3, algorithm, seed=2, max_nodes=100)
+    whole.iterate(200)
+    small.iterate(200)
+    assert_equal_bit_for_bit(small, whole)
+    assert small.tree.num_nodes <= 100
+
+
+def test_a_deeper_stack_changes_nothing():
+    wide = move(0, "wide", *(leaf(float(a), -float(a)) for a in range(600)))
+    game = small_game(wide)
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
+    textbook = Textbook(game, *ms.EXTERNAL_SAMPLING[:3], seed=1)
+    solver.iterate(5)
+    textbook.run(5)
+    assert_same(solver, textbook)
+
+
+def test_a_snapshot_does_not_change_when_the_solver_goes_on():
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
+        solver = Solver("kuhn_poker", algorithm, seed=4)
+        solver.iterate(20)
+        average, current = solver.average_policy(), solver.current_policy()
+        before = average.to_dict(), current.to_dict()
+        solver.iterate(20)
+        assert (average.to_dict(), current.to_dict()) == before
+        assert solver.average_policy().to_dict() != before[0]
+
+
+# --- randomness --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [*SAMPLED, "balanced_outcome"])
+def test_only_the_seed_decides(estimator):
+    algorithm = ms.Algorithm(ESTIMATORS[estimator], ms.regret_matching())
+    results = []
+    for seed in (0, 0, 1, -1, 2**64 - 1, 10**30):
+        np.random.seed(len(results))
+        solver = Solver("kuhn_poker", algorithm, seed=seed)
+        solver.iterate(50)
+        results.append(vectors(solver))
+    first, again, one, minus_one, wrapped, huge = results
+    assert again == first
+    assert wrapped == minus_one  # modulo 2^64
+    different = [first[0], one[0], minus_one[0], huge[0]]
+    assert all(a != b for i, a in enumerate(different) for b in different[:i])
+    assert np.random.RandomState(5).rand() == np.random.rand()  # still as seeded
+
+
+def test_the_size_of_the_payoffs_does_not_change_regret_matching():
+    scale = 1024.0  # a power of 2 keeps every bit; 1000 is tested to 1e-9
+
+    def game(factor):
+        def ends(*payoffs):
+            return [leaf(factor * u, -factor * u) for u in payoffs]
+
+        replies = [move(1, "1", *ends(0.3, -1.7)), move(1, "1", *ends(-0.9, 0.4))]
+        return small_game(move(0, "0", *replies))
+
+    for algorithm in (ms.CFR, ms.CFR_PLUS, ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
+        policies = []
+        for factor in (1.0, scale, 1000.0):
+            solver = Solver(game(factor), algorithm, seed=8)
+            solver.iterate(40)
+            policies.append(solver.average_policy().to_dict())
+        assert policies[1] == policies[0]
+        assert largest_difference(policies[2], policies[0]) < 1e-9
+
+
+# --- results -----------------------------------------------------------------
+
+
+def test_regret_matching_solves_rock_paper_scissors_from_random_regrets():
+    algorithm = ms.Algorithm(ms.FULL, ms.regret_matching(initial_regret=1.0))
+    starts = set()
+    for seed in range(3):
+        solver = Solver("matrix_rps", algorithm, seed=seed)
+        start = solver.current_vector()
+        assert np.abs(start[2:] - 1 / 3).max() > 0.05
+        starts.add(tuple(start))
+        solver.iterate(20_000)
+        assert solver.average_vector()[2:] == pytest.approx([1 / 3] * 6, abs=0.01)
+    assert len(starts) == 3
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "iterations", "most"),
+    [
+        ("chance_sampling", 2_000, 0.03),
+        ("opponent_sampling", 2_000, 0.03),
+        ("external_sampling", 20_000, 0.03),
+        ("outcome_sampling", 50_000, 0.03),
+        ("balanced_outcome_sampling", 50_000, 0.03),
+    ],
+)
+@pytest.mark.slow
+def test_samplers_approach_an_equilibrium_of_kuhn_poker(algorithm, iterations, most):
+    for seed in range(3):
+        solver = Solver("kuhn_poker", ms.ALGORITHMS[algorithm], seed=seed)
+        solver.iterate(iterations)
+        assert ms.nash_conv("kuhn_poker", solver.average_policy()) < most
+
+
+@pytest.mark.slow
+def test_external_sampling_samples_chance_by_its_probabilities():
+    # Uniform chance would end at 0.883 here, a weight too many at more.
+    solver = Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=0)
+    solver.iterate(12_000)
+    assert ms.nash_conv(LEDUC, solver.average_policy()) < 0.35
+
+
+# --- what is refused ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [-1, 0.5, -(10**12)])
+def test_a_negative_or_broken_number_of_iterations_is_refused(number):
+    solver = Solver("kuhn_poker")
+    with pytest.raises(ValueError, match=f"num_iterations={number}"):
+        solver.iterate(number)
+    assert solver.num_iterations == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -0.1, 1.5, float("nan")])
+def test_an_epsilon_outside_its_interval_is_refused(epsilon):
+    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
+        ms.outcome(epsilon)
+    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
+        ms.OutcomeSamplingMCCFRSolver(pyspiel.load_game("kuhn_poker"), epsilon)
+    assert ms.outcome(1.0).epsilon == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: ms.ftrl(0.0), "step_size=0.0"),
+        (lambda: ms.omd(float("inf")), "step_size=inf"),
+        (lambda: ms.ftrl(1.0, weights="none"), "weights='none'"),
+        (lambda: ms.polynomial(-1.0), "gamma=-1.0"),
+        (lambda: ms.regret_matching(initial_regret=-1.0), "initial_regret=-1.0"),
+        (
+            lambda: Solver("kuhn_poker", "cfr"),  # pyright: ignore[reportArgumentType]
+            "'cfr' is not an Algorithm",
+        ),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_value(make, named):
+    with pytest.raises(ValueError, match=named):
+        make()
+
+
+def test_a_walk_that_does_not_fit_is_refused_and_names_the_way_out():
+    solver = Solver(KUHN_3, ms.CHANCE_SAMPLING, max_nodes=10)
+    with pytest.raises(ValueError, match="max_nodes=10"):
+        solver.iterate(1)

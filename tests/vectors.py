@@ -1,0 +1,53 @@
+"""Between the textbook's dictionaries and the solvers' vectors over sequences."""
+
+import numpy as np
+
+from mccfr_spiel.game_tree import GameTree
+from mccfr_spiel.solver import Solver
+from tests.reference import EMPTY, Gradient, Policy, Textbook
+
+
+def names_of_sequences(tree: GameTree) -> list:
+    """`[S]` the textbook's name of each sequence; `EMPTY` for the empty ones."""
+    names: list = [EMPTY] * tree.num_sequences
+    for infoset, (_, start, _, count, _) in enumerate(tree.infosets.tolist()):
+        for s in range(start, start + count):
+            names[s] = (tree.info_state(infoset), int(tree.actions[s]))
+    return names
+
+
+def vector_of(tree: GameTree, policy: Policy) -> np.ndarray:
+    """`[S]` a textbook's policy as a policy vector."""
+    names = names_of_sequences(tree)
+    return np.array([policy[n[0]][n[1]] if n != EMPTY else 1.0 for n in names])
+
+
+def gradient_of(tree: GameTree, player: int, gradient: np.ndarray) -> Gradient:
+    """The player's part of a gradient `[S]`, by the textbook's names."""
+    named: Gradient = {EMPTY: float(gradient[player])}
+    names = names_of_sequences(tree)
+    for _, start, _, count, acting in tree.infosets.tolist():
+        if acting == player:
+            for s in range(start, start + count):
+                named[names[s]] = float(gradient[s])
+    return named
+
+
+def start_together(solver: Solver, textbook: Textbook) -> None:
+    """Gives the textbook the solver's memories and policies, before it has run."""
+    tree, tables = solver.tree, solver._tables
+    for infoset, (_, start, _, count, player) in enumerate(tree.infosets.tolist()):
+        key = player, tree.info_state(infoset)
+        textbook.memory[key] = tables.memory[start : start + count].tolist()
+        textbook.policy[key] = tables.policy[start : start + count].tolist()
+
+
+def largest_difference(policy: Policy, other: Policy) -> float:
+    """Over all probabilities; a state that only `other` has must be uniform there."""
+    assert policy.keys() <= other.keys()
+    differences = [0.0]
+    for info_state, probs in other.items():
+        mine = policy.get(info_state, dict.fromkeys(probs, 1 / len(probs)))
+        assert mine.keys() == probs.keys()
+        differences.extend(abs(probs[action] - mine[action]) for action in probs)
+    return max(differences)
