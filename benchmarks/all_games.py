@@ -1,0 +1,224 @@
+"""Every game that OpenSpiel registers: solved, or refused in words.
+
+    python -m benchmarks.all_games --out=docs/all_games.md
+    python -m benchmarks.all_games --games=chess,dark_hex --seconds=10
+
+Each game runs with its default parameters, in a process of its own with a limit on
+memory. After `--seconds` the process gets Ctrl-C (SIGINT), which it must hear within
+`PATIENCE` seconds. Games that cannot be loaded without parameters get those below.
+"""
+
+import collections
+import json
+import multiprocessing
+import os
+import pathlib
+import resource
+import signal
+import time
+from typing import Any
+
+import pyspiel
+from absl import app, flags
+from open_spiel.python import games as python_games
+from open_spiel.python.mfg import games as mean_field_games
+
+import mccfr_spiel as ms
+from benchmarks.machine import describe, markdown
+
+PATIENCE = 10.0
+PARAMETERS = {
+    "add_noise": "add_noise(epsilon=0.1,game=kuhn_poker(),seed=1)",
+    "cached_tree": "cached_tree(game=kuhn_poker())",
+    "coop_to_1p": "coop_to_1p(game=tiny_hanabi())",
+    "misere": "misere(game=tic_tac_toe())",
+    "normal_form_extensive_game": "normal_form_extensive_game(game=matrix_rps())",
+    "repeated_game": "repeated_game(num_repetitions=2,stage_game=matrix_pd())",
+    "restricted_nash_response": (
+        "restricted_nash_response(fixed_player=0,game=kuhn_poker(),p=0.5)"
+    ),
+    "start_at": "start_at(game=kuhn_poker(),history=0;1)",
+    "turn_based_simultaneous_game": "turn_based_simultaneous_game(game=matrix_rps())",
+    "zerosum": "zerosum(game=matrix_mp())",
+}
+ALGORITHMS = ("external_sampling", "outcome_sampling")
+MODULES = python_games, mean_field_games
+"""The games written in Python; they are registered when their modules are imported."""
+
+SOLVED, REFUSED, STOPPED, FAILED = "solved", "refused", "stopped", "FAILED"
+
+FLAGS = flags.FLAGS
+flags.DEFINE_list("games", [], "Which games; all that are registered by default.")
+flags.DEFINE_integer("iterations", 100, "Of each algorithm.", lower_bound=1)
+flags.DEFINE_float("seconds", 60.0, "For each game and algorithm.", lower_bound=0.1)
+flags.DEFINE_integer("max_nodes", 1_000_000, "As Solver's.", lower_bound=1)
+flags.DEFINE_integer("gibibytes", 8, "Address space of a process.", lower_bound=1)
+flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
+
+
+def solve(name: str, algorithm: str, iterations: int, max_nodes: int) -> dict[str, Any]:
+    """Runs one game; says how it went in words."""
+    began = time.perf_counter()
+    solver = None
+    try:
+        game = PARAMETERS.get(name, name)
+        solver = ms.Solver(game, ms.ALGORITHMS[algorithm], max_nodes=max_nodes)
+        solver.iterate(iterations)
+        outcome, why = SOLVED, ""
+    except KeyboardInterrupt:
+        outcome, why = STOPPED, "Ctrl-C"
+    except ValueError as error:
+        outcome, why = REFUSED, str(error)
+    except BaseException as error:  # whatever it is, the table must name it
+        outcome, why = FAILED, f"{type(error).__name__}: {error}"
+    return {
+        "outcome": outcome,
+        "why": why,
+        "iterations": solver.num_iterations if solver else 0,
+        "nodes": solver.nodes_touched if solver else 0,
+        "infosets": solver.tree.num_infosets if solver else 0,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def _child(pipe, name: str, algorithm: str, limits: dict[str, int]) -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):  # some games talk
+        os.dup2(nothing, descriptor)
+    most = limits["gibibytes"] << 30
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    result = solve(name, algorithm, limits["iterations"], limits["max_nodes"])
+    result["mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    pipe.send(result)
+
+
+def run(
+    name: str, algorithm: str, seconds: float, limits: dict[str, int]
+) -> dict[str, Any]:
+    """Runs one game in a process of its own, which is stopped after so long."""
+    context = multiprocessing.get_context("fork")  # everything is compiled already
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(sender, name, algorithm, limits))
+    began = time.perf_counter()
+    child.start()
+    sender.close()
+    if not receiver.poll(seconds):
+        os.kill(child.pid or 0, signal.SIGINT)
+    heard = receiver.poll(max(0.0, began + seconds + PATIENCE - time.perf_counter()))
+    try:
+        result = receiver.recv() if heard else None
+    except EOFError:
+        result = None
+    if result is None:
+        child.kill()
+    child.join()
+    took = time.perf_counter() - began
+    if result is None:
+        why = f"exit code {child.exitcode}" if heard else "hears no Ctrl-C"
+        result = {"outcome": FAILED, "why": why, "mebibytes": 0, "iterations": 0}
+        result |= {"nodes": 0, "infosets": 0, "seconds": took}
+    return {"game": name, "algorithm": algorithm, **result}
+
+
+def cell(row: dict[str, Any]) -> str:
+    """What the table says of one run."""
+    seconds = f"{row['seconds']:.1f} s"
+    if row["outcome"] == SOLVED:
+        return seconds
+    if row["outcome"] == STOPPED:
+        return f"Ctrl-C after {seconds}: {row['iterations']} iterations"
+    return f"{row['outcome']} ({seconds})"
+
+
+def words(text: str, most: int = 150) -> str:
+    """An error message as one cell of a table, its middle left out if it is long."""
+    text = " ".join(text.split()).replace("|", "\\|").replace("`", "'")
+    return text if len(text) <= 2 * most else f"{text[:most]} ... {text[-most:]}"
+
+
+def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -> str:
+    """The markdown of all results."""
+    by_game: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    for row in rows:
+        by_game[row["game"]].append(row)
+    counts = collections.Counter((row["algorithm"], row["outcome"]) for row in rows)
+    solved, refused = [], []
+    for name, pair in by_game.items():
+        title = f"`{PARAMETERS.get(name, name)}`"
+        if all(row["outcome"] == REFUSED for row in pair):
+            refused.append([title, words(pair[0]["why"])])
+            continue
+        reasons = dict.fromkeys(
+            f"{row['algorithm'].partition('_')[0]}: {words(row['why'])}"
+            for row in pair
+            if row["outcome"] in (REFUSED, FAILED)
+        )
+        largest = max(pair, key=lambda row: row["infosets"])
+        solved.append(
+            [
+                title,
+                *(cell(row) for row in pair),
+                f"{largest['infosets']:,}",
+                f"{max(row['mebibytes'] for row in pair):,}",
+                "<br>".join(reasons),
+            ]
+        )
+    outcomes = [SOLVED, STOPPED, REFUSED, FAILED]
+    summary = [
+        [algorithm, *(str(counts[algorithm, outcome]) for outcome in outcomes)]
+        for algorithm in ALGORITHMS
+    ]
+    return f"""# All games of OpenSpiel
+
+{limits["iterations"]} iterations of external and of outcome sampling on each of the
+{len(by_game)} registered games, with default parameters unless the table shows others,
+`max_nodes={limits["max_nodes"]:,}`, {limits["gibibytes"]} GiB of address space. After
+{seconds:.0f} s the run gets Ctrl-C; it stops with its solver intact. A refusal is a
+`ValueError` with the words below. Failed would be: a crash, a hang, any other error.
+
+{describe("all_games")}
+
+{markdown(["algorithm", *outcomes], summary)}
+
+## Solved by one of them at least
+
+The time includes loading the game. Memory is the process's largest resident set, about
+{limits["mebibytes"]} MiB of which are there before the game is loaded.
+
+{markdown(["game", "external", "outcome", "infosets met", "MiB", "why not"], solved)}
+
+## Refused
+
+{markdown(["game", "why"], refused)}
+"""
+
+
+def warm_up() -> None:
+    """Compiles what the processes need, so that each has it from the start."""
+    for algorithm in ALGORITHMS:
+        ms.Solver("kuhn_poker", ms.ALGORITHMS[algorithm]).iterate(2)
+
+
+def main(_: list[str]) -> None:
+    warm_up()
+    limits: dict[str, Any] = {
+        name: FLAGS[name].value for name in ("iterations", "max_nodes")
+    }
+    limits["gibibytes"] = FLAGS.gibibytes
+    limits["mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    rows = []
+    for name in FLAGS.games or pyspiel.registered_names():
+        for algorithm in ALGORITHMS:
+            row = run(name, algorithm, FLAGS.seconds, limits)
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    text = report(rows, limits, FLAGS.seconds)
+    if FLAGS.out:
+        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    app.run(main)

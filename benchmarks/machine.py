@@ -1,0 +1,36 @@
+"""What a benchmark prints above its table: the command, the machine, the versions."""
+
+import importlib.metadata
+import os
+import pathlib
+import platform
+import sys
+
+
+def cpu_model() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    return next(names, platform.processor() or platform.machine())
+
+
+def describe(script: str) -> str:
+    """Lines of markdown about this run of a script of this folder."""
+    packages = ("open_spiel", "numba", "numpy")
+    versions = ", ".join(
+        f"{name} {importlib.metadata.version(name)}" for name in packages
+    )
+    command = " ".join(["python", "-m", f"benchmarks.{script}", *sys.argv[1:]])
+    return (
+        f"`{command}`\n\n{cpu_model()}, {os.cpu_count()} cores, {platform.system()}; "
+        f"Python {platform.python_version()}, {versions}."
+    )
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """A markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
