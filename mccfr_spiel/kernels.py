@@ -30,9 +30,13 @@ from mccfr_spiel.randomness import ROOT_PLACE, child_place, stream_key, uniform
 RULES = {"regret_matching": 0, "regret_matching_plus": 1, "ftrl": 2, "omd": 3}
 _REGRET_MATCHING, _REGRET_MATCHING_PLUS, _FTRL, _OMD = RULES.values()
 
-DONE, GROW, STACK_FULL = 0, 1, 2
+DONE, GROW, STACK_FULL, TOO_UNLIKELY = range(4)
 """What a kernel returns: the work is done; the node `cursor[NODE_TO_GROW]` must be
-expanded first; the stack must be larger first."""
+expanded first; the stack must be larger first; the walk has sampled a history so
+unlikely that its weight exceeds MAX_WEIGHT."""
+
+MAX_WEIGHT = 1e290
+"""Sums of payoffs times such weights still fit a double."""
 
 (
     ITERATION,
@@ -172,7 +176,7 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
             settings: (epsilon, step size, gamma of the average).
 
         Returns:
-            DONE, GROW or STACK_FULL. After the last two, call again.
+            A status, see above. After GROW and STACK_FULL, call again.
         """
         nodes, infosets, chance_probs, chance_cdf, utilities = tree
         ends, others, payoffs, members, member_ends = passes
@@ -223,20 +227,26 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
                     record = nodes[node]
                     acting = record["player"]
                     start = record["start"]
-                    if acting == TERMINAL:
-                        touched += 1
-                        gradient[sequence] += weight * utilities[start, player]
-                        break
                     count = np.int64(record["num_children"])
                     first = record["first_child"]
-                    if acting == UNEXPANDED or top + count > capacity:
+                    if acting == TERMINAL:
+                        if player_sampled and weight > MAX_WEIGHT:
+                            status = TOO_UNLIKELY
+                        else:
+                            touched += 1
+                            gradient[sequence] += weight * utilities[start, player]
+                            break
+                    elif acting == UNEXPANDED:
+                        status = GROW
+                    elif top + count > capacity:
+                        status = STACK_FULL
+                    if status != DONE:
                         stack_node[top] = node
                         stack_sequence[top] = sequence
                         stack_weight[top] = weight
                         stack_place[top] = place
                         top += 1
                         cursor[NODE_TO_GROW] = node
-                        status = GROW if acting == UNEXPANDED else STACK_FULL
                         break
                     touched += 1
                     chosen = 0

@@ -148,7 +148,8 @@ class Solver:
 
         Raises:
             ValueError: `num_iterations` is negative or no integer, or a state of the
-                game is met that cannot be handled (see `GameTree.expand`).
+                game is met that cannot be handled (see `GameTree.expand`), or a
+                history too unlikely for outcome sampling.
         """
         if num_iterations != int(num_iterations) or num_iterations < 0:
             raise ValueError(f"num_iterations={num_iterations} is not an integer >= 0.")
@@ -179,6 +180,13 @@ class Solver:
                     self._growth.grow(self._tables, self._walk, self._stream_seed)
                 elif status == kernels.STACK_FULL:
                     self._raise_stack()
+                elif status == kernels.TOO_UNLIKELY:
+                    raise ValueError(
+                        f"Games of {self.tree.source} are so long that outcome "
+                        "sampling met a history of a probability below "
+                        f"{1 / kernels.MAX_WEIGHT:.0e}: an unbiased estimate no "
+                        "longer fits a floating-point number. Use a shorter game."
+                    )
         seconds = time.perf_counter() - began
         self.seconds += seconds
         if seconds < _SLICE_SECONDS / 2:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
@@ -168,6 +169,9 @@ def test_random_initial_regrets_are_kept(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a POSIX system")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="only compiled calls hear no signal"
+)
 @pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
 def test_ctrl_c_at_any_moment_changes_nothing(name):
     algorithm, iterations = ms.ALGORITHMS[name], 300
