@@ -18,6 +18,15 @@ exploitability, and leaves in --output_dir:
   settings.json     what was run, and with which versions
   solver.checkpoint what --resume goes on from, and the one before it (.previous)
 
+The papers' experiments are sweeps of many such runs. Each leaves a table (summary.csv)
+and figures (PNG and SVG) in results/EXPERIMENT or --output_dir; run again, whatever
+ended it, it goes on where it was:
+
+  python run_experiments.py --experiment=lanctot2009_table1
+  python run_experiments.py --experiment=lanctot2009_figure1 --only=one_card
+  python run_experiments.py --experiment=farina2020_figure3 --seeds=10 --workers=8
+  python run_experiments.py --experiment=farina2020_figure4 --executor=ray
+
 Ctrl-C (SIGINT) and SIGTERM end the run at a checkpoint, with the results so far on
 disk; a second one ends it at once. Exit codes: 0 done, 1 error, 128 + the number of the
 signal (130 Ctrl-C, 143 SIGTERM). After any end, a kill or a power cut included, the
@@ -25,8 +34,10 @@ same command with --resume goes on exactly where the newest checkpoint was made.
 offline methods (egt, practical_egt, mirror_prox, lp, sparsified_lp) make none.
 """
 
+import functools
 import importlib
 import importlib.util
+import os
 import pathlib
 import signal
 import sys
@@ -38,7 +49,7 @@ from typing import Any
 from absl import app, flags
 from tqdm import tqdm
 
-from mccfr_spiel import experiments, linear_program, offline
+from mccfr_spiel import experiments, linear_program, offline, reproduction, sweeps
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.evaluation import is_two_player_constant_sum
 from mccfr_spiel.experiments import Settings
@@ -99,11 +110,31 @@ flags.DEFINE_integer(
     "Number of iterations; each updates every player once.",
     lower_bound=1,
 )
+flags.DEFINE_integer(
+    "until_nodes_touched",
+    None,
+    "Stop with the first iteration after which so many nodes have been touched, "
+    "whatever --iterations says; rows are then spaced by nodes touched.",
+    lower_bound=1,
+)
 flags.DEFINE_integer("seed", DEFAULT.seed, "Seed of all draws.")
 flags.DEFINE_integer(
     "print_freq",
     None,
-    "A row every so many iterations; by default rows grow further apart.",
+    "A row every so many iterations, or nodes with --until_nodes_touched; by default "
+    "rows grow further apart.",
+    lower_bound=1,
+)
+flags.DEFINE_integer(
+    "rows_per_decade",
+    DEFAULT.rows_per_decade,
+    "How many rows from 10 to 100, from 100 to 1000, ..., without --print_freq.",
+    lower_bound=1,
+)
+flags.DEFINE_integer(
+    "rows_from",
+    DEFAULT.rows_from,
+    "The first of those rows is not due before that.",
     lower_bound=1,
 )
 flags.DEFINE_float(
@@ -176,6 +207,42 @@ flags.DEFINE_list(
     "Python modules to import first, such as those that register a game of yours.",
 )
 
+flags.DEFINE_enum(
+    "experiment",
+    None,
+    [reproduction.TABLE_1, *reproduction.EXPERIMENTS],
+    "A table or figure of the papers, in place of a single run.",
+)
+flags.DEFINE_integer(
+    "seeds", None, "Seeds of an experiment; as many as in the paper if not given."
+)
+flags.DEFINE_string(
+    "only", "", "Of an experiment, only the settings with this in their name."
+)
+flags.DEFINE_enum(
+    "executor", "local", ["local", "ray"], "What runs an experiment's settings."
+)
+flags.DEFINE_integer(
+    "workers",
+    None,
+    "Processes of an experiment; one for each core, or all of the cluster's.",
+    lower_bound=1,
+)
+flags.DEFINE_string(
+    "ray_address", None, "Of a Ray cluster; one is started here if not given."
+)
+flags.DEFINE_string(
+    "tree_cache", None, "Folder of an experiment's game trees; the user's cache folder."
+)
+
+EXPERIMENT_FLAGS = (
+    "seeds",
+    "only",
+    "executor",
+    "workers",
+    "ray_address",
+    "tree_cache",
+)
 ALGORITHM_FLAGS = (
     "algorithm",
     "sampling",
@@ -210,6 +277,11 @@ class Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._receive)
 
+    def close(self) -> None:
+        """Ignores them from now on: Python is about to end, with all work done."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+
     def _receive(self, number: int, _frame: object) -> None:
         if not self.wait or self.received is not None:
             raise Stopped(number)
@@ -223,7 +295,12 @@ def main(argv: Sequence[str]) -> int:
         if len(argv) > 1:
             raise ValueError(f"{argv[1]!r} is not a flag. Flags begin with --.")
         values = FLAGS.flag_values_dict()
-        import_games(values["import"])
+        imports = import_games(values["import"])
+        if values["experiment"] is not None:
+            return run_experiment(values["experiment"], imports)
+        for name in EXPERIMENT_FLAGS:
+            if FLAGS[name].present:
+                raise ValueError(f"--{name} takes an --experiment.")
         settings = Settings(**{name: values[name] for name in Settings._fields})
         return solve(settings, signals)
     except (ValueError, OSError) as error:
@@ -232,12 +309,16 @@ def main(argv: Sequence[str]) -> int:
     except Stopped as error:
         print("Interrupted.", file=sys.stderr)
         return error.exit_code
+    finally:
+        signals.close()
 
 
-def import_games(modules: Sequence[str]) -> None:
+def import_games(modules: Sequence[str]) -> list[str]:
     """Imports what registers games: ours, where they are, and the user's."""
+    imported = []
     if importlib.util.find_spec("games") is not None:
         importlib.import_module("games")
+        imported = ["games"]
     for module in modules:
         try:
             importlib.import_module(module)
@@ -246,6 +327,54 @@ def import_games(modules: Sequence[str]) -> None:
                 f"--import={module}: {error}. Is it installed, or its folder on "
                 "PYTHONPATH?"
             ) from error
+    return [*imported, *modules]
+
+
+def run_experiment(name: str, imports: Sequence[str]) -> int:
+    """Runs a table or figure of the papers; returns the exit code."""
+    for flag in Settings._fields:
+        if FLAGS[flag].present:
+            raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
+    folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
+    trees = FLAGS.tree_cache and pathlib.Path(FLAGS.tree_cache)
+    if name == reproduction.TABLE_1:
+        path = reproduction.make_table_1(folder, imports, trees, only=FLAGS.only)
+        print(path.read_text(encoding="utf-8"))
+        return 0
+    experiment = reproduction.EXPERIMENTS[name]
+    table = reproduction.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
+    todo = sum(not sweeps.is_finished(folder, key) for key in table)
+    print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
+    if FLAGS.executor == "ray":
+        executor = functools.partial(
+            sweeps.on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
+        )
+    else:
+        workers = FLAGS.workers or os.cpu_count() or 1
+        executor = functools.partial(sweeps.local, workers=workers)
+    with tqdm(total=100.0, disable=not sys.stderr.isatty(), bar_format=BAR) as bar:
+        failures = sweeps.run_sweep(
+            table,
+            folder,
+            executor,
+            lambda share: bar.update(100 * share - bar.n),
+            imports=imports,
+            trees=trees,
+            checkpoint_every=FLAGS.checkpoint_every,
+        )
+    summary = reproduction.summarize(experiment, folder)
+    plotting = load_plotting()
+    if plotting is None:
+        print("No figures: matplotlib is not installed (pip install matplotlib).")
+    else:
+        plotting.save_experiment(experiment, summary)
+    for key, error in failures:
+        print(f"{key} failed: {error}", file=sys.stderr)
+    print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
+    return 1 if failures else 0
+
+
+BAR = "{percentage:5.1f} % |{bar}| {elapsed} so far, {remaining} to go"
 
 
 def solve(settings: Settings, signals: Signals) -> int:
@@ -314,7 +443,7 @@ def make_or_load(
     """The solver, new or from a checkpoint in the folder, and the rows there are."""
     if resumed:
         try:
-            solver = experiments.load_solver(settings, folder)
+            solver = experiments.load_solver(settings, folder / experiments.CHECKPOINT)
         except FileNotFoundError:
             print("There is no checkpoint yet: the run begins anew.")
         else:
@@ -322,7 +451,7 @@ def make_or_load(
             results = folder / experiments.RESULTS
             done = solver.num_iterations
             print(f"Resumed after {done:,} iterations.")
-            return solver, experiments.read_rows(results, settings, done)
+            return solver, experiments.read_rows(results, settings, solver)
     solver = experiments.make_solver(settings)
     if isinstance(solver, Solver):
         experiments.first_checkpoint(solver, folder)
@@ -388,9 +517,9 @@ def print_and_record(
     with (
         experiments.RowWriter(folder / experiments.RESULTS, kept) as writer,
         tqdm(
-            total=settings.iterations,
+            total=settings.until_nodes_touched or settings.iterations,
             disable=not sys.stderr.isatty(),
-            unit="it",
+            unit="it" if settings.until_nodes_touched is None else "nodes",
             unit_scale=True,
             leave=False,
         ) as bar,
@@ -422,9 +551,9 @@ def make_watch(
     """What `experiments.rows` calls: moves the bar, saves, and tells when to stop."""
     saved = time.monotonic()
 
-    def watch(num_iterations: int) -> bool:
+    def watch(done: int) -> bool:
         nonlocal saved
-        bar.update(num_iterations - bar.n)
+        bar.update(done - bar.n)
         if time.monotonic() - saved >= FLAGS.checkpoint_every:
             try:
                 save()

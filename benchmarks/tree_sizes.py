@@ -17,27 +17,11 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-
 import games
-from mccfr_spiel.compile import jit
 from mccfr_spiel.game_tree import MAX_INDEX, GameTree
-from mccfr_spiel.theory import m_values
+from mccfr_spiel.theory import longest_history, m_values
 
 _KIB = 1 if sys.platform == "darwin" else 1024
-
-
-@jit
-def _longest_history(nodes, depth):
-    """The largest depth of a node; `depth` is `[N]` zeros, overwritten."""
-    longest = 0
-    for node in range(len(nodes)):
-        below = depth[node] + 1
-        first = nodes[node]["first_child"]
-        for child in range(first, first + nodes[node]["num_children"]):
-            depth[child] = below
-            longest = max(longest, below)
-    return longest
 
 
 def _peak_bytes() -> int:
@@ -48,7 +32,7 @@ def measure(game: str) -> dict[str, Any]:
     """The sizes and costs of one game's whole tree."""
     small = GameTree(game.split("(")[0] if game.startswith("python_") else "kuhn_poker")
     small.expand_all()
-    _longest_history(small.nodes, np.zeros(small.num_nodes, np.uint8))
+    longest_history(small)
     before = _peak_bytes()
     start = time.process_time()
     tree = GameTree(game, max_nodes=MAX_INDEX).expand_all()
@@ -60,9 +44,7 @@ def measure(game: str) -> dict[str, Any]:
         "nodes": tree.num_nodes,
         "infosets": [int(own.sum()) for own in players],
         "sequences": [1 + int(infosets["num_actions"][own].sum()) for own in players],
-        "longest": int(
-            _longest_history(tree.nodes, np.zeros(len(tree.nodes), np.uint8))
-        ),
+        "longest": longest_history(tree),
         "m_values": m_values(tree),
         "seconds": seconds,
         "microseconds": 1e6 * seconds / tree.num_nodes,

@@ -88,10 +88,9 @@ _FILES = (
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
 )
 
-CHANGEABLE = ("iterations", "until_nash_conv")
+CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv")
 """The settings that may be others when a run is resumed."""
 
-_ROWS_PER_DECADE = 5
 _SLICE_SECONDS = 0.25
 
 T = TypeVar("T")
@@ -113,8 +112,14 @@ class Settings(NamedTuple):
         averaging: a name in AVERAGINGS.
         alternating: whether players are updated one after the other.
         iterations: how many; in each, every player is updated once.
+        until_nodes_touched: if given, it takes the place of `iterations`: the run ends
+            with the first iteration after which so many nodes have been touched, and
+            rows are spaced by nodes touched.
         seed: of all draws.
-        print_freq: a row every so many iterations; None for log-spaced rows.
+        print_freq: a row every so many iterations (or nodes touched, if the run goes by
+            those); None for log-spaced rows.
+        rows_per_decade: of log-spaced rows.
+        rows_from: the first log-spaced row is not due before that.
         until_nash_conv: the run ends at the first row whose NashConv is not above it.
         evaluate: "exact" computes NashConv in each row, for which the whole tree must
             fit; "sampled" plays the policy at the end, see sampled_evaluation.py.
@@ -137,8 +142,11 @@ class Settings(NamedTuple):
     averaging: str | None = None
     alternating: bool | None = None
     iterations: int = 20_000_000
+    until_nodes_touched: int | None = None
     seed: int = 0
     print_freq: int | None = None
+    rows_per_decade: int = 5
+    rows_from: int = 1
     until_nash_conv: float | None = None
     evaluate: str = "exact"
     bounds: bool = False
@@ -279,30 +287,43 @@ def _parts(settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in (*names, "time_limit")}
 
 
-def make_solver(settings: Settings) -> Solver | OfflineSolver:
+def make_solver(
+    settings: Settings, tree: GameTree | None = None
+) -> Solver | OfflineSolver:
     """The solver that the settings describe; its tree is whole for exact evaluation.
+
+    Args:
+        settings: the run.
+        tree: the game's whole tree, if there is one.
 
     Raises:
         ValueError: a setting is wrong, or the game cannot be solved; see
             `make_algorithm`, `GameTree` and `Solver`.
     """
     _check_numbers(settings)
-    game = load_string(settings)
+    tree = tree or GameTree(load_string(settings), max_nodes=settings.max_nodes)
     if is_offline(settings):
-        tree = GameTree(game, max_nodes=settings.max_nodes)
         return offline.make(settings.algorithm, tree, _parts(settings))
-    algorithm = make_algorithm(settings)
-    if settings.evaluate != "exact":
-        return Solver(game, algorithm, seed=settings.seed, max_nodes=settings.max_nodes)
-    tree = GameTree(game, max_nodes=settings.max_nodes).expand_all()
-    return Solver(tree, algorithm, seed=settings.seed)
+    if settings.evaluate == "exact":
+        tree.expand_all()
+    return Solver(tree, make_algorithm(settings), seed=settings.seed)
 
 
 def _check_numbers(settings: Settings) -> None:
     if settings.iterations < 1:
         raise ValueError(f"iterations={settings.iterations} is not at least 1.")
-    if settings.print_freq is not None and settings.print_freq < 1:
-        raise ValueError(f"print_freq={settings.print_freq} is not at least 1.")
+    nodes = settings.until_nodes_touched
+    if nodes is not None and nodes < 1:
+        raise ValueError(f"until_nodes_touched={nodes} is not at least 1.")
+    if nodes is not None and is_offline(settings):
+        raise ValueError(
+            f"until_nodes_touched={nodes} is given, but {settings.algorithm} goes by "
+            "iterations; use those."
+        )
+    for name in ("print_freq", "rows_per_decade", "rows_from"):
+        value = getattr(settings, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name}={value} is not at least 1.")
     target = settings.until_nash_conv
     if target is not None and not target >= 0:
         raise ValueError(f"until_nash_conv={target} is not at least 0.")
@@ -355,27 +376,33 @@ def make_bound(solver: Solver | OfflineSolver) -> Callable[[], float]:
     return lambda: solver.gap_bound
 
 
-def row_iterations(settings: Settings) -> Iterator[int]:
-    """The iterations after which a row is due: increasing, the last one included."""
-    last = settings.iterations
+def row_dues(settings: Settings) -> Iterator[int]:
+    """After how many iterations a row is due, or nodes touched if the settings go by
+    those: increasing, the last one included."""
+    last = settings.until_nodes_touched or settings.iterations
     if settings.algorithm in offline.LINEAR_PROGRAMS:
         last = 1
     if settings.print_freq is not None:
         yield from range(settings.print_freq, last, settings.print_freq)
     else:
         previous = power = 0
-        while (due := round(10 ** (power / _ROWS_PER_DECADE))) < last:
-            if due > previous:
+        while (due := round(10 ** (power / settings.rows_per_decade))) < last:
+            if due > previous and due >= settings.rows_from:
                 yield due
             previous = due
             power += 1
     yield last
 
 
+def measure(settings: Settings) -> str:
+    """The column of what `row_dues` counts."""
+    return "iteration" if settings.until_nodes_touched is None else "nodes_touched"
+
+
 def rows(
     solver: Solver | OfflineSolver,
     settings: Settings,
-    on_progress: Callable[[int], object] = lambda num_iterations: None,
+    on_progress: Callable[[int], object] = lambda done: None,
     *,
     kept: Sequence[dict[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
@@ -389,43 +416,70 @@ def rows(
     Args:
         solver: from `make_solver(settings)` or `load_solver`.
         settings: the run.
-        on_progress: called some times a second with the number of iterations done; the
-            run ends if it returns something true.
+        on_progress: called some times a second with the number of iterations done, or
+            of nodes touched if the settings go by those; the run ends if it returns
+            something true.
         kept: the rows there are already, see `read_rows`.
     """
-    slice_size = 1
     exploitable = is_two_player_constant_sum(solver.tree.game)
     bound = make_bound(solver) if settings.bounds else lambda: None
-    earlier = kept[-1]["iteration"] if kept else 0
+    column = measure(settings)
+    covered = kept[-1][column] if kept else 0
     target = settings.until_nash_conv
     if target is not None and kept and kept[-1]["nash_conv"] <= target:
         return
-    for due in row_iterations(settings):
-        if due <= earlier:
+    advance = _make_advance(solver, settings)
+    for due in row_dues(settings):
+        if due <= covered:  # one iteration may pass several
             continue
-        while solver.num_iterations < due:
-            began = time.perf_counter()
-            solver.iterate(min(slice_size, due - solver.num_iterations))
-            took = time.perf_counter() - began
-            if took < _SLICE_SECONDS / 2:
-                slice_size *= 2
-            elif took > 2 * _SLICE_SECONDS:
-                slice_size = max(slice_size // 2, 1)
-            if on_progress(solver.num_iterations):
+        while (covered := advance(due)) < due:
+            if on_progress(covered):
                 return
+        stop = on_progress(covered)
         gap = None
         if settings.evaluate == "exact":
             gap = nash_conv(solver.tree, solver.average_vector())
         yield {
-            "iteration": due,
+            "iteration": solver.num_iterations,
             "nodes_touched": solver.nodes_touched,
             "seconds": round(solver.seconds, 6),
             "nash_conv": gap,
             "exploitability": gap / 2 if gap is not None and exploitable else None,
             "bound": bound(),
         }
-        if gap is not None and target is not None and gap <= target:
+        if stop or (gap is not None and target is not None and gap <= target):
             return
+
+
+def _make_advance(
+    solver: Solver | OfflineSolver, settings: Settings
+) -> Callable[[int], int]:
+    """A function that runs the solver some time towards a number of what `row_dues`
+    counts, and returns what was reached."""
+    slice_size = 1
+    if settings.until_nodes_touched is not None and not isinstance(solver, Solver):
+        raise ValueError(f"{settings.algorithm} goes by iterations.")
+
+    def advance(due: int) -> int:
+        nonlocal slice_size
+        began = time.perf_counter()
+        if settings.until_nodes_touched is None:
+            done = solver.num_iterations
+            solver.iterate(min(slice_size, due - done))
+            done = solver.num_iterations
+        else:
+            assert isinstance(solver, Solver)
+            done = min(due, solver.nodes_touched + slice_size)
+            solver.iterate_until(done)
+            done = solver.nodes_touched
+        took = time.perf_counter() - began
+        if took < _SLICE_SECONDS / 2:
+            slice_size *= 2
+        elif took > 2 * _SLICE_SECONDS:
+            slice_size = max(slice_size // 2, 1)
+        return done
+
+    return advance
 
 
 def run(settings: Settings) -> tuple[Solver | OfflineSolver, list[dict[str, Any]]]:
@@ -513,34 +567,45 @@ class RowWriter:
 
 
 def read_rows(
-    path: pathlib.Path, settings: Settings, num_iterations: int
+    path: pathlib.Path, settings: Settings, solver: Solver
 ) -> list[dict[str, Any]]:
-    """The rows in a CSV file that are due by the settings after so many iterations.
+    """The rows in a CSV file that are due by the settings where the solver is.
 
     Raises:
-        ValueError: a row before `num_iterations` is missing.
+        ValueError: one is missing.
     """
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = text[: text.rfind("\n") + 1].splitlines()  # the last one may be cut short
-    known = {}
-    for line in csv.DictReader(lines):
-        number = int(line["iteration"])
-        known[number] = {
-            "iteration": number,
-            "nodes_touched": int(line["nodes_touched"]),
-        } | {name: float(line[name]) if line[name] else None for name in COLUMNS[2:]}
-    kept = []
-    for due in row_iterations(settings):
-        if due > num_iterations:
-            break
-        if due in known:
-            kept.append(known[due])
-        elif due < num_iterations:
+    column, done = measure(settings), solver.num_iterations
+    known = [
+        row for row in map(_row, csv.DictReader(lines)) if row["iteration"] <= done
+    ]
+    reached = done if column == "iteration" else solver.nodes_touched
+    kept: list[dict[str, Any]] = []
+    covered = 0
+    for due in row_dues(settings):
+        if due <= covered:
+            continue
+        fits = [row for row in known if row[column] >= due]
+        if column == "iteration":
+            fits = [row for row in known if row[column] == due]
+        if fits:
+            kept.append(fits[0])
+            covered = fits[0][column]
+        elif due < reached:
             raise ValueError(
-                f"{path} has no row of iteration {due}, but the checkpoint is of "
-                f"iteration {num_iterations}. Begin again with an empty folder."
+                f"{path} has no row of {column.replace('_', ' ')} {due}, but the "
+                f"checkpoint has reached {reached}. Begin again with an empty folder."
             )
+        else:
+            break
     return kept
+
+
+def _row(line: Mapping[str, str]) -> dict[str, Any]:
+    counts = {name: int(line[name]) for name in COLUMNS[:2]}
+    measures = {name: float(line[name]) if line[name] else None for name in COLUMNS[2:]}
+    return counts | measures
 
 
 # --- resuming ------------------------------------------------------------------
@@ -563,22 +628,28 @@ def resumed_settings(folder: pathlib.Path, given: Mapping[str, Any]) -> Settings
     return settings._replace(**given)
 
 
-def load_solver(settings: Settings, folder: pathlib.Path) -> Solver:
-    """The solver of the newest good checkpoint in a folder, ready to go on.
+def load_solver(
+    settings: Settings, checkpoint: pathlib.Path, tree: GameTree | None = None
+) -> Solver:
+    """The solver of the newest good checkpoint, ready to go on.
+
+    Args:
+        settings: the run.
+        checkpoint: the file's path, see `Solver.load_newest`.
+        tree: the game's whole tree, if there is one.
 
     Raises:
         FileNotFoundError: there is none.
         ValueError: it is damaged, or of another run; see `Solver.load_newest`.
     """
-    solver = Solver.load_newest(folder / CHECKPOINT, load_string(settings))
+    solver = Solver.load_newest(checkpoint, tree or load_string(settings))
     if (solver.algorithm, solver.seed) != (make_algorithm(settings), settings.seed):
+        raise ValueError(f"{checkpoint} is not of the run that the settings describe.")
+    by_iterations = settings.until_nodes_touched is None
+    if by_iterations and solver.num_iterations > settings.iterations:
         raise ValueError(
-            f"{folder / CHECKPOINT} is not of the run that {SETTINGS} describes."
-        )
-    if solver.num_iterations > settings.iterations:
-        raise ValueError(
-            f"The run in {folder} has done {solver.num_iterations} iterations already, "
-            f"more than {settings.iterations}."
+            f"The run of {checkpoint} has done {solver.num_iterations} iterations "
+            f"already, more than {settings.iterations}."
         )
     if settings.evaluate == "exact":
         solver.tree.expand_all()
@@ -614,7 +685,7 @@ def write_settings(path: pathlib.Path, settings: Settings) -> None:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = "not installed"
-    _write_json(path, {"settings": settings._asdict(), "versions": versions})
+    write_json(path, {"settings": settings._asdict(), "versions": versions})
 
 
 def read_settings(path: pathlib.Path) -> Settings:
@@ -667,23 +738,24 @@ def write_evaluation(
         "plays": plays,
         "players": players,
     }
-    _write_json(path, result)
+    write_json(path, result)
     return result
 
 
 def write_solution(path: pathlib.Path, run: LinearProgramRun) -> dict[str, Any]:
     """Writes the value, sizes and times of a linear program as JSON; returns them."""
     summary = run.summary()
-    _write_json(path, summary)
+    write_json(path, summary)
     return summary
 
 
 def write_policy(path: pathlib.Path, policy: SequencePolicy) -> None:
     """Writes information-state string -> action -> probability as JSON."""
-    _write_json(path, policy.to_dict())
+    write_json(path, policy.to_dict())
 
 
-def _write_json(path: pathlib.Path, value: Any) -> None:
+def write_json(path: pathlib.Path, value: Any) -> None:
+    """Writes JSON; the file appears whole or not at all."""
     part = path.with_name(path.name + ".part")
     with part.open("w", encoding="utf-8") as file:
         json.dump(value, file, indent=1)

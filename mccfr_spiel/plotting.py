@@ -3,10 +3,13 @@
 import csv
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+
+from mccfr_spiel.reproduction import Experiment
 
 _LABELS = {
     "iteration": "iterations",
@@ -71,3 +74,113 @@ def save_convergence(
 ) -> None:
     """Draws NashConv over nodes touched into a picture file."""
     convergence_figure(results, title=title).savefig(picture, dpi=150)
+
+
+# --- experiments of many panels ------------------------------------------------
+
+_DASHES = ("-", "--", "-.", ":")
+_AXES = {
+    "iteration": "iterations",
+    "nodes_touched": "nodes touched",
+    "gradient_evaluations": "gradient evaluations",
+}
+
+
+def experiment_figure(
+    summary: str | os.PathLike[str],
+    *,
+    x: str = "nodes_touched",
+    scales: Sequence[str] = ("log",),
+    best_only: bool = True,
+) -> Figure:
+    """The panels of an experiment: mean NashConv, a band of one standard deviation.
+
+    Args:
+        summary: from `reproduction.summarize`.
+        x: the column on the horizontal axes.
+        scales: "linear" or "log", a row of panels for each.
+        best_only: of each family of curves in a panel, draw only the one that ends
+            lowest.
+    """
+    panels = read_summary(summary)
+    columns = len(panels)
+    figure = Figure(figsize=(3.6 * columns, 3.4 * len(scales)), layout="constrained")
+    grid = figure.subplots(len(scales), columns, squeeze=False)
+    for scale, row in zip(scales, grid, strict=True):
+        for axes, (title, curves) in zip(row, panels.items(), strict=True):
+            chosen = best_of_families(curves) if best_only else curves
+            for number, (label, curve) in enumerate(chosen.items()):
+                _draw(axes, label, curve, x, number)
+            axes.set_xscale(scale)
+            axes.set_yscale("log")
+            axes.set_title(title)
+            axes.set_xlabel(_AXES[x])
+            axes.grid(which="major", alpha=0.3)
+            if chosen:
+                axes.legend(fontsize=7)
+        row[0].set_ylabel("NashConv")
+    return figure
+
+
+def read_summary(
+    path: str | os.PathLike[str],
+) -> dict[str, dict[str, list[dict[str, str]]]]:
+    """Panel -> curve -> rows of a summary."""
+    panels: dict[str, dict[str, list[dict[str, str]]]] = {}
+    with pathlib.Path(path).open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            panels.setdefault(row["panel"], {}).setdefault(row["curve"], []).append(row)
+    return panels
+
+
+def best_of_families(
+    curves: Mapping[str, list[dict[str, str]]],
+) -> dict[str, list[dict[str, str]]]:
+    """Those without a family, and of each family the one that ends lowest."""
+    best: dict[str, str] = {}
+    for label, rows in curves.items():
+        family = rows[-1]["family"] or label
+        if family not in best or _end(rows) < _end(curves[best[family]]):
+            best[family] = label
+    return {label: curves[label] for label in best.values()}
+
+
+def _end(rows: list[dict[str, str]]) -> float:
+    return float(rows[-1]["nash_conv"])
+
+
+def _draw(
+    axes: Any, label: str, rows: list[dict[str, str]], x: str, number: int
+) -> None:
+    def column(name: str) -> np.ndarray:
+        return np.array([float(row[name] or "nan") for row in rows])
+
+    across, mean, spread = column(x), column("nash_conv"), column("nash_conv_std")
+    drawn = mean > 0  # a logarithmic axis has no place for 0
+    across, mean, spread = across[drawn], mean[drawn], spread[drawn]
+    color, dash = f"C{number % 10}", _DASHES[number % len(_DASHES)]
+    single = {"marker": "x", "linestyle": ""} if len(mean) == 1 else {}
+    axes.plot(across, mean, color=color, **({"linestyle": dash} | single), label=label)
+    if spread.any():
+        low = np.maximum(mean - spread, mean / 10)
+        axes.fill_between(across, low, mean + spread, color=color, alpha=0.2, lw=0)
+    bound = column("bound")[drawn]
+    if (bound > 0).any():
+        axes.plot(across, bound, color=color, linestyle=":", lw=1, alpha=0.7)
+
+
+def save_experiment(experiment: Experiment, summary: pathlib.Path) -> None:
+    """Draws an experiment beside its summary: figure.png and figure.svg.
+
+    Where it has families of curves, all of them are in appendix.png and appendix.svg.
+    """
+    names = {"figure": True}
+    if any(curve.family for panel in experiment.panels for curve in panel.curves):
+        names["appendix"] = False
+    for name, best_only in names.items():
+        figure = experiment_figure(
+            summary, x=experiment.x, scales=experiment.scales, best_only=best_only
+        )
+        for ending in (".png", ".svg"):
+            path = summary.with_name(name + ending)
+            figure.savefig(path, dpi=150, facecolor="white")

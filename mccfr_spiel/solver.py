@@ -33,6 +33,8 @@ _SLICE_SECONDS = 0.25
 _MOST_NODES_AHEAD = 20_000_000
 """Compiled rules expand as much in seconds, before the first walk needs it."""
 
+_ENDLESS = 2**62
+
 _PER_INFOSET = ("paid", "weight", "is_met")
 """The fields of kernels.Tables over infosets; the others are over sequences."""
 
@@ -157,10 +159,19 @@ class Solver:
         while self.num_iterations < last:
             self._run(last)
 
-    def _run(self, last: int) -> None:
-        """Runs one slice of the iterations up to number `last`."""
+    def iterate_until(self, nodes_touched: int) -> None:
+        """Runs iterations until at least so many nodes have been touched in all.
+
+        The last iteration is run to its end. Errors as in `iterate`.
+        """
+        while self.nodes_touched < nodes_touched or self._is_midway:
+            self._run(_ENDLESS, nodes_touched)
+
+    def _run(self, last: int, most_nodes: int = _ENDLESS) -> None:
+        """Runs one slice of the iterations up to number `last`, none of which begins
+        with `most_nodes` nodes touched."""
         began = time.perf_counter()
-        targets = (last, self.nodes_touched + self._slice)
+        targets = (last, min(self.nodes_touched + self._slice, most_nodes))
         status = kernels.GROW
         with np.errstate(over="ignore"):  # randomness.py where the JIT is off
             while status != kernels.DONE:

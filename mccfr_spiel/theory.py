@@ -107,6 +107,25 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
 
 
 @jit
+def _longest(nodes, depth):
+    """The largest depth of a node; `depth` is `[N]` zeros, overwritten."""
+    longest = 0
+    for node in range(len(nodes)):
+        below = depth[node] + 1
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            depth[child] = below
+            longest = max(longest, below)
+    return longest
+
+
+def longest_history(game: pyspiel.Game | str | GameTree) -> int:
+    """The number of moves, chance's included, in the game's longest history."""
+    tree = complete_tree(game)
+    return int(_longest(tree.nodes, np.zeros(tree.num_nodes, np.int32)))
+
+
+@jit
 def _least_products(first_sequence, parent, num_actions, share, products):
     """The least product of `share` / (number of actions) down to each sequence."""
     for i in range(len(parent)):
