@@ -75,6 +75,7 @@ from mccfr_spiel.theory import (
     outcome_sampling_regret_bound,
     player_theory,
 )
+from mccfr_spiel.tree_cache import TreeCacheWarning, cached_tree
 
 __all__ = [
     "ALGORITHMS",
@@ -118,7 +119,9 @@ __all__ = [
     "SequencePolicy",
     "Solver",
     "TooLargeError",
+    "TreeCacheWarning",
     "best_response_policy",
+    "cached_tree",
     "cfr_regret_bound",
     "expected_returns",
     "exploitability",

@@ -28,8 +28,13 @@ _PACKAGE = pathlib.Path(__file__).parent
 
 
 def user_cache_folder() -> pathlib.Path:
-    """The user's own cache folder for this package (not created)."""
+    """The user's own cache folder for this package (not created).
+
+    The environment variable MCCFR_SPIEL_CACHE moves it.
+    """
     home = pathlib.Path.home()
+    if os.environ.get("MCCFR_SPIEL_CACHE"):
+        return pathlib.Path(os.environ["MCCFR_SPIEL_CACHE"])
     if os.environ.get("XDG_CACHE_HOME"):
         base = pathlib.Path(os.environ["XDG_CACHE_HOME"])
     elif sys.platform == "darwin":

@@ -31,22 +31,10 @@ class FullPass:
         arrays: what kernels read.
     """
 
-    def __init__(self, tree: GameTree) -> None:
+    def __init__(self, tree: GameTree, arrays: kernels.Passes | None = None) -> None:
+        """Lists the leaves, unless `arrays` of an equal tree are given."""
         self.tree = tree
-        arrays = tree_arrays(tree)
-        counts = np.zeros(tree.num_sequences, np.int64)
-        others = np.empty((0, tree.num_players - 1), np.int32)
-        payoffs = np.empty(0)
-        kernels.walk_leaves(arrays, counts, others, payoffs, False)
-        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        others = np.empty((ends[-1], tree.num_players - 1), np.int32)
-        payoffs = np.empty(ends[-1])
-        kernels.walk_leaves(arrays, ends[:-1].copy(), others, payoffs, True)
-        players = tree.infosets["player"]
-        members = np.argsort(players, kind="stable").astype(np.int32)
-        counts = np.bincount(players, minlength=tree.num_players)
-        member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        self.arrays = kernels.Passes(ends, others, payoffs, members, member_ends)
+        self.arrays = _list_leaves(tree) if arrays is None else arrays
 
     def members(self, player: int) -> np.ndarray:
         """The player's infosets, ancestors first."""
@@ -91,6 +79,23 @@ class FullPass:
         """The sum of what each player would gain by a best response."""
         on_policy, best = self.values(policy)
         return float((best - on_policy).sum())
+
+
+def _list_leaves(tree: GameTree) -> kernels.Passes:
+    arrays = tree_arrays(tree)
+    counts = np.zeros(tree.num_sequences, np.int64)
+    others = np.empty((0, tree.num_players - 1), np.int32)
+    payoffs = np.empty(0)
+    kernels.walk_leaves(arrays, counts, others, payoffs, False)
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    others = np.empty((ends[-1], tree.num_players - 1), np.int32)
+    payoffs = np.empty(ends[-1])
+    kernels.walk_leaves(arrays, ends[:-1].copy(), others, payoffs, True)
+    players = tree.infosets["player"]
+    members = np.argsort(players, kind="stable").astype(np.int32)
+    counts = np.bincount(players, minlength=tree.num_players)
+    member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    return kernels.Passes(ends, others, payoffs, members, member_ends)
 
 
 def tree_arrays(tree: GameTree) -> kernels.TreeArrays:

@@ -192,11 +192,11 @@ class GameTree:
         self._nodes["player"] = UNEXPANDED
         self._families = array("q")  # first child << 32 | parent, ascending
         self._infosets = np.zeros(256, INFOSET)
-        self._numbers: Any = {}  # dict[str, int], or the KeyNames of compiled rules
-        self._parents = array("i")
-        self._starts = array("i")
+        self._numbers: Any = {}  # dict[str, int], or the names of a whole Expansion
+        self._parents: Any = array("i")  # these three are NumPy's in a whole Expansion
+        self._starts: Any = array("i")
         self._legal_actions: list[list[int]] = []
-        self._actions = array("q", [-1] * self.num_players)
+        self._actions: Any = array("q", [-1] * self.num_players)
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
         self._distributions: dict[tuple[float, ...], int] = {}
         self._chance = np.zeros((16, 2))
@@ -241,6 +241,8 @@ class GameTree:
     @property
     def actions(self) -> np.ndarray:
         """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
+        if isinstance(self._actions, np.ndarray):
+            return self._actions
         return np.array(self._actions, np.int64)
 
     @property
@@ -307,14 +309,15 @@ class GameTree:
         return self._rules is not None
 
     @property
-    def is_from_rules(self) -> bool:
-        """Whether compiled rules made the whole tree, see rules_expansion.py."""
+    def is_repeatable(self) -> bool:
+        """Whether it was made whole, by compiled rules or from a cache: `expand_all` of
+        a new tree numbers everything alike."""
         return not isinstance(self._numbers, dict)
 
     def digest(self) -> str:
         """A hash of the infosets met, their players, pasts, names and actions."""
-        digest = hashlib.blake2b(self.infosets.tobytes(), digest_size=16)
-        digest.update(self.actions.tobytes())
+        digest = hashlib.blake2b(self.infosets.view(np.uint8).data, digest_size=16)
+        digest.update(self.actions.view(np.uint8).data)
         return digest.hexdigest()
 
     def recall(
@@ -357,7 +360,7 @@ class GameTree:
         if self.is_complete:
             return self
         most = self.max_nodes if most is None else min(most, self.max_nodes)
-        if self._rules is not None and self.num_nodes == 1 and not self._parents:
+        if self._rules is not None and self.num_nodes == 1 and not self.num_infosets:
             self._expand_by_rules(self._rules, most)
             return self
         expand = self.expand
@@ -397,15 +400,18 @@ class GameTree:
         """`expand_all` from the root at compiled speed, with equal results."""
         from mccfr_spiel.rules_expansion import expand_rules
 
-        whole = expand_rules(rules, most)
+        self.take_over(expand_rules(rules, most))
+
+    def take_over(self, whole: Any) -> None:
+        """Becomes the whole tree of a `rules_expansion.Expansion`, not a copy of it."""
         self.num_nodes = len(whole.nodes)
         self._nodes = whole.nodes
         self._families = array("q")  # until somebody asks
         self._infosets = whole.infosets
         self._numbers = whole.names
-        self._parents = array("i", whole.infosets["parent"].tobytes())
-        self._starts = array("i", whole.infosets["first_sequence"].tobytes())
-        self._actions = array("q", whole.actions.tobytes())
+        self._parents = whole.infosets["parent"]
+        self._starts = whole.infosets["first_sequence"]
+        self._actions = whole.actions
         self._chance = np.column_stack((whole.chance_probs, whole.chance_cdf))
         self._num_chance = len(self._chance)
         self._distributions = whole.distributions
@@ -420,7 +426,7 @@ class GameTree:
 
         The node's history is played again from the root.
         """
-        if node and not self._families:  # expanded by rules
+        if node and not self._families:  # taken over
             self._families = _families_of(self.nodes)
         path = []
         while node:
@@ -434,7 +440,7 @@ class GameTree:
             child = below - first
             if player >= 0:
                 sequences[player] = start + child
-                state.apply_action(self._actions[start + child])
+                state.apply_action(int(self._actions[start + child]))
             else:
                 state.apply_action(_actions(state)[child])
             node = below
@@ -442,7 +448,7 @@ class GameTree:
 
     def forget_nodes(self) -> None:
         """Drops all nodes; what is known of infosets, chance and returns stays."""
-        if not self._legal_actions:  # expanded by rules
+        if not self._legal_actions:  # taken over
             _, start, _, count, _ = zip(*self.infosets.tolist(), strict=True)
             pairs = zip(start, count, strict=True)
             self._legal_actions = [self._actions[s : s + n].tolist() for s, n in pairs]

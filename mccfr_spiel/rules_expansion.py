@@ -34,8 +34,8 @@ class KeyNames:
 
     def __init__(self, rules: BoundRules, keys: kernel.Pool, count: int) -> None:
         """Names of the first `count` rows of `keys`."""
-        self._rules = rules
-        self._keys = keys
+        self.rules = rules
+        self.keys = keys
         self._count = count
         self._index: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -47,15 +47,15 @@ class KeyNames:
 
     def key(self, infoset: int) -> tuple[int, np.ndarray]:
         """The player and the information key of an infoset."""
-        start, stop = self._keys.rows["start"][infoset : infoset + 2]
-        row = self._keys.values[start:stop].astype(np.int64)
+        start, stop = self.keys.rows["start"][infoset : infoset + 2]
+        row = self.keys.values[start:stop].astype(np.int64)
         return int(row[0]), row[1:]
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
         if not 0 <= infoset < self._count:
             raise IndexError(f"There is no infoset {infoset} among {self._count}.")
-        return self._rules.info_state(*self.key(infoset))
+        return self.rules.info_state(*self.key(infoset))
 
     def get(self, info_state: str, default: int = -1) -> int:
         """The infoset with that string; the first call makes an index, 2-4 us each."""
@@ -77,7 +77,7 @@ class KeyNames:
         row = np.array([player, *key], np.int64)
         with np.errstate(over="ignore"):
             hashed = np.uint64(kernel.row_hash(row, len(row)))
-            return max(int(kernel.find_row(*self._keys, hashed, row, len(row))), -1)
+            return max(int(kernel.find_row(*self.keys, hashed, row, len(row))), -1)
 
 
 class Expansion(NamedTuple):
@@ -85,7 +85,7 @@ class Expansion(NamedTuple):
 
     Attributes:
         distributions: where each chance distribution begins in `chance_probs`.
-        names: the infosets' names.
+        names: the infosets' names: KeyNames, or StoredNames of a cache.
     """
 
     nodes: np.ndarray
@@ -95,7 +95,7 @@ class Expansion(NamedTuple):
     chance_cdf: np.ndarray
     utilities: np.ndarray
     distributions: dict[tuple[float, ...], int]
-    names: KeyNames
+    names: Any
 
 
 def expand_rules(rules: BoundRules, max_nodes: int) -> Expansion:

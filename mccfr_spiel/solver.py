@@ -247,25 +247,30 @@ class Solver:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        game: pyspiel.Game | str | GameTree | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
         Args:
             path: the file.
-            game: the game, if its load string is not enough to make it.
+            game: the game, if its load string is not enough to make it; or its complete
+                GameTree, such as `cached_tree` gives, to use that.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
                 game's rules are not those it was saved with.
-            ValueError: its game cannot be loaded.
+            ValueError: its game cannot be loaded, or the tree is not complete.
             OSError: the file cannot be read.
         """
         return cls._from_contents(checkpoint.load(path), game)
 
     @classmethod
     def load_newest(
-        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        game: pyspiel.Game | str | GameTree | None = None,
     ) -> "Solver":
         """Reads the newest good one of the files that `save` wrote to a path.
 
@@ -283,7 +288,7 @@ class Solver:
             self._run(int(self._walk.cursor[kernels.ITERATION]))
         self._start_infosets()
         tree = self.tree
-        names = not _needs_whole_tree(self.algorithm) and not tree.is_from_rules
+        is_whole = _needs_whole_tree(self.algorithm) or tree.is_repeatable
         header = {
             "version": checkpoint.VERSION,
             "game": str(tree.source),
@@ -292,6 +297,7 @@ class Solver:
             "seconds": self.seconds,
             "max_nodes": tree.max_nodes,
             "rules": tree.digest(),
+            "is_whole": is_whole,
         }
         arrays = {
             name: table[: tree.num_infosets if name in _PER_INFOSET else None]
@@ -300,7 +306,7 @@ class Solver:
         for name in ("policy", "memory", "gradient", "average"):
             arrays[name] = arrays[name][: tree.num_sequences]
         arrays["cursor"] = self._walk.cursor
-        if names:
+        if not is_whole:
             arrays |= checkpoint.pack_strings(tree.names)
             arrays |= {"infosets": tree.infosets, "actions": tree.actions}
         if not self._walks:
@@ -309,7 +315,7 @@ class Solver:
 
     @classmethod
     def _from_contents(
-        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | None
+        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
     ) -> "Solver":
         try:
             return cls._restore(contents, game)
@@ -326,26 +332,16 @@ class Solver:
 
     @classmethod
     def _restore(
-        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | None
+        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
     ) -> "Solver":
         header, arrays = contents
-        source = load_game(header["game"] if game is None else game)
-        if str(source) != header["game"]:
-            raise checkpoint.CheckpointError(
-                f"The checkpoint is of {header['game']}, not of {source}."
-            )
-        tree = GameTree(source, max_nodes=header["max_nodes"])
-        if "infosets" in arrays:
-            names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-            checkpoint.check_infosets(
-                names, arrays["infosets"], arrays["actions"], tree.num_players
-            )
-            tree.recall(names, arrays["infosets"], arrays["actions"])
+        tree = _tree_of(contents, game)
         solver = cls(tree, _from_json(header["algorithm"]), seed=header["seed"])
         if tree.digest() != header["rules"]:
             raise checkpoint.CheckpointError(
-                f"The rules of {source} are not those that the checkpoint was made "
-                "with: its information states or actions have changed."
+                f"The rules of {tree.source} are not those that the checkpoint was "
+                "made with: its information states or actions have changed."
+                + _grown_hint(arrays, game)
             )
         fresh = solver._tables._asdict() | {"cursor": solver._walk.cursor}
         if not solver._walks:
@@ -439,6 +435,46 @@ def _needs_whole_tree(algorithm: Algorithm) -> bool:
     sampling, minimizer, *_ = algorithm
     whole = not sampling.is_sampled or sampling.player == "balanced"
     return whole or minimizer.weights == "kroer"
+
+
+def _tree_of(
+    contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
+) -> GameTree:
+    """A tree that numbers infosets as the checkpoint's does, or the one given."""
+    header, arrays = contents
+    if isinstance(game, GameTree):
+        tree = game
+    else:
+        source = load_game(header["game"] if game is None else game)
+        tree = GameTree(source, max_nodes=header["max_nodes"])
+    if str(tree.source) != header["game"]:
+        raise checkpoint.CheckpointError(
+            f"The checkpoint is of {header['game']}, not of {tree.source}."
+        )
+    if tree is game:
+        if not tree.is_complete:
+            raise ValueError(
+                f"The tree of {tree.source} is not complete; call its expand_all() "
+                "first, or give the game."
+            )
+    elif header.get("is_whole", False):
+        tree.expand_all()
+    elif "infosets" in arrays:
+        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+        checkpoint.check_infosets(
+            names, arrays["infosets"], arrays["actions"], tree.num_players
+        )
+        tree.recall(names, arrays["infosets"], arrays["actions"])
+    return tree
+
+
+def _grown_hint(arrays: dict[str, np.ndarray], game: Any) -> str:
+    if "infosets" not in arrays or not isinstance(game, GameTree):
+        return ""
+    return (
+        " Or only their numbers: the checkpoint is of a tree that grew with the walks; "
+        "give the game instead of its tree."
+    )
 
 
 def _unpickle(cls: type[Solver], data: bytes) -> Solver:
