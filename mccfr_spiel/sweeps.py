@@ -205,12 +205,14 @@ def on_ray(
         workers: at most so many at once; None for all that the cluster has room for.
         address: of the cluster; None starts one on this machine.
     """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
     import ray.exceptions
 
-    ray.init(
-        address=address, num_cpus=None if address else workers, log_to_driver=False
-    )
+    if address is None:
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    else:
+        ray.init(address=address, log_to_driver=False)
     try:
         remote = ray.remote(max_retries=_ATTEMPTS, num_cpus=1)(_run_away)
         waiting = iter(tasks)
@@ -336,6 +338,7 @@ def _lock(path: pathlib.Path, *, exclusive: bool, seconds: float) -> Any:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() >= until:
+                file.close()
                 raise ValueError(
                     f"Another process runs the sweep in {path.parent}."
                 ) from error

@@ -1,0 +1,269 @@
+"""Sweeps give the same rows whoever runs them, and whatever interrupts them."""
+
+import csv
+import functools
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import reproduction, sweeps
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.reproduction import Curve, Experiment, Panel
+
+ROOT = pathlib.Path(__file__).parent.parent
+KILLS = int(os.environ.get("SWEEP_KILLS", "4"))
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+
+SWEEP = {
+    f"{algorithm}_s{seed}": Settings(
+        game=LEDUC,
+        algorithm=algorithm,
+        seed=seed,
+        until_nodes_touched=50_000,
+        print_freq=10_000,
+    )
+    for algorithm in ("cfr", "external_sampling", "balanced_outcome_sampling")
+    for seed in (0, 1)
+} | {
+    "iterations": Settings(game="kuhn_poker", iterations=50, evaluate="none"),
+    "egt": Settings(game="kuhn_poker", algorithm="egt", iterations=20),
+}
+
+
+def table(folder, names=SWEEP):
+    """All rows but for their seconds."""
+    rows = {}
+    for name in names:
+        with (folder / f"{name}.csv").open(newline="") as file:
+            rows[name] = [row | {"seconds": ""} for row in csv.DictReader(file)]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    return tmp_path_factory.mktemp("trees")
+
+
+@pytest.fixture(scope="module")
+def expected(trees, tmp_path_factory):
+    """The rows of the sweep, run setting by setting in this process."""
+    folder = tmp_path_factory.mktemp("expected")
+    in_line = functools.partial(map, sweeps.run_task)
+    assert sweeps.run_sweep(SWEEP, folder, in_line, trees=trees) == []
+    return table(folder)
+
+
+def test_rows_are_those_of_the_solver(expected):
+    rows = expected["external_sampling_s1"]
+    solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
+    for row, due in zip(rows, range(10_000, 60_000, 10_000), strict=True):
+        while solver.nodes_touched < due:
+            solver.iteration()
+        assert int(row["iteration"]) == solver.num_iterations
+        assert int(row["nodes_touched"]) == solver.nodes_touched
+        assert float(row["nash_conv"]) == pytest.approx(
+            ms.nash_conv(LEDUC, solver.average_policy()), abs=1e-12
+        )
+    assert [row["iteration"] for row in expected["iterations"]][-1] == "50"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_processes_gives_the_same_rows(
+    workers, expected, trees, tmp_path
+):
+    executor = functools.partial(sweeps.local, workers=workers)
+    shares = []
+    sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
+    assert table(tmp_path) == expected
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
+    assert sweeps.run_sweep(SWEEP, tmp_path, executor, trees=trees) == []
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
+    assert after == before  # nothing is run again
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_ray_gives_the_same_rows(expected, tmp_path):
+    pytest.importorskip("ray")
+    executor = functools.partial(sweeps.on_ray, workers=2, address=None)
+    assert sweeps.run_sweep(SWEEP, tmp_path, executor) == []
+    assert table(tmp_path) == expected
+
+
+def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
+    sweep = {
+        "imperfect": Settings(game="liars_dice_ir", iterations=99, evaluate="none"),
+        "good": Settings(game="kuhn_poker", iterations=5),
+    }
+    in_line = functools.partial(map, sweeps.run_task)
+    (failure,) = sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)
+    assert failure.key == "imperfect"
+    assert "imperfect recall" in str(failure.error)
+    assert len(table(tmp_path, ["good"])["good"]) > 1
+
+
+def test_a_wrong_setting_is_told_before_the_work(tmp_path):
+    sweep = {"bad": Settings(game="kuhn_poker", step_size=1.0)}
+    with pytest.raises(ValueError, match=r"bad: step_size=1.0 is given"):
+        sweeps.run_sweep(sweep, tmp_path / "out", lambda tasks: iter(()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_another_sweep_is_refused(tmp_path, trees):
+    in_line = functools.partial(map, sweeps.run_task)
+    sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
+    sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)
+    other = {"one": Settings(game="kuhn_poker", iterations=6)}
+    with pytest.raises(ValueError, match="other settings of one"):
+        sweeps.run_sweep(other, tmp_path, in_line, trees=trees)
+    more = sweep | {"two": Settings(game="kuhn_poker", iterations=6)}
+    assert sweeps.run_sweep(more, tmp_path, in_line, trees=trees) == []
+
+
+@pytest.mark.skipif(sweeps.fcntl is None, reason="needs file locks")
+def test_a_sweep_is_not_run_twice_at_once(tmp_path):
+    def again(tasks):
+        with pytest.raises(ValueError, match="Another process runs the sweep"):
+            sweeps.run_sweep({}, tmp_path, lambda tasks: iter(()))
+        return iter(())
+
+    sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
+    assert sweeps.run_sweep(sweep, tmp_path, again) == []
+
+
+# --- kills -----------------------------------------------------------------------
+
+RUN = """
+import functools, pathlib, sys
+from mccfr_spiel import sweeps
+from tests.test_sweeps import SWEEP
+
+if __name__ == "__main__":
+    executor = functools.partial(sweeps.local, workers=2)
+    folder, trees = map(pathlib.Path, sys.argv[1:])
+    assert not sweeps.run_sweep(
+        SWEEP, folder, executor, trees=trees, checkpoint_every=0
+    )
+"""
+
+
+def start(script, folder, trees):
+    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
+    return subprocess.Popen(
+        [sys.executable, script, folder, trees],
+        env=environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def workers_of(process):
+    """The processes that a sweep's process has started, Linux only."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [
+        int(child)
+        for child in children.read_text().split()
+        if b"spawn_main" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="Linux only")
+def test_a_killed_worker_is_replaced(expected, trees, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(RUN)
+    process = start(script, tmp_path, trees)
+    kills, deadline = 0, time.monotonic() + 60
+    while kills < 2 and process.poll() is None and time.monotonic() < deadline:
+        if any(tmp_path.glob("*.unfinished")):
+            for worker in workers_of(process)[:1]:
+                os.kill(worker, signal.SIGKILL)
+                kills += 1
+                time.sleep(0.5)
+        time.sleep(0.01)
+    assert process.communicate(timeout=120)[1] == b""
+    assert process.returncode == 0
+    assert kills > 0
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_at_random_ends_with_the_same_rows(expected, trees, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(RUN)
+    generator = random.Random(1)
+    kills = finished = 0
+    while kills < KILLS:
+        folder = tmp_path / f"sweep_{finished}"
+        folder.mkdir()
+        while True:
+            process = start(script, folder, trees)
+            try:
+                errors = process.communicate(timeout=generator.uniform(0.5, 6))[1]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                kills += 1
+            else:
+                assert (process.returncode, errors) == (0, b"")
+                break
+        assert table(folder) == expected
+        finished += 1
+
+
+# --- summaries ---------------------------------------------------------------------
+
+
+def test_a_summary_has_the_means_over_seeds_and_figures_the_best(tmp_path, trees):
+    plotting = pytest.importorskip("mccfr_spiel.plotting")
+    base = Settings(game="kuhn_poker", iterations=100, print_freq=50)
+    curves = [Curve("plain", base)]
+    for step in (0.001, 1.0):
+        changed = base._replace(minimizer="ftrl", step_size=step)
+        curves.append(Curve(f"step {step}", changed, "FTRL"))
+    experiment = Experiment((Panel("Kuhn", tuple(curves), 58),), seeds=3)
+    sweep = reproduction.sweep(experiment)
+    assert len(sweep) == 9
+    in_line = functools.partial(map, sweeps.run_task)
+    assert sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees) == []
+    summary = reproduction.summarize(experiment, tmp_path)
+    rows = plotting.read_summary(summary)["Kuhn"]["plain"]
+    assert [row["iteration"] for row in rows] == ["50.0", "100.0"]
+    gaps = []
+    for seed in range(3):
+        solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=seed)
+        solver.iterate(100)
+        gaps.append(ms.nash_conv("kuhn_poker", solver.average_policy()))
+    mean = sum(gaps) / 3
+    assert float(rows[-1]["nash_conv"]) == pytest.approx(mean, abs=1e-12)
+    spread = (sum((gap - mean) ** 2 for gap in gaps) / 2) ** 0.5
+    assert float(rows[-1]["nash_conv_std"]) == pytest.approx(spread, abs=1e-12)
+    drawn = plotting.best_of_families(plotting.read_summary(summary)["Kuhn"])
+    assert list(drawn) == ["plain", "step 1.0"]
+    plotting.save_experiment(experiment, summary)
+    for name in ("figure.png", "figure.svg", "appendix.png", "appendix.svg"):
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_the_papers_experiments_have_their_published_sizes():
+    sizes = {
+        name: len(reproduction.sweep(experiment))
+        for name, experiment in reproduction.EXPERIMENTS.items()
+    }
+    assert sizes["lanctot2009_figure1"] == 16
+    assert sizes["farina2020_figure3"] == sizes["farina2020_figure4"] == 5 * 9 * 50
+    with pytest.raises(ValueError, match="only='chess' is part of none of goofspiel"):
+        reproduction.sweep(
+            reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess"
+        )
