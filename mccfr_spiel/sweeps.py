@@ -8,6 +8,7 @@ it. Rows are the same for any executor and number of workers, but for their seco
 
 import concurrent.futures
 import contextlib
+import functools
 import importlib
 import itertools
 import json
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 
 from mccfr_spiel import experiments
 from mccfr_spiel.experiments import Settings
+from mccfr_spiel.game_tree import GameTree
 from mccfr_spiel.offline import OfflineSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree_cache import cached_tree
@@ -119,12 +121,18 @@ def _make_or_load(
     settings = task.settings
     tree = None
     if settings.evaluate == "exact":
-        tree = cached_tree(experiments.load_string(settings), task.trees)
+        tree = _tree(experiments.load_string(settings), task.trees)
     if not experiments.is_offline(settings):
         with contextlib.suppress(FileNotFoundError):
             solver = experiments.load_solver(settings, checkpoint, tree)
             return solver, experiments.read_rows(unfinished, settings, solver)
     return experiments.make_solver(settings, tree), []
+
+
+@functools.lru_cache(maxsize=8)
+def _tree(game: str, folder: pathlib.Path | None) -> GameTree:
+    """A worker's next setting is often of the same game; loading takes up to 1 s."""
+    return cached_tree(game, folder)
 
 
 # --- executors -----------------------------------------------------------------
