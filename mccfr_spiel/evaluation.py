@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.full_pass import full_pass
+from mccfr_spiel.full_pass import full_pass, inner
 from mccfr_spiel.game_tree import GameTree, load_game
 from mccfr_spiel.policy import SequencePolicy, complete_tree, policy_vector
 
@@ -36,7 +36,10 @@ def expected_returns(game: Game, policy: Any) -> np.ndarray:
     passes = full_pass(tree)
     plan = passes.plan(policy_vector(tree, policy))
     return np.array(
-        [passes.gradient(plan, player) @ plan for player in range(tree.num_players)]
+        [
+            inner(passes.gradient(plan, player), plan)
+            for player in range(tree.num_players)
+        ]
     )
 
 

@@ -71,7 +71,7 @@ class FullPass:
         best = np.zeros(self.tree.num_players)
         for player in range(self.tree.num_players):
             gradient = self.gradient(plan, player)
-            on_policy[player] = gradient @ plan
+            on_policy[player] = inner(gradient, plan)
             best[player] = self.best_response(gradient, player).value
         return on_policy, best
 
@@ -96,6 +96,12 @@ def _list_leaves(tree: GameTree) -> kernels.Passes:
     counts = np.bincount(players, minlength=tree.num_players)
     member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     return kernels.Passes(ends, others, payoffs, members, member_ends)
+
+
+def inner(gradient: np.ndarray, plan: np.ndarray) -> float:
+    """What a player gets: without BLAS, whose threads cost more than the sum, and round
+    it otherwise on another machine."""
+    return float((gradient * plan).sum())
 
 
 def tree_arrays(tree: GameTree) -> kernels.TreeArrays:
