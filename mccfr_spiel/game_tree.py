@@ -205,6 +205,7 @@ class GameTree:
         self._utilities = np.zeros((16, self.num_players))
         self._info_states: list[str] = []
         self._rules = rules_of(self.game)
+        self._is_whole = False  # known without a look at the nodes
         self.passes: Any = None  # made and kept by full_pass.full_pass
         self._keep(self._nodes, self._infosets)
 
@@ -263,7 +264,7 @@ class GameTree:
     @property
     def is_complete(self) -> bool:
         """Whether every node has been expanded."""
-        return bool((self.nodes["player"] != UNEXPANDED).all())
+        return self._is_whole or bool((self.nodes["player"] != UNEXPANDED).all())
 
     @property
     def info_states(self) -> list[str]:
@@ -420,6 +421,7 @@ class GameTree:
             tuple(u): row for row, u in enumerate(whole.utilities.tolist())
         }
         self._keep(self._nodes, self._infosets)
+        self._is_whole = True
 
     def state_at(self, node: int) -> tuple[pyspiel.State, tuple[int, ...]]:
         """A node's state, and each player's last sequence before it `[P]`.
@@ -452,6 +454,7 @@ class GameTree:
             _, start, _, count, _ = zip(*self.infosets.tolist(), strict=True)
             pairs = zip(start, count, strict=True)
             self._legal_actions = [self._actions[s : s + n].tolist() for s, n in pairs]
+        self._is_whole = False
         self._nodes["player"] = UNEXPANDED  # first: Ctrl-C may come in between
         self._families = array("q")
         self.num_nodes = 1

@@ -297,7 +297,6 @@ class Solver:
             "seconds": self.seconds,
             "max_nodes": tree.max_nodes,
             "rules": tree.digest(),
-            "is_whole": is_whole,
         }
         arrays = {
             name: table[: tree.num_infosets if name in _PER_INFOSET else None]
@@ -457,14 +456,14 @@ def _tree_of(
                 f"The tree of {tree.source} is not complete; call its expand_all() "
                 "first, or give the game."
             )
-    elif header.get("is_whole", False):
-        tree.expand_all()
     elif "infosets" in arrays:
         names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
         checkpoint.check_infosets(
             names, arrays["infosets"], arrays["actions"], tree.num_players
         )
         tree.recall(names, arrays["infosets"], arrays["actions"])
+    else:
+        tree.expand_all()
     return tree
 
 

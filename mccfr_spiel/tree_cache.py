@@ -47,7 +47,8 @@ from mccfr_spiel.rules_expansion import Expansion, KeyNames
 FORMAT = 1
 """Raise it when the files change in a way that `_CODE` does not show."""
 
-MANIFEST = "manifest.json"
+MANIFEST = "mccfr_spiel_tree.json"
+"""By this name, too, a folder is known as one that may be removed when it is old."""
 
 _CODE: tuple[Callable[..., Any] | types.ModuleType, ...] = (
     GameTree.expand,
@@ -75,7 +76,7 @@ _PLAYOUTS = 20
 _HOUR, _MONTH = 3600, 30 * 24 * 3600
 _BLOCK = 1 << 24
 _BATCH = 1 << 18
-_UNFINISHED = ".unfinished-"
+_UNFINISHED = ".mccfr_spiel-unfinished-"
 
 
 class TreeCacheWarning(UserWarning):

@@ -261,7 +261,10 @@ def test_a_tree_that_is_not_played_like_the_game_is_made_anew(tmp_path, expansio
     ("text", "complaint"),
     [
         (lambda manifest: json.dumps(manifest | {"format": 999}), "of format 999"),
-        (lambda manifest: json.dumps(manifest)[:-9], "manifest.json is damaged"),
+        (
+            lambda manifest: json.dumps(manifest)[:-9],
+            f"{tree_cache.MANIFEST} is damaged",
+        ),
         (lambda manifest: json.dumps(manifest | {"files": {}}), "do not fit together"),
     ],
 )
@@ -318,8 +321,11 @@ def test_old_trees_and_what_killed_writers_left_are_removed(tmp_path):
         (path / "nodes.npy").write_bytes(b"part")
     stranger = tmp_path / "stranger"
     stranger.mkdir()
+    theirs = stranger / "manifest.json"
+    theirs.write_text("somebody else's")
     month_ago = time.time() - 32 * 24 * 3600
-    for path in (left / "nodes.npy", left, unused / "manifest.json", stranger):
+    old = [left / "nodes.npy", left, unused / tree_cache.MANIFEST, theirs, stranger]
+    for path in old:
         os.utime(path, (month_ago, month_ago))
     cached_tree(RULES[0], tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
