@@ -4,7 +4,8 @@
 each line of the convergence table; what becomes of a row is the caller's business. A
 folder of results holds `settings.json`, `results.csv`, `policy.json`,
 `convergence.png` (drawn by plotting.py from the CSV alone) and, so that the run can be
-resumed, `solver.checkpoint`.
+resumed, `solver.checkpoint`. A policy of more than JSON_INFOSETS information sets is in
+`policy.bin` instead of `policy.json`.
 """
 
 import csv
@@ -75,18 +76,24 @@ EVALUATIONS = ("exact", "sampled", "none")
 
 SETTINGS, RESULTS = "settings.json", "results.csv"
 POLICY, PICTURE = "policy.json", "convergence.png"
+BINARY_POLICY = "policy.bin"
 CHECKPOINT, EVALUATION = "solver.checkpoint", "evaluation.json"
 SOLUTION = "solution.json"
 _FILES = (
     SETTINGS,
     RESULTS,
     POLICY,
+    BINARY_POLICY,
+    BINARY_POLICY + ".new",
     PICTURE,
     EVALUATION,
     SOLUTION,
     CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
 )
+
+JSON_INFOSETS = 100_000
+"""The most information sets of a policy that is written as JSON."""
 
 CHANGEABLE = ("iterations", "until_nash_conv")
 """The settings that may be others when a run is resumed."""
@@ -678,9 +685,20 @@ def write_solution(path: pathlib.Path, run: LinearProgramRun) -> dict[str, Any]:
     return summary
 
 
-def write_policy(path: pathlib.Path, policy: SequencePolicy) -> None:
-    """Writes information-state string -> action -> probability as JSON."""
-    _write_json(path, policy.to_dict())
+def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
+    """Writes the policy into a file of the folder; returns its path.
+
+    That is POLICY, JSON of information-state string -> action -> probability, or for
+    more than JSON_INFOSETS information sets BINARY_POLICY, for `SequencePolicy.load`.
+    """
+    small = policy.num_infosets <= JSON_INFOSETS
+    name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
+    if small:
+        _write_json(folder / name, policy.to_dict())
+    else:
+        policy.save(folder / name)
+    (folder / other).unlink(missing_ok=True)  # of the run before it was resumed
+    return folder / name
 
 
 def _write_json(path: pathlib.Path, value: Any) -> None:

@@ -300,18 +300,8 @@ class Solver:
     def _from_contents(
         cls, contents: checkpoint.Contents, game: pyspiel.Game | str | None
     ) -> "Solver":
-        try:
+        with checkpoint.odd_contents_in_words():
             return cls._restore(contents, game)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            AttributeError,
-            OverflowError,
-        ) as error:
-            raise checkpoint.DamagedError(
-                f"The checkpoint lacks something or holds something odd: {error!r}"
-            ) from error
 
     @classmethod
     def _restore(
@@ -326,8 +316,10 @@ class Solver:
         tree = GameTree(source, max_nodes=header["max_nodes"])
         if "infosets" in arrays:
             names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+            if len(set(names)) != len(names):
+                raise checkpoint.DamagedError("The checkpoint has a string twice.")
             checkpoint.check_infosets(
-                names, arrays["infosets"], arrays["actions"], tree.num_players
+                len(names), arrays["infosets"], arrays["actions"], tree.num_players
             )
             tree.recall(names, arrays["infosets"], arrays["actions"])
         solver = cls(tree, _from_json(header["algorithm"]), seed=header["seed"])
