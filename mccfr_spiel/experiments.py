@@ -17,6 +17,7 @@ import platform
 import re
 import shutil
 import time
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -625,8 +626,38 @@ def write_settings(path: pathlib.Path, settings: Settings) -> None:
 
 
 def read_settings(path: pathlib.Path) -> Settings:
-    """What `write_settings` wrote."""
-    return Settings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
+    """What `write_settings` wrote.
+
+    Raises:
+        ValueError: the file is damaged, or has a setting that there is not.
+        OSError: it cannot be read.
+    """
+    try:
+        values = json.loads(path.read_bytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged, it is no JSON: {error}") from error
+    if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
+    kinds = typing.get_type_hints(Settings)
+    for name, value in values["settings"].items():
+        if name not in kinds:
+            raise ValueError(
+                f"{path} has the setting {name!r}, which is none of {', '.join(kinds)}."
+            )
+        if not _is_of_kind(value, kinds[name]):
+            raise ValueError(
+                f"{path} has {name}={value!r}, which is not {kinds[name]}."
+            )
+    return Settings(**values["settings"])
+
+
+def _is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether JSON's value fits a field's type: floats may be whole, bools are none."""
+    if isinstance(value, bool):
+        return kind in (bool, bool | None)
+    return isinstance(value, kind) or (
+        isinstance(value, int) and kind in (float, float | None)
+    )
 
 
 def write_evaluation(

@@ -389,3 +389,22 @@ def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypat
     assert SequencePolicy.load(large).to_dict() == policy.to_dict()
     experiments.prepare_folder(tmp_path, overwrite=True)
     assert not large.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "lacks the settings"),
+        ('{"settings": {"itertions": 3}}', "'itertions', which is none of game"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3'"),
+        ('{"settings": {"seed": true}}', "seed=True"),
+        ('{"settings": {"epsilon": [0.5]}}', "epsilon="),
+    ],
+)
+def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        experiments.read_settings(path)
+    assert str(path) in str(caught.value)
