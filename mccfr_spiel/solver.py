@@ -25,6 +25,7 @@ from mccfr_spiel.game_tree import (
     reserve,
 )
 from mccfr_spiel.growth import Growth
+from mccfr_spiel.memory import Memory, memory_of
 from mccfr_spiel.policy import SequencePolicy
 
 _SLICE_SECONDS = 0.25
@@ -112,6 +113,14 @@ class Solver:
             passes = full_pass(self.tree)
             self._passes = passes.arrays
             self._plan = passes.plan(self._tables.policy)
+
+    def memory(self) -> Memory:
+        """The bytes that the solver and its tree take now.
+
+        What grows on is foreseen from `bytes_per_node`, up to `max_nodes`, and
+        `bytes_per_sequence`.
+        """
+        return memory_of(self.tree, self._tables, self._walk, self._passes, self._plan)
 
     # --- running -----------------------------------------------------------
 
