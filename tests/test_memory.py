@@ -13,13 +13,14 @@ from mccfr_spiel import GameTree, Solver
 SEARCH = "python_search(turns=4)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "name", "iterations"),
     [
         ("leduc_poker", "external_sampling", 500),
         ("leduc_poker", "cfr", 2),
         ("leduc_poker", "balanced_outcome_sampling", 2),
-        ("liars_dice(dice_sides=4)", "omd", 1000),
+        ("liars_dice(dice_sides=4)", "omd", 500),
         (SEARCH, "cfr_plus", 2),
     ],
 )
@@ -37,7 +38,7 @@ def test_memory_is_what_was_allocated(game, name, iterations):
     memory = solver.memory()
     numba_keeps = 50_000
     assert memory.total == pytest.approx(allocated, rel=0.05, abs=numba_keeps)
-    assert memory.total > 10 * numba_keeps
+    assert memory.total > 7 * numba_keeps
     assert memory.num_nodes == solver.tree.num_nodes
 
 
