@@ -13,6 +13,8 @@ exploitability, and leaves in --output_dir:
   results.csv       the same table, written row by row
   convergence.png   NashConv over nodes touched (needs matplotlib), and its bound
   policy.json       the average policy: information state -> action -> probability
+                    (above 100,000 information states instead policy.bin, for
+                    mccfr_spiel.SequencePolicy.load)
   evaluation.json   with --evaluate=sampled: values and gains, estimated by play
   solution.json     of a linear program: the value of the game, sizes and times
   settings.json     what was run, and with which versions
@@ -415,7 +417,7 @@ def solve(settings: Settings, signals: Signals) -> int:
     gap = print_and_record(solver, settings, folder, kept, signals)
     if signals.received is not None:
         print("Interrupted: writing what there is.", file=sys.stderr, flush=True)
-    experiments.write_policy(folder / experiments.POLICY, solver.average_policy())
+    experiments.write_policy(folder, solver.average_policy())
     signals.wait = False  # all that took long is on disk
     if isinstance(solver, LinearProgramRun):
         found = experiments.write_solution(folder / experiments.SOLUTION, solver)

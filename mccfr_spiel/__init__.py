@@ -55,6 +55,7 @@ from mccfr_spiel.linear_program import (
     solve_lp,
     write_mps,
 )
+from mccfr_spiel.memory import Memory
 from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
 from mccfr_spiel.policy import SequencePolicy
 from mccfr_spiel.sampled_evaluation import learned_response, sampled_returns
@@ -107,6 +108,7 @@ __all__ = [
     "GameTree",
     "LPSolution",
     "LinearProgramError",
+    "Memory",
     "Minimizer",
     "MirrorProx",
     "NotZeroSumError",

@@ -1,8 +1,8 @@
-"""Solvers on disk and in pickles: exact resume, no code in the file.
+"""Solvers and policies on disk and in pickles: exact, and no code in the file.
 
 A file is a magic word, the digest of what follows, and a .npz archive: a JSON header
-(versions, the game, the algorithm, the cursor) and the solver's tables. Nodes are not
-kept, since a tree can be grown again; infosets are, because their tables are numbered.
+(versions, the game, of a solver the algorithm) and tables. A solver's nodes are not
+kept, since a tree can be grown again; infosets are, because its tables are numbered.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,26 @@ class DamagedError(CheckpointError):
     """A file is damaged, was cut short, or never was a checkpoint."""
 
 
+class Kind(NamedTuple):
+    """What a file is of.
+
+    Attributes:
+        magic: the bytes it begins with, as many for every kind.
+        words: for messages.
+        keeps_previous: whether a new file leaves the one before it beside it.
+    """
+
+    magic: bytes
+    words: str
+    keeps_previous: bool
+
+
+SOLVER = Kind(MAGIC, "a checkpoint of a mccfr_spiel solver", keeps_previous=True)
+POLICY = Kind(
+    b"mccfr_spiel policy\n", "a policy that mccfr_spiel saved", keeps_previous=False
+)
+
+
 class Contents(NamedTuple):
     """What a checkpoint holds.
 
@@ -47,26 +68,29 @@ class Contents(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def write(file: IO[bytes], contents: Contents) -> None:
-    """Writes a checkpoint into an empty binary file that can be read, too."""
-    file.write(MAGIC + bytes(_DIGEST_SIZE))
+def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
+    """Writes into an empty binary file that can be read, too."""
+    file.write(kind.magic + bytes(_DIGEST_SIZE))
     header = np.frombuffer(json.dumps(contents.header).encode(), np.uint8)
     np.savez(file, allow_pickle=False, header=header, **contents.arrays)
     digest = _digest(file)
-    file.seek(len(MAGIC))
+    file.seek(len(kind.magic))
     file.write(digest)
     file.flush()
 
 
-def read(file: IO[bytes], name: str) -> Contents:
+def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
     """Reads what `write` wrote; `name` is for messages.
 
     Raises:
         DamagedError: it is something else, or damaged.
         CheckpointError: it is of another version.
     """
-    if file.read(len(MAGIC)) != MAGIC:
-        raise DamagedError(f"{name} is not a checkpoint of a mccfr_spiel solver.")
+    magic = file.read(len(kind.magic))
+    if magic != kind.magic:
+        found = [other.words for other in (SOLVER, POLICY) if other.magic == magic]
+        hint = f", but {found[0]}" if found else ""
+        raise DamagedError(f"{name} is not {kind.words}{hint}.")
     if file.read(_DIGEST_SIZE) != _digest(file):
         raise DamagedError(f"{name} is damaged or was cut short.")
     file.seek(len(MAGIC) + _DIGEST_SIZE)
@@ -76,19 +100,20 @@ def read(file: IO[bytes], name: str) -> Contents:
         header = json.loads(arrays.pop("header").tobytes())
         version = header["version"]
     except Exception as error:  # zipfile and numpy raise whatever they stumble over
-        raise DamagedError(f"{name} is not a checkpoint: {error!r}") from error
+        raise DamagedError(f"{name} is not {kind.words}: {error!r}") from error
     if version != VERSION:
         raise CheckpointError(
-            f"{name} is a checkpoint of version {version}; this package reads version "
+            f"{name} is {kind.words}, of version {version}; this package reads version "
             f"{VERSION}. Use the release of mccfr_spiel that wrote it."
         )
     return Contents(header, arrays)
 
 
-def save(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Writes a checkpoint file so that no crash can leave a damaged one.
+def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) -> None:
+    """Writes a file so that no crash can leave a damaged one.
 
-    An older file of that name is kept beside it, its name ending with PREVIOUS.
+    An older file of that name is kept beside it if the kind says so, its name ending
+    with PREVIOUS.
 
     Raises:
         OSError: it cannot be written; then an older file is as it was.
@@ -99,9 +124,11 @@ def save(path: str | os.PathLike[str], contents: Contents) -> None:
     previous = path.with_name(path.name + PREVIOUS)
     try:
         with new.open("w+b") as file:
-            write(file, contents)
+            write(file, contents, kind)
             os.fsync(file.fileno())
-        if _link(path, older):
+        if not kind.keeps_previous:
+            os.replace(new, path)
+        elif _link(path, older):
             os.replace(new, path)
             os.replace(older, previous)
         else:
@@ -115,15 +142,15 @@ def save(path: str | os.PathLike[str], contents: Contents) -> None:
     _sync_folder(path.parent)
 
 
-def load(path: str | os.PathLike[str]) -> Contents:
-    """Reads a checkpoint file.
+def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
+    """Reads what `save` wrote.
 
     Raises:
         CheckpointError: see `read`.
         OSError: it cannot be read.
     """
     with pathlib.Path(path).open("rb") as file:
-        return read(file, str(path))
+        return read(file, str(path), kind)
 
 
 def load_newest(path: str | os.PathLike[str]) -> Contents:
@@ -166,6 +193,18 @@ def from_bytes(data: bytes) -> Contents:
     return read(io.BytesIO(data), "the pickled solver")
 
 
+@contextlib.contextmanager
+def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
+    """Raises DamagedError for what code runs into that trusts a file's contents."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        raise DamagedError(
+            f"What should be {kind.words} lacks something or holds something odd: "
+            f"{error!r}"
+        ) from error
+
+
 def pack_strings(strings: list[str]) -> dict[str, np.ndarray]:
     """Strings as the arrays `text` (uint8) and `ends` (int64)."""
     encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
@@ -177,16 +216,22 @@ def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
     """What `pack_strings` packed; raises DamagedError if they do not fit together."""
     data = text.tobytes()
     bounds = [0, *ends.tolist()]
-    if bounds != sorted(bounds) or bounds[-1] != len(data):
-        raise DamagedError("The checkpoint's strings do not fit together.")
+    check_strings(text, ends)
     return [
         data[start:stop].decode("utf-8", "surrogateescape")
         for start, stop in itertools.pairwise(bounds)
     ]
 
 
+def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
+    """Raises DamagedError unless `pack_strings` can have packed these."""
+    fits = (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
+    if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
+        raise DamagedError("The file's strings do not fit together.")
+
+
 def check_infosets(
-    names: list[str], infosets: np.ndarray, actions: np.ndarray, num_players: int
+    num_names: int, infosets: np.ndarray, actions: np.ndarray, num_players: int
 ) -> None:
     """Raises DamagedError unless these can be the infosets that a tree met.
 
@@ -195,7 +240,7 @@ def check_infosets(
     counts = infosets["num_actions"]
     first = num_players + np.cumsum(counts, dtype=np.int64) - counts
     fits = (
-        len(names) == len(set(names)) == len(infosets)
+        num_names == len(infosets)
         and actions.dtype == np.int64
         and actions.shape == (num_players + counts.sum(dtype=np.int64),)
         and (counts > 0).all()
@@ -206,7 +251,7 @@ def check_infosets(
         and (infosets["player"] < num_players).all()
     )
     if not fits:
-        raise DamagedError("The checkpoint's infosets do not fit together.")
+        raise DamagedError("The file's infosets do not fit together.")
 
 
 def _link(path: pathlib.Path, other: pathlib.Path) -> bool:

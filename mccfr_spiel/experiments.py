@@ -4,7 +4,8 @@
 each line of the convergence table; what becomes of a row is the caller's business. A
 folder of results holds `settings.json`, `results.csv`, `policy.json`,
 `convergence.png` (drawn by plotting.py from the CSV alone) and, so that the run can be
-resumed, `solver.checkpoint`.
+resumed, `solver.checkpoint`. A policy of more than JSON_INFOSETS information sets is in
+`policy.bin` instead of `policy.json`.
 """
 
 import csv
@@ -16,6 +17,7 @@ import platform
 import re
 import shutil
 import time
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -75,18 +77,24 @@ EVALUATIONS = ("exact", "sampled", "none")
 
 SETTINGS, RESULTS = "settings.json", "results.csv"
 POLICY, PICTURE = "policy.json", "convergence.png"
+BINARY_POLICY = "policy.bin"
 CHECKPOINT, EVALUATION = "solver.checkpoint", "evaluation.json"
 SOLUTION = "solution.json"
 _FILES = (
     SETTINGS,
     RESULTS,
     POLICY,
+    BINARY_POLICY,
+    BINARY_POLICY + ".new",
     PICTURE,
     EVALUATION,
     SOLUTION,
     CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
 )
+
+JSON_INFOSETS = 100_000
+"""The most information sets of a policy that is written as JSON."""
 
 CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv")
 """The settings that may be others when a run is resumed."""
@@ -689,8 +697,38 @@ def write_settings(path: pathlib.Path, settings: Settings) -> None:
 
 
 def read_settings(path: pathlib.Path) -> Settings:
-    """What `write_settings` wrote."""
-    return Settings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
+    """What `write_settings` wrote.
+
+    Raises:
+        ValueError: the file is damaged, or has a setting that there is not.
+        OSError: it cannot be read.
+    """
+    try:
+        values = json.loads(path.read_bytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged, it is no JSON: {error}") from error
+    if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
+    kinds = typing.get_type_hints(Settings)
+    for name, value in values["settings"].items():
+        if name not in kinds:
+            raise ValueError(
+                f"{path} has the setting {name!r}, which is none of {', '.join(kinds)}."
+            )
+        if not _is_of_kind(value, kinds[name]):
+            raise ValueError(
+                f"{path} has {name}={value!r}, which is not {kinds[name]}."
+            )
+    return Settings(**values["settings"])
+
+
+def _is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether JSON's value fits a field's type: floats may be whole, bools are none."""
+    if isinstance(value, bool):
+        return kind in (bool, bool | None)
+    return isinstance(value, kind) or (
+        isinstance(value, int) and kind in (float, float | None)
+    )
 
 
 def write_evaluation(
@@ -749,9 +787,20 @@ def write_solution(path: pathlib.Path, run: LinearProgramRun) -> dict[str, Any]:
     return summary
 
 
-def write_policy(path: pathlib.Path, policy: SequencePolicy) -> None:
-    """Writes information-state string -> action -> probability as JSON."""
-    write_json(path, policy.to_dict())
+def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
+    """Writes the policy into a file of the folder; returns its path.
+
+    That is POLICY, JSON of information-state string -> action -> probability, or for
+    more than JSON_INFOSETS information sets BINARY_POLICY, for `SequencePolicy.load`.
+    """
+    small = policy.num_infosets <= JSON_INFOSETS
+    name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
+    if small:
+        write_json(folder / name, policy.to_dict())
+    else:
+        policy.save(folder / name)
+    (folder / other).unlink(missing_ok=True)  # of the run before it was resumed
+    return folder / name
 
 
 def write_json(path: pathlib.Path, value: Any) -> None:

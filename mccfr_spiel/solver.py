@@ -25,6 +25,7 @@ from mccfr_spiel.game_tree import (
     reserve,
 )
 from mccfr_spiel.growth import Growth
+from mccfr_spiel.memory import Memory, memory_of
 from mccfr_spiel.policy import SequencePolicy
 
 _SLICE_SECONDS = 0.25
@@ -114,6 +115,14 @@ class Solver:
             passes = full_pass(self.tree)
             self._passes = passes.arrays
             self._plan = passes.plan(self._tables.policy)
+
+    def memory(self) -> Memory:
+        """The bytes that the solver and its tree take now.
+
+        What grows on is foreseen from `bytes_per_node`, up to `max_nodes`, and
+        `bytes_per_sequence`.
+        """
+        return memory_of(self.tree, self._tables, self._walk, self._passes, self._plan)
 
     # --- running -----------------------------------------------------------
 
@@ -316,18 +325,8 @@ class Solver:
     def _from_contents(
         cls, contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
     ) -> "Solver":
-        try:
+        with checkpoint.odd_contents_in_words():
             return cls._restore(contents, game)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            AttributeError,
-            OverflowError,
-        ) as error:
-            raise checkpoint.DamagedError(
-                f"The checkpoint lacks something or holds something odd: {error!r}"
-            ) from error
 
     @classmethod
     def _restore(
@@ -458,8 +457,10 @@ def _tree_of(
             )
     elif "infosets" in arrays:
         names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+        if len(set(names)) != len(names):
+            raise checkpoint.DamagedError("The checkpoint has a string twice.")
         checkpoint.check_infosets(
-            names, arrays["infosets"], arrays["actions"], tree.num_players
+            len(names), arrays["infosets"], arrays["actions"], tree.num_players
         )
         tree.recall(names, arrays["infosets"], arrays["actions"])
     else:

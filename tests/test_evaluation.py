@@ -109,7 +109,7 @@ def test_a_best_response_earns_what_openspiels_does(game):
         expected = response["best_response_value"]
         assert value == pytest.approx(expected, abs=1e-12)
         for name, probs in best.to_dict().items():
-            if best.tree.infosets[best.tree.find(name)]["player"] == player:
+            if best.tree.find(name, player) >= 0:
                 assert sorted(probs.values())[-1] == 1
                 assert sum(probs.values()) == 1
             else:

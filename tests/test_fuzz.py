@@ -5,7 +5,9 @@
 runs a thousand examples of each test instead of a few.
 """
 
+import contextlib
 import io
+import json
 import os
 import pathlib
 import random
@@ -19,7 +21,7 @@ from hypothesis import strategies
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, checkpoint
+from mccfr_spiel import GameTree, Solver, checkpoint, experiments
 from mccfr_spiel.checkpoint import CheckpointError
 from mccfr_spiel.game_tree import TreeFullError
 from mccfr_spiel.linear_program import solve_lp
@@ -182,10 +184,20 @@ def test_growth_drops_and_checkpoints_change_nothing(game, seed):
 BYTES = strategies.binary(max_size=3000)
 
 
-def sealed(data):
-    """Bytes with the magic word and the digest of a checkpoint before them."""
-    file = io.BytesIO(checkpoint.MAGIC + bytes(checkpoint._DIGEST_SIZE) + data)
-    return checkpoint.MAGIC + checkpoint._digest(file) + data
+def sealed(data, magic=checkpoint.MAGIC):
+    """Bytes with the magic word and the digest of a file of ours before them."""
+    file = io.BytesIO(magic + bytes(checkpoint._DIGEST_SIZE) + data)
+    return magic + checkpoint._digest(file) + data
+
+
+def scribbled(data, generator):
+    """A copy with some random bytes."""
+    data = bytearray(data)
+    for _ in range(generator.randrange(1, 4)):
+        start = generator.randrange(len(data))
+        count = generator.choice((1, 1, 8, 100))
+        data[start : start + count] = generator.randbytes(count)
+    return bytes(data)
 
 
 @fuzz()
@@ -208,14 +220,110 @@ def test_a_checkpoint_with_random_bytes_and_a_right_digest_is_safe(seed):
     solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.iterate(3)
     frame = len(checkpoint.MAGIC) + checkpoint._DIGEST_SIZE
-    data = bytearray(checkpoint.to_bytes(solver._contents())[frame:])
-    for _ in range(generator.randrange(1, 4)):
-        start = generator.randrange(len(data))
-        count = generator.choice((1, 1, 8, 100))
-        data[start : start + count] = generator.randbytes(count)
+    data = checkpoint.to_bytes(solver._contents())[frame:]
     try:
-        contents = checkpoint.from_bytes(sealed(bytes(data)))
+        contents = checkpoint.from_bytes(sealed(scribbled(data, generator)))
         loaded = Solver._from_contents(contents, None)
     except ValueError:
         return
     loaded.average_policy().to_dict()
+
+
+def policy_file(folder):
+    path = pathlib.Path(folder) / "policy"
+    tree = GameTree("kuhn_poker").expand_all()
+    probs = random_policy("kuhn_poker", 1)
+    ms.SequencePolicy(tree, vector_of(tree, probs)).save(path)
+    return path
+
+
+@fuzz()
+@hypothesis.given(BYTES)
+def test_random_bytes_are_no_policy(data):
+    magic = checkpoint.POLICY.magic
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "policy"
+        for content in (data, magic + data, sealed(data, magic), b"PK\3\4" + data):
+            path.write_bytes(content)
+            with pytest.raises(CheckpointError):
+                ms.SequencePolicy.load(path)
+
+
+@fuzz(3)
+@hypothesis.given(SEEDS)
+def test_a_changed_policy_file_is_refused_and_with_a_right_digest_safe(seed):
+    # It may be loaded where the bytes are probabilities or names; else it is refused.
+    generator = random.Random(seed)
+    magic = checkpoint.POLICY.magic
+    frame = len(magic) + checkpoint._DIGEST_SIZE
+    with tempfile.TemporaryDirectory() as folder:
+        path = policy_file(folder)
+        good = path.read_bytes()
+        changed = scribbled(good, generator)
+        path.write_bytes(changed)
+        if changed != good:
+            with pytest.raises(CheckpointError):
+                ms.SequencePolicy.load(path)
+        path.write_bytes(sealed(scribbled(good[frame:], generator), magic))
+        try:
+            policy = ms.SequencePolicy.load(path)
+        except ValueError:
+            return
+    policy.to_dict()
+    policy.to_tabular()
+    state = policy.game.new_initial_state().child(0).child(1)
+    try:
+        probabilities = policy.action_probabilities(state)
+    except ValueError as error:
+        words = str(error)
+    else:
+        words = "rules" if abs(sum(probabilities.values()) - 1) < 1e-6 else ""
+    assert "rules" in words
+
+
+JSON = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | strategies.text(max_size=5),
+    lambda inner: (
+        strategies.lists(inner, max_size=3)
+        | strategies.dictionaries(strategies.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+FIELDS = strategies.sampled_from(experiments.Settings._fields)
+
+
+def reads_or_says_why(content):
+    """Settings come in their types, or there is an error in words."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "settings.json"
+        path.write_bytes(content)
+        try:
+            settings = experiments.read_settings(path)
+        except ValueError as error:
+            words = str(error)
+        else:
+            words = str(path)
+            assert type(settings.iterations) is int
+            assert type(settings.game) is str
+            with contextlib.suppress(ValueError):
+                experiments.check(settings)
+        assert str(path) in words
+
+
+@fuzz(10)
+@hypothesis.given(strategies.dictionaries(FIELDS | strategies.text(max_size=5), JSON))
+def test_settings_of_any_values_are_read_or_refused_in_words(values):
+    reads_or_says_why(json.dumps({"settings": values}).encode())
+
+
+@fuzz(10)
+@hypothesis.given(BYTES | JSON.map(lambda value: json.dumps(value).encode()), SEEDS)
+def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):
+    reads_or_says_why(data)
+    reads_or_says_why(b"[" * 100_000 + data)
+    good = {"settings": experiments.Settings()._asdict()}
+    reads_or_says_why(scribbled(json.dumps(good).encode(), random.Random(seed)))

@@ -11,8 +11,11 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, SequencePolicy, Solver
+from mccfr_spiel import GameTree, SequencePolicy, Solver, checkpoint
+from mccfr_spiel.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.policy import policy_vector
 from tests.reference import random_policy
+from tests.small_games import leaf, move, small_game
 from tests.vectors import vector_of
 
 GOOFSPIEL = (
@@ -247,3 +250,149 @@ def test_a_state_where_no_player_acts_is_refused():
         policy.action_probabilities(start)
     with pytest.raises(KeyError, match="7pb"):
         policy.policy_for_key("7pb")
+
+
+# --- on disk -------------------------------------------------------------------
+
+
+@pytest.fixture(params=["kuhn_poker", "leduc_poker", "matrix_rps", GOOFSPIEL])
+def saved(request, tmp_path):
+    """A policy of a tree that was grown in part where it is large, and its file."""
+    solver = Solver(request.param, ms.EXTERNAL_SAMPLING, seed=2)
+    solver.iterate(5)
+    policy = solver.average_policy()
+    solver.iterate(50)  # the tree grows on
+    policy.save(tmp_path / "policy")
+    return policy, tmp_path / "policy"
+
+
+def test_a_saved_policy_is_the_same_when_loaded(saved):
+    policy, path = saved
+    game = policy.game
+    loaded = SequencePolicy.load(path)
+    assert loaded.to_dict() == policy.to_dict()
+    assert loaded.vector.tobytes() == policy.vector.tobytes()
+    assert (loaded.info_states, loaded.num_infosets) == (
+        policy.info_states,
+        policy.num_infosets,
+    )
+    assert loaded.state_lookup == policy.state_lookup
+    for state in states_of(game):
+        for player in range(game.num_players()):
+            if state.is_simultaneous_node() or player == state.current_player():
+                mine = policy.action_probabilities(state, player)
+                assert loaded.action_probabilities(state, player) == mine
+    mine, theirs = policy.to_tabular(), loaded.to_tabular()
+    assert (mine.action_probability_array == theirs.action_probability_array).all()
+    assert ms.nash_conv(game, loaded) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+    tree = GameTree(game).expand_all()
+    assert (policy_vector(tree, loaded) == policy_vector(tree, policy)).all()
+    assert pickle.loads(pickle.dumps(loaded)).to_dict() == policy.to_dict()
+    loaded.save(path)
+    assert SequencePolicy.load(path, game).to_dict() == policy.to_dict()
+    assert [file.name for file in path.parent.iterdir()] == ["policy"]
+
+
+def test_a_policy_file_tells_players_with_one_string_apart(tmp_path):
+    leaves = leaf(1, -1), leaf(-1, 1)
+    second = move(1, "here", leaf(0, 0), *leaves)
+    game = small_game(move(0, "here", second, leaf(2, -2)))
+    tree = GameTree(game).expand_all()
+    policy = SequencePolicy(tree, np.array([1, 1, 0.25, 0.75, 0.5, 0.125, 0.375]))
+    policy.save(tmp_path / "policy")
+    loaded = SequencePolicy.load(tmp_path / "policy", game)
+    assert (
+        loaded.to_dict()
+        == policy.to_dict()
+        == {
+            "player 0: here": {0: 0.25, 1: 0.75},
+            "player 1: here": {0: 0.5, 1: 0.125, 2: 0.375},
+        }
+    )
+    with pytest.raises(ValueError, match="no game named 'small'"):
+        SequencePolicy.load(tmp_path / "policy")
+
+
+def test_a_damaged_policy_file_is_refused(tmp_path):
+    _, policy = policy_of("kuhn_poker")
+    path = tmp_path / "policy"
+    policy.save(path)
+    data = path.read_bytes()
+    places = range(0, len(data), 7)
+    for place in places:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        for content in (damaged, data[:place]):
+            path.write_bytes(content)
+            with pytest.raises(DamagedError, match=r"damaged|not a policy"):
+                SequencePolicy.load(path)
+    assert len(places) > 300
+
+
+def test_policy_files_of_something_else_are_refused_in_words(tmp_path):
+    path = tmp_path / "policy"
+    solver = Solver("kuhn_poker")
+    solver.save(path)
+    with pytest.raises(CheckpointError, match=r"not a policy.* but a checkpoint of a"):
+        SequencePolicy.load(path)
+    _, policy = policy_of("kuhn_poker")
+    policy.save(path)
+    with pytest.raises(CheckpointError, match=r"not a checkpoint.* but a policy that"):
+        Solver.load(path)
+    with pytest.raises(CheckpointError, match=r"for kuhn_poker\(\), not for leduc"):
+        SequencePolicy.load(path, "leduc_poker")
+    with pytest.raises(ValueError, match="neither a pyspiel"):
+        SequencePolicy.load(path, 3)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        SequencePolicy.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="no distribution"):
+        SequencePolicy(GameTree("kuhn_poker").expand_all(), 2 * policy.vector).save(
+            path
+        )
+
+
+def test_policy_arrays_that_do_not_fit_are_refused_though_the_digest_is_right(
+    tmp_path,
+):
+    _, policy = policy_of("kuhn_poker")
+    path = tmp_path / "policy"
+    policy.save(path)
+    header, arrays = checkpoint.load(path, checkpoint.POLICY)
+
+    def refused(header, arrays):
+        contents = checkpoint.Contents(header, arrays)
+        checkpoint.save(path, contents, checkpoint.POLICY)
+        with pytest.raises(CheckpointError):
+            SequencePolicy.load(path)
+
+    refused({"version": 1}, arrays)
+    refused(header | {"version": 2}, arrays)
+    for name, array in arrays.items():
+        refused(header, {key: arrays[key] for key in arrays if key != name})
+        refused(header, arrays | {name: array[:-1]})
+        refused(header, arrays | {name: array[:, None]})
+        refused(header, arrays | {name: np.concatenate((array, array[:1]))})
+        if name != "infosets":
+            refused(header, arrays | {name: array.astype(np.float32)})
+        if name not in ("infosets", "text"):
+            refused(header, arrays | {name: -array})
+    for field in ("first_sequence", "num_actions", "player"):
+        infosets = arrays["infosets"].copy()
+        infosets[field][2] += 2
+        refused(header, arrays | {"infosets": infosets})
+    refused(header, arrays | {"actions": arrays["actions"] + 1})
+    refused(header, arrays | {"vector": np.full_like(arrays["vector"], np.nan)})
+
+
+def test_a_policy_of_a_game_whose_rules_changed_is_refused_where_it_shows(tmp_path):
+    def game_of(*leaves):
+        return small_game(move(0, "start", *leaves), name="changing")
+
+    tree = GameTree(game_of(leaf(0, 0), leaf(1, 1))).expand_all()
+    SequencePolicy(tree, np.array([1, 1, 0.5, 0.5])).save(tmp_path / "policy")
+    game = game_of(leaf(0, 0), leaf(1, 1), leaf(2, 2))
+    policy = SequencePolicy.load(tmp_path / "policy", game)
+    with pytest.raises(ValueError, match=r"knows 2 legal actions.* has 3"):
+        policy.action_probabilities(game.new_initial_state())

@@ -12,8 +12,9 @@ import time
 import pyspiel
 import pytest
 
-from mccfr_spiel import experiments
+from mccfr_spiel import SequencePolicy, experiments
 from mccfr_spiel.experiments import Settings
+from tests.test_policy import policy_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
@@ -376,3 +377,34 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path):
     assert result.returncode == 0, result.stderr
     assert "Resumed after 0 iterations" in result.stdout
     assert_same_results(folder, other)
+
+
+def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypatch):
+    _, policy = policy_of("kuhn_poker")
+    small = experiments.write_policy(tmp_path, policy)
+    assert small.name == "policy.json"
+    monkeypatch.setattr(experiments, "JSON_INFOSETS", policy.num_infosets - 1)
+    large = experiments.write_policy(tmp_path, policy)
+    assert [path.name for path in tmp_path.iterdir()] == ["policy.bin"]
+    assert SequencePolicy.load(large).to_dict() == policy.to_dict()
+    experiments.prepare_folder(tmp_path, overwrite=True)
+    assert not large.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "lacks the settings"),
+        ('{"settings": {"itertions": 3}}', "'itertions', which is none of game"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3'"),
+        ('{"settings": {"seed": true}}', "seed=True"),
+        ('{"settings": {"epsilon": [0.5]}}', "epsilon="),
+    ],
+)
+def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        experiments.read_settings(path)
+    assert str(path) in str(caught.value)

@@ -1,0 +1,164 @@
+"""What a policy needs of a tree where the tree stays behind: in files and pickles."""
+
+import functools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.checkpoint import (
+    POLICY,
+    VERSION,
+    CheckpointError,
+    Contents,
+    DamagedError,
+    check_infosets,
+    check_strings,
+    odd_contents_in_words,
+    pack_strings,
+    unpack_strings,
+)
+from mccfr_spiel.game_tree import INFOSET, load_game, turn_based
+from mccfr_spiel.randomness import infoset_place
+
+_ARRAYS = {
+    "infosets": INFOSET,
+    "actions": np.dtype(np.int64),
+    "text": np.dtype(np.uint8),
+    "ends": np.dtype(np.int64),
+}
+
+
+class Names:
+    """The infosets that a tree had met, by name, in a few arrays.
+
+    Its attributes are those of a GameTree. A string is found by binary search over the
+    hashes of all, so that there is nothing to do for each when a file is read.
+    """
+
+    def __init__(self, source: pyspiel.Game, arrays: dict[str, np.ndarray]) -> None:
+        """Keeps the arrays.
+
+        Args:
+            source: the game.
+            arrays: `infosets` `[I]` of dtype INFOSET, where the place is that of the
+                string, `actions` `[S]`, and the strings as `pack_strings` has them.
+        """
+        self.source = source
+        self.game = turn_based(source)
+        self.num_players: int = self.game.num_players()
+        self.arrays = arrays
+        self.infosets = arrays["infosets"]
+        self.actions = arrays["actions"]
+        self.num_infosets = len(self.infosets)
+        self.num_sequences = len(self.actions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Names, (self.source, self.arrays)
+
+    def find(self, info_state: str, player: int) -> int:
+        """As `GameTree.find`."""
+        places, order = self._index
+        place = np.uint64(infoset_place(player, info_state))
+        position = int(np.searchsorted(places, place))
+        wanted = info_state.encode("utf-8", "surrogateescape")
+        while position < self.num_infosets and places[position] == place:
+            infoset = int(order[position])
+            is_players = self.infosets[infoset]["player"] == player
+            if is_players and self._encoded(infoset) == wanted:
+                return infoset
+            position += 1
+        return -1
+
+    @functools.cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray]:
+        places = self.infosets["place"]
+        order = np.argsort(places)
+        return places[order], order
+
+    def _encoded(self, infoset: int) -> bytes:
+        ends = self.arrays["ends"]
+        start = ends[infoset - 1] if infoset else 0
+        return self.arrays["text"][start : ends[infoset]].tobytes()
+
+    def info_state(self, infoset: int) -> str:
+        """As `GameTree.info_state`."""
+        return self._encoded(infoset).decode("utf-8", "surrogateescape")
+
+    @functools.cached_property
+    def info_states(self) -> list[str]:
+        """`[I]` the information-state strings."""
+        return unpack_strings(self.arrays["text"], self.arrays["ends"])
+
+    @functools.cached_property
+    def shared_strings(self) -> set[str]:
+        """The information-state strings that more than one player has."""
+        if len(set(self.info_states)) == self.num_infosets:
+            return set()
+        return {name for name, n in Counter(self.info_states).items() if n > 1}
+
+
+def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
+    """The first infosets of a GameTree as Names; Names are returned as they are."""
+    if isinstance(tree, Names):
+        return tree
+    info_states = tree.info_states[:num_infosets]
+    infosets = tree.infosets[:num_infosets].copy()
+    players = infosets["player"].tolist()
+    infosets["place"] = np.fromiter(
+        map(infoset_place, players, info_states), np.uint64, num_infosets
+    )
+    arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
+    return Names(tree.source, arrays | pack_strings(info_states))
+
+
+def to_contents(names: Names, vector: np.ndarray) -> Contents:
+    """A policy as what checkpoint.py writes."""
+    header = {"version": VERSION, "game": str(names.source)}
+    return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
+
+
+def from_contents(
+    contents: Contents, game: pyspiel.Game | str | None
+) -> tuple[Names, np.ndarray]:
+    """What `to_contents` made: the names and the vector `[S]`.
+
+    Args:
+        contents: from a file that may hold anything.
+        game: the game, if its load string is not enough to make it.
+
+    Raises:
+        CheckpointError: the contents are odd, or of another game.
+        ValueError: the game cannot be loaded.
+    """
+    with odd_contents_in_words(POLICY):
+        header, arrays = contents
+        source = load_game(header["game"] if game is None else game)
+        if str(source) != header["game"]:
+            raise CheckpointError(
+                f"The file has a policy for {header['game']}, not for {source}."
+            )
+        vector = arrays["vector"]
+        arrays = {name: arrays[name] for name in _ARRAYS}
+        for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():
+            array = vector if name == "vector" else arrays[name]
+            if array.dtype != dtype or array.ndim != 1:
+                raise DamagedError(
+                    f"The file's array {name!r} is {array.dtype} {array.shape}."
+                )
+        names = Names(source, arrays)
+        check_strings(arrays["text"], arrays["ends"])
+        check_infosets(
+            len(arrays["ends"]), names.infosets, names.actions, names.num_players
+        )
+        actions = names.actions[names.num_players :]
+        most = names.game.num_distinct_actions()
+        if len(vector) != names.num_sequences:
+            raise DamagedError("The file's policy does not fit its actions.")
+        if ((actions < 0) | (actions >= most)).any():
+            raise CheckpointError(
+                f"The rules of {source} are not those that the policy was made for: "
+                f"it has {most} actions, the file names one outside of them."
+            )
+    return names, vector
