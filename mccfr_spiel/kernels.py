@@ -574,11 +574,15 @@ def fill_gradient(infosets, passes, player, plan, gradient):
             count = infosets[members[m]]["num_actions"]
         for s in range(start, start + count):
             value = 0.0
-            for row in range(ends[s], ends[s + 1]):
-                reach = payoffs[row]
-                for other in range(others.shape[1]):
-                    reach *= plan[others[row, other]]
-                value += reach
+            if others.shape[1] == 1:  # the same, without the inner loop's cost
+                for row in range(ends[s], ends[s + 1]):
+                    value += payoffs[row] * plan[others[row, 0]]
+            else:
+                for row in range(ends[s], ends[s + 1]):
+                    reach = payoffs[row]
+                    for other in range(others.shape[1]):
+                        reach *= plan[others[row, other]]
+                    value += reach
             gradient[s] = value
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
+from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 
 import games  # noqa: F401  registers games with compiled rules
@@ -30,6 +31,7 @@ from mccfr_spiel import (
 from mccfr_spiel.checkpoint import CheckpointError
 from mccfr_spiel.full_pass import full_pass, tree_arrays
 from mccfr_spiel.game_tree import TreeFullError
+from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
 
 SIMULTANEOUS = "goofspiel(num_cards=3,imp_info=True,points_order=random)"
@@ -155,6 +157,29 @@ def test_all_that_needs_a_whole_tree_takes_a_cached_one(game, folder):
     forms = [ms.sequence_form(tree) for tree in (cached, whole)]
     assert (forms[0].payoffs != forms[1].payoffs).nnz == 0
     assert ms.m_values(cached) == ms.m_values(whole)
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        "python_goofspiel(num_cards=4)",
+        "python_one_card_poker(cards=8)",
+        "python_princess_and_monster(rows=2,cols=2,horizon=6)",
+        "leduc_poker",
+    ],
+)
+def test_nash_conv_on_a_cached_tree_is_openspiels(game, folder):
+    loaded = pyspiel.load_game(game)
+    tree = cached_tree(game, folder)
+    for seed in range(2):
+        policy = random_policy(loaded, seed=seed)
+        table = openspiel_policy.TabularPolicy(loaded)
+        for name, row in policy.items():
+            for action, prob in row.items():
+                table.policy_for_key(name)[action] = prob
+        theirs: Any = exploitability.nash_conv(loaded, table)
+        assert ms.nash_conv(tree, policy) == pytest.approx(theirs, abs=1e-12)
+        assert theirs > 0.1
 
 
 def test_a_cached_trees_nodes_can_be_dropped_and_grow_again(folder):
