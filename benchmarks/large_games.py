@@ -264,8 +264,8 @@ The games:
 
 
 def main(_: list[str]) -> None:
-    for algorithm, _ in ALGORITHMS.values():  # compiles
-        ms.Solver("kuhn_poker", algorithm).iterate(2)
+    for pair in ALGORITHMS.values():
+        ms.Solver("kuhn_poker", pair[0]).iterate(2)  # compiles
     rows = []
     for name in FLAGS.games:
         for algorithm in FLAGS.algorithms:
