@@ -34,3 +34,15 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def per_second(value: float) -> str:
+    """Three digits, with thousands separated."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def resident() -> float:
+    """MiB of memory that the process holds now (Linux)."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

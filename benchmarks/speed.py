@@ -30,7 +30,7 @@ from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_ex
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome
 
 import mccfr_spiel as ms
-from benchmarks.machine import describe, markdown
+from benchmarks.machine import describe, markdown, per_second
 
 GAMES = {
     "kuhn_poker": "kuhn_poker",
@@ -183,12 +183,6 @@ def measure(game_name: str, algorithm: str, others: list[str]) -> Measurement:
     return Measurement(
         statistics.median(ours), statistics.median(node_seconds), compared
     )
-
-
-def per_second(value: float) -> str:
-    """Three digits, with thousands separated."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f}"
 
 
 def main(_: list[str]) -> None:

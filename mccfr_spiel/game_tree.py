@@ -12,7 +12,6 @@ Numbering, on which every compiled loop rests:
 expanded whole or where a walk happens to go.
 """
 
-import bisect
 import difflib
 import hashlib
 import struct
@@ -55,6 +54,7 @@ INFOSET = np.dtype(
 last sequence before it (`parent`), the number of its actions, its player."""
 
 _pack_node = struct.Struct("<iiiHh").pack_into
+_unpack_node = struct.Struct("<iiiHh").unpack_from
 _unpack_place = struct.Struct("<Q").unpack_from
 _pack_infoset = struct.Struct("<Qiiii").pack_into
 
@@ -137,11 +137,9 @@ def reserve(store: np.ndarray, size: int) -> np.ndarray:
     return grown
 
 
-def _actions(state: pyspiel.State) -> Sequence[int]:
-    """The moves at a state, in the order of a node's children."""
-    if state.is_chance_node():
-        return [action for action, _ in state.chance_outcomes()]
-    return state.legal_actions()
+def _moves(state: pyspiel.State) -> Sequence[Any]:
+    """What leads from a state, as `GameTree.expand` returns it."""
+    return state.chance_outcomes() if state.is_chance_node() else state.legal_actions()
 
 
 def _with_player(info_state: str, player: int) -> str:
@@ -152,11 +150,12 @@ def _without_player(name: str) -> str:
     return name.split("\0", 2)[2] if name[:1] == "\0" else name
 
 
-def _families_of(nodes: np.ndarray) -> "array[int]":
-    """`GameTree._families` of a complete tree."""
+def _origins_of(nodes: np.ndarray) -> np.ndarray:
+    """`GameTree._origins` of a complete tree."""
     inner = np.flatnonzero(nodes["num_children"])
-    families = (nodes["first_child"][inner].astype(np.int64) << 32) | inner
-    return array("q", np.sort(families).tobytes())
+    origins = np.zeros(len(nodes), np.int32)
+    origins[nodes["first_child"][inner]] = inner + 1
+    return origins
 
 
 class TreeFullError(ValueError):
@@ -193,7 +192,7 @@ class GameTree:
         self.num_nodes = 1
         self._nodes = np.zeros(1024, NODE)
         self._nodes["player"] = UNEXPANDED
-        self._families = array("q")  # first child << 32 | parent, ascending
+        self._origins = np.zeros(1024, np.int32)  # parent + 1 at each first child
         self._infosets = np.zeros(256, INFOSET)
         self._numbers: Any = {}  # dict[str, int], or the names of a whole Expansion
         self._parents: Any = array("i")  # these three are NumPy's in a whole Expansion
@@ -210,14 +209,16 @@ class GameTree:
         self._rules = rules_of(self.game)
         self._is_whole = False  # known without a look at the nodes
         self.passes: Any = None  # made and kept by full_pass.full_pass
-        self._keep(self._nodes, self._infosets)
+        self._keep(self._nodes, self._infosets, self._origins)
 
-    def _keep(self, nodes: np.ndarray, infosets: np.ndarray) -> None:
+    def _keep(
+        self, nodes: np.ndarray, infosets: np.ndarray, origins: np.ndarray
+    ) -> None:
         room = min(len(nodes), self.max_nodes)
-        buffers = nodes.view(np.uint8).data, infosets.view(np.uint8).data
+        buffers = nodes.view(np.uint8).data, infosets.view(np.uint8).data, origins.data
         # No call in between, where Ctrl-C could come.
-        self._nodes, self._infosets = nodes, infosets
-        self._node_bytes, self._infoset_bytes = buffers
+        self._nodes, self._infosets, self._origins = nodes, infosets, origins
+        self._node_bytes, self._infoset_bytes, self._origin_of = buffers
         self._room = room
 
     # --- what is known -----------------------------------------------------
@@ -329,7 +330,7 @@ class GameTree:
         else:
             names += self._numbers.nbytes
         return {
-            "nodes": self._nodes.nbytes + sys.getsizeof(self._families) + chance,
+            "nodes": self._nodes.nbytes + self._origins.nbytes + chance,
             "infosets": self._infosets.nbytes + sum(map(sys.getsizeof, own)),
             "names": names,
         }
@@ -359,7 +360,7 @@ class GameTree:
             self._legal_actions.append(
                 self._action_lists.setdefault(tuple(legal), legal)
             )
-        self._keep(self._nodes, self._infosets)
+        self._keep(self._nodes, self._infosets, self._origins)
 
     # --- growing -----------------------------------------------------------
 
@@ -384,37 +385,32 @@ class GameTree:
             self._expand_by_rules(self._rules, most)
             return self
         expand = self.expand
-        root = self.new_state()
-        stack: list[tuple[int, pyspiel.State, int | None, bool, tuple[int, ...]]]
-        stack = [(0, root, None, True, tuple(range(self.num_players)))]
-        while stack:
-            node, state, action, is_last, sequences = stack.pop()
-            if action is None:
-                pass
-            elif is_last:  # nobody needs the parent's state any more
-                state.apply_action(action)
-            else:
-                state = state.child(action)
+        node, state, sequences = 0, self.new_state(), list(range(self.num_players))
+        stack: list[list[Any]] = []  # the child to come, the moves, and their node's
+        while True:
             if self._nodes[node]["player"] == UNEXPANDED:
-                actions, player, first, start, _ = expand(node, state, sequences)
+                moves, player, first, start, _ = expand(node, state, sequences)
                 if self.num_nodes > most:
                     raise TreeFullError(f"{self.game} has more than {most} nodes.")
             else:
-                actions = _actions(state)
+                moves = _moves(state)
                 first, start, _, _, player = self._nodes[node].item()
-            last = len(actions) - 1
-            for child in range(last, -1, -1):
-                mine = sequences
-                if player >= 0:
-                    mine = (
-                        *sequences[:player],
-                        start + child,
-                        *sequences[player + 1 :],
-                    )
-                stack.append(
-                    (first + child, state, actions[child], child == last, mine)
-                )
-        return self
+            if moves:
+                stack.append([0, moves, player, first, start, state, sequences])
+            if not stack:
+                return self
+            child, moves, player, first, start, state, sequences = stack[-1]
+            move = moves[child] if player >= 0 else moves[child][0]
+            if child + 1 == len(moves):  # nobody needs the parent's any more
+                stack.pop()
+                state.apply_action(move)
+            else:
+                stack[-1][0] = child + 1
+                state = state.child(move)
+                sequences = sequences.copy()
+            if player >= 0:
+                sequences[player] = start + child
+            node = first + child
 
     def _expand_by_rules(self, rules: BoundRules, most: int) -> None:
         """`expand_all` from the root at compiled speed, with equal results."""
@@ -426,7 +422,7 @@ class GameTree:
         """Becomes the whole tree of a `rules_expansion.Expansion`, not a copy of it."""
         self.num_nodes = len(whole.nodes)
         self._nodes = whole.nodes
-        self._families = array("q")  # until somebody asks
+        self._origins = np.zeros(0, np.int32)  # until somebody asks
         self._infosets = whole.infosets
         self._numbers = whole.names
         self._parents = whole.infosets["parent"]
@@ -439,33 +435,35 @@ class GameTree:
         self._outcomes = {
             tuple(u): row for row, u in enumerate(whole.utilities.tolist())
         }
-        self._keep(self._nodes, self._infosets)
+        self._keep(self._nodes, self._infosets, self._origins)
         self._is_whole = True
 
-    def state_at(self, node: int) -> tuple[pyspiel.State, tuple[int, ...]]:
+    def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """A node's state, and each player's last sequence before it `[P]`.
 
         The node's history is played again from the root.
         """
-        if node and not self._families:  # taken over
-            self._families = _families_of(self.nodes)
+        if len(self._origins) < self.num_nodes:  # taken over
+            self._keep(self._nodes, self._infosets, _origins_of(self.nodes))
+        origin_of = self._origin_of
         path = []
         while node:
             path.append(node)
-            family = bisect.bisect_right(self._families, node << 32 | MAX_INDEX) - 1
-            node = self._families[family] & MAX_INDEX
+            while not origin_of[node]:  # up to the first of its siblings
+                node -= 1
+            node = origin_of[node] - 1
         state = self.new_state()
         sequences = list(range(self.num_players))
         for below in reversed(path):
-            first, start, _, _, player = self._nodes[node].item()
+            first, start, _, _, player = _unpack_node(self._node_bytes, 16 * node)
             child = below - first
             if player >= 0:
                 sequences[player] = start + child
                 state.apply_action(int(self._actions[start + child]))
             else:
-                state.apply_action(_actions(state)[child])
+                state.apply_action(state.chance_outcomes()[child][0])
             node = below
-        return state, tuple(sequences)
+        return state, sequences
 
     def forget_nodes(self) -> None:
         """Drops all nodes; what is known of infosets, chance and returns stays."""
@@ -475,13 +473,14 @@ class GameTree:
             self._legal_actions = [self._actions[s : s + n].tolist() for s, n in pairs]
         self._is_whole = False
         self._nodes["player"] = UNEXPANDED  # first: Ctrl-C may come in between
-        self._families = array("q")
+        origins = np.zeros(len(self._nodes), np.int32)
+        self._keep(self._nodes, self._infosets, origins)
         self.num_nodes = 1
         self.passes = None
 
     def expand(
-        self, node: int, state: pyspiel.State, sequences: tuple[int, ...]
-    ) -> tuple[Sequence[int], int, int, int, int]:
+        self, node: int, state: pyspiel.State, sequences: Sequence[int]
+    ) -> tuple[Sequence[Any], int, int, int, int]:
         """Writes the record of one node and reserves its children.
 
         Args:
@@ -490,8 +489,9 @@ class GameTree:
             sequences: `[P]` each player's last sequence before it.
 
         Returns:
-            The actions to its children, in order (none at a terminal node), and of its
-            record `player`, `first_child`, `start`, `infoset`.
+            What leads to its children, in order: actions, or (action, probability)
+            pairs at a chance node; and of its record `player`, `first_child`, `start`,
+            `infoset`.
 
         Raises:
             ValueError: the tree is full, or the state breaks perfect recall.
@@ -502,16 +502,19 @@ class GameTree:
             actions = state.legal_actions()
             infoset = self._numbers.get(info_state, -1)
             parent = sequences[player]
-            if (
-                infoset < 0
-                or self._parents[infoset] != parent  # which tells the player, too
+            if infoset < 0:
+                place = self.place(info_state, player, state)
+                infoset = self._add_infoset(info_state, player, parent, actions, place)
+            elif (
+                self._parents[infoset] != parent  # which tells the player, too
                 or self._legal_actions[infoset] != actions
             ):
                 infoset = self._meet(info_state, state, parent, actions)
             start = self._starts[infoset]
         elif player == CHANCE_NODE:
             infoset = -1
-            actions, probs = zip(*state.chance_outcomes(), strict=True)
+            actions = state.chance_outcomes()
+            probs = tuple([prob for _, prob in actions])
             start = self._distributions.get(probs, -1)
             if start < 0:
                 start = self._add_distribution(probs)
@@ -532,7 +535,7 @@ class GameTree:
         if first + count > self._room:
             self._reserve_nodes(first + count)
         # In this order Ctrl-C may come in between.
-        self._families.append(first << 32 | node)
+        self._origin_of[first] = node + 1
         self.num_nodes = first + count
         _pack_node(self._node_bytes, 16 * node, first, start, infoset, count, player)
         return actions, player, first, start, infoset
@@ -547,7 +550,7 @@ class GameTree:
             )
         nodes = reserve(self._nodes, size)
         nodes["player"][len(self._nodes) :] = UNEXPANDED
-        self._keep(nodes, self._infosets)
+        self._keep(nodes, self._infosets, reserve(self._origins, len(nodes)))
 
     def infoset_place(self, infoset: int) -> int:
         """The place (see randomness.py) of an infoset met."""
@@ -583,9 +586,10 @@ class GameTree:
             )
         if self._parents[infoset] != parent:
             raise ValueError(
-                f"Player {player} reaches {where} after different own moves: the game "
-                "has imperfect recall, for which these solvers have no guarantee. Use "
-                "information states that remember the player's own past."
+                f"Player {player} reaches {where} after different own pasts (own moves "
+                "or what was seen between them): the game has imperfect recall, for "
+                "which these solvers have no guarantee. Use information states that "
+                "remember all that the player did and saw."
             )
         return infoset
 
@@ -605,7 +609,8 @@ class GameTree:
         self._check_children(len(actions))
         infoset, num_sequences = len(self._parents), len(self._actions)
         if infoset >= len(self._infosets):
-            self._keep(self._nodes, reserve(self._infosets, infoset + 1))
+            infosets = reserve(self._infosets, infoset + 1)
+            self._keep(self._nodes, infosets, self._origins)
         _pack_infoset(
             self._infoset_bytes,
             INFOSET.itemsize * infoset,

@@ -6,9 +6,9 @@ costs another stop, never a different result.
 """
 
 import random
+from typing import Any
 
 import numpy as np
-import pyspiel
 
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
@@ -90,16 +90,15 @@ class Growth:
         node = int(cursor[kernels.NODE_TO_GROW])
         state, sequences = tree.state_at(node)
         limit = MAX_INDEX if self._follows_one else tree.num_nodes + _MANY
-        # Children to come: their node, their parent's state, the action, whether
-        # nobody needs the parent's state any more, their sequences and place.
-        stack: list[tuple[int, pyspiel.State, int, bool, tuple[int, ...], int]] = []
+        stack: list[list[Any]] = []  # the child to come, the moves, and their node's
         while True:
-            actions, acting, first, start, infoset = expand(node, state, sequences)
+            moves, acting, first, start, infoset = expand(node, state, sequences)
             if tree.num_nodes > limit:
                 self._check_size(tables, player, np.uint64(stream))
                 limit = MAX_INDEX
+            is_last = True
             if acting >= 0 and samples[acting]:
-                count = len(actions)
+                count = len(moves)
                 draw = plain_uniform(stream, tree.infoset_place(infoset))
                 child = int(draw * count)  # met just now: its policy is uniform
                 if start < known:
@@ -115,43 +114,33 @@ class Growth:
             elif acting == CHANCE_NODE and samples_chance:
                 draw = plain_uniform(stream, place)
                 cdf = tree.chance_cdf
-                child = int(draw * len(actions))
+                child = int(draw * len(moves))
                 while child > 0 and draw < cdf[start + child - 1]:
                     child -= 1
                 while draw >= cdf[start + child]:
                     child += 1
-            elif actions:
-                last = len(actions) - 1
-                for child in range(last, -1, -1):
-                    mine = sequences
-                    if acting >= 0:
-                        mine = (*mine[:acting], start + child, *mine[acting + 1 :])
-                    below = plain_child_place(place, child) if samples_chance else 0
-                    action = actions[child]
-                    stack.append(
-                        (first + child, state, action, child == last, mine, below)
-                    )
-                child = -1
             else:
-                child = -1
-            if child >= 0:
-                node = first + child
-                if acting >= 0:
-                    sequences = (
-                        *sequences[:acting],
-                        start + child,
-                        *sequences[acting + 1 :],
-                    )
-                place = plain_child_place(place, child)
-                state.apply_action(actions[child])
-            elif stack:
-                node, state, action, is_last, sequences, place = stack.pop()
+                if moves:
+                    its = moves, acting, first, start, state, sequences, place
+                    stack.append([0, *its])
+                if not stack:
+                    return
+                child, moves, acting, first, start, state, sequences, place = stack[-1]
+                is_last = child + 1 == len(moves)
                 if is_last:
-                    state.apply_action(action)
+                    stack.pop()
                 else:
-                    state = state.child(action)
+                    stack[-1][0] = child + 1
+            move = moves[child] if acting >= 0 else moves[child][0]
+            if is_last:  # nobody needs the parent's any more
+                state.apply_action(move)
             else:
-                return
+                state = state.child(move)
+                sequences = sequences.copy()
+            if acting >= 0:
+                sequences[acting] = start + child
+            node = first + child
+            place = plain_child_place(place, child)
 
     def _follows_all(self, acting: int, player: int) -> bool:
         """Whether the walk for `player` visits all children of a node."""

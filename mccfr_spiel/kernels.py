@@ -96,6 +96,7 @@ class Walk(NamedTuple):
         node, sequence, weight, place: `[H]` a stacked node, the updating player's last
             sequence before it, the weight of what is below it, its history's place.
         met: `[I]` the infosets met since the last update, ancestors first.
+        known: `[1]` int64, of how many infosets the tables have been started.
         cursor: `[CURSOR_SIZE]` int64.
     """
 
@@ -104,6 +105,7 @@ class Walk(NamedTuple):
     weight: np.ndarray
     place: np.ndarray
     met: np.ndarray
+    known: np.ndarray
     cursor: np.ndarray
 
 
@@ -161,9 +163,9 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
 
     @jit
     def iterate(tree, passes, tables, plan, walk, seed, targets, alternating, settings):
-        """Runs whole iterations.
+        """Starts the tables of new infosets, then runs whole iterations.
 
-        No function is called with arrays in here: each call would count references.
+        No function is called with arrays in the loop: each call would count references.
 
         Args:
             tree, passes, tables, walk: see the classes above; the last two are
@@ -173,7 +175,7 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
             seed: uint64.
             targets: (last iteration, nodes touched after which none begins), int64.
             alternating: as in `algorithms.Algorithm`.
-            settings: (epsilon, step size, gamma of the average).
+            settings: (epsilon, step size, gamma of the average, initial regret).
 
         Returns:
             A status, see above. After GROW and STACK_FULL, call again.
@@ -181,9 +183,11 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
         nodes, infosets, chance_probs, chance_cdf, utilities = tree
         ends, others, payoffs, members, member_ends = passes
         policy, memory, gradient, average, paid, weights, balance, is_met = tables
-        stack_node, stack_sequence, stack_weight, stack_place, met, cursor = walk
+        stack_node, stack_sequence, stack_weight, stack_place, met, known, cursor = walk
         last_iteration, node_limit = targets
-        epsilon, step, gamma = settings
+        epsilon, step, gamma, initial_regret = settings
+        start_infosets(infosets, known[0], tables, rule, seed, initial_regret)
+        known[0] = len(infosets)
         num_players = utilities.shape[1]
         capacity = len(stack_node)
         iteration = cursor[ITERATION]

@@ -288,7 +288,8 @@ def _complaint(
             f"{rules.legal_actions(state)}."
         )
     return (
-        f"{where}: player {player} reaches it after different own moves: the game has "
-        "imperfect recall, for which these solvers have no guarantee. Let info_key "
-        "remember the player's own past."
+        f"{where}: player {player} reaches it after different own pasts (own moves or "
+        "what was seen between them): the game has imperfect recall, for which these "
+        "solvers have no guarantee. Let info_key remember all that the player did and "
+        "saw."
     )

@@ -92,10 +92,14 @@ class Solver:
             with contextlib.suppress(TreeFullError):  # else it grows with the walks
                 self.tree.expand_all(most=_MOST_NODES_AHEAD)
         self._rule = kernels.RULES[minimizer.rule]
-        self._settings = (sampling.epsilon, minimizer.step_size, averaging.gamma)
+        self._settings = (
+            sampling.epsilon,
+            minimizer.step_size,
+            averaging.gamma,
+            minimizer.initial_regret,
+        )
         self._stream_seed = np.uint64(self.seed % 2**64)
         self._slice = 100_000
-        self._num_known = 0
         self._tables = self._new_tables()
         self._walk = _new_walk()
         self._start_infosets()
@@ -184,7 +188,7 @@ class Solver:
         status = kernels.GROW
         with np.errstate(over="ignore"):  # randomness.py where the JIT is off
             while status != kernels.DONE:
-                self._start_infosets()  # others may have expanded the tree meanwhile
+                self._fit_tables()  # others may have expanded the tree meanwhile
                 status = self._iterate(
                     tree_arrays(self.tree),
                     self._passes,
@@ -390,25 +394,24 @@ class Solver:
 
     def _start_infosets(self) -> None:
         """Gives the infosets that the tree has met since the last time their tables."""
-        tree, known = self.tree, self._num_known
-        if known == tree.num_infosets:
-            return
-        num_infosets, num_sequences = tree.num_infosets, tree.num_sequences
-        fits = len(self._tables.paid), len(self._tables.policy), len(self._walk.met)
-        if num_infosets > min(fits[0], fits[2]) or num_sequences > fits[1]:
-            self._enlarge_tables(num_infosets, num_sequences)
+        self._fit_tables()
         with np.errstate(over="ignore"):  # randomness.py where the JIT is off
             kernels.start_infosets(
-                tree.infosets,
-                known,
+                self.tree.infosets,
+                int(self._walk.known[0]),
                 self._tables,
                 self._rule,
                 self._stream_seed,
                 self.algorithm.minimizer.initial_regret,
             )
-        self._num_known = num_infosets
+        self._walk.known[0] = self.tree.num_infosets
 
-    def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
+    def _fit_tables(self) -> None:
+        """Makes room for the infosets that the tree has met."""
+        num_infosets, num_sequences = self.tree.num_infosets, self.tree.num_sequences
+        fits = len(self._tables.paid), len(self._tables.policy), len(self._walk.met)
+        if num_infosets <= min(fits[0], fits[2]) and num_sequences <= fits[1]:
+            return
         tables = self._tables._asdict()
         for name, table in tables.items():
             used = name != "balance" and (name != "weight" or self._rule >= 2)
@@ -507,5 +510,6 @@ def _new_walk() -> kernels.Walk:
         weight=np.zeros(height),
         place=np.zeros(height, np.uint64),
         met=np.zeros(16, np.int32),
+        known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
     )

@@ -70,7 +70,7 @@ def test_documented_bytes_are_those_of_the_arrays(name):
     )
 
 
-def test_compiled_rules_spare_strings_and_families():
+def test_compiled_rules_spare_strings_and_origins():
     tree = GameTree(SEARCH).expand_all()
     memory = Solver(tree).memory()
     assert memory.nodes < 16 * tree.num_nodes + 5000

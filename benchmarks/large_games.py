@@ -1,0 +1,282 @@
+"""Games that nobody can enumerate: iterations a second while the tree grows.
+
+    python -m benchmarks.large_games --out=docs/large_games.md
+    python -m benchmarks.large_games --games=liars_dice,leduc_poker --seconds=10
+
+Each game and algorithm runs in a process of its own, where our solver and OpenSpiel's
+C++ one take turns of processor time. *Cold*: both start with nothing. Then both average
+policies, made in equal time, are compared. *Warm*: a second solver of ours with the
+same seed makes the same walks again over the nodes that the first one met, while
+OpenSpiel's goes on.
+"""
+
+import json
+import math
+import multiprocessing
+import pathlib
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyspiel
+from absl import app, flags
+
+import mccfr_spiel as ms
+from benchmarks.machine import describe, markdown, per_second, resident
+
+_GOOFSPIEL = (
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
+    "points_order=descending))"
+)
+GAMES = {
+    **{f"goofspiel_{cards}": _GOOFSPIEL.format(cards) for cards in range(7, 14)},
+    "liars_dice": "liars_dice(numdice=2)",
+    "dark_hex": "dark_hex",
+    "dark_hex_numturns": "dark_hex(obstype=reveal-numturns)",
+    "phantom_ttt": "phantom_ttt",
+    "battleship_3x2": (
+        "battleship(board_width=3,board_height=2,ship_sizes=[2],ship_values=[1],"
+        "num_shots=3,allow_repeated_shots=false)"
+    ),
+    "battleship": "battleship",
+    "limit_holdem": pyspiel.hulh_game_string("fcpa"),
+    "leduc_poker": "leduc_poker(players=3)",
+}
+ALGORITHMS = {
+    "external": (
+        ms.EXTERNAL_SAMPLING,
+        lambda game: pyspiel.ExternalSamplingMCCFRSolver(game, 1),
+    ),
+    "outcome": (
+        ms.OUTCOME_SAMPLING,
+        lambda game: pyspiel.OutcomeSamplingMCCFRSolver(game, 0.6, 1),
+    ),
+}
+SMALL = 2_000_000
+"""NashConv is exact where the tree has no more nodes."""
+
+FLAGS = flags.FLAGS
+flags.DEFINE_list("games", list(GAMES), "Which of the games.")
+flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
+flags.DEFINE_float("seconds", 5.0, "Of each solver, cold.", lower_bound=0.1)
+flags.DEFINE_integer("turns", 5, "In how many turns.", lower_bound=1)
+flags.DEFINE_float("response", 4.0, "To learn a response; 0: none.", lower_bound=0)
+flags.DEFINE_integer("plays", 2000, "Of a response.", lower_bound=2)
+flags.DEFINE_integer("max_nodes", 10_000_000, "As Solver's.", lower_bound=1)
+flags.DEFINE_integer("gibibytes", 12, "Address space of a process.", lower_bound=1)
+flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
+
+
+class Meter:
+    """Iterations a second and MiB of a solver that works in turns."""
+
+    def __init__(self, run: Callable[[int], None]) -> None:
+        self._run = run
+        self.iterations = 0
+        self.rates: list[float] = []
+        self.mebibytes = 0.0
+
+    def turn(self, seconds: float, most: float = math.inf) -> None:
+        """Runs for about so long, or until there were `most` iterations in all."""
+        held, done, took = resident(), 0, 0.0
+        began = time.process_time()
+        while took < 0.95 * seconds and self.iterations < most:
+            rest = done * (seconds - took) / took if took else 1
+            count = int(min(max(rest / 2, 1), 4 * done + 1, most - self.iterations))
+            self._run(count)
+            done += count
+            self.iterations += count
+            took = time.process_time() - began
+        self.rates.append(done / took)
+        self.mebibytes += max(0.0, resident() - held)
+
+    @property
+    def rate(self) -> float:
+        """Iterations a second in the middle one of the turns."""
+        return statistics.median(self.rates)
+
+
+def ratio(ours: Meter, theirs: Meter) -> float:
+    """The middle one of the turns' ratios."""
+    pairs = zip(ours.rates, theirs.rates, strict=True)
+    return statistics.median(mine / other for mine, other in pairs)
+
+
+def repeat(step: Callable[[], Any]) -> Callable[[int], None]:
+    """A function that calls another so many times."""
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            step()
+
+    return run
+
+
+def whole_tree(game: pyspiel.Game) -> ms.GameTree | None:
+    """The game's tree if it is small."""
+    try:
+        return ms.GameTree(game).expand_all(most=SMALL)
+    except ValueError:
+        return None
+
+
+def distance(
+    game: pyspiel.Game, tree: ms.GameTree | None, policies: dict[str, Any]
+) -> dict[str, str]:
+    """NashConv of policies, or a lower bound of it made by learned responses."""
+    if tree is not None:
+        return {
+            label: f"{ms.nash_conv(tree, policy):.3f}"
+            for label, policy in policies.items()
+        }
+    bounds = {}
+    for label, policy in policies.items():
+        gains = [
+            ms.learned_response(
+                game, policy, player, seconds=FLAGS.response, plays=FLAGS.plays
+            ).gain
+            for player in range(game.num_players())
+        ]
+        mean = sum(gain.mean for gain in gains)
+        half_width = math.hypot(*(gain.half_width for gain in gains))
+        bounds[label] = f"≥ {mean:.3f} ± {half_width:.3f}"
+    return bounds
+
+
+def measure(name: str, algorithm_name: str) -> dict[str, Any]:
+    """Lets the solvers take turns on one game."""
+    game = pyspiel.load_game(GAMES[name])
+    algorithm, make_theirs = ALGORITHMS[algorithm_name]
+    turns, turn = FLAGS.turns, FLAGS.seconds / FLAGS.turns
+    solver = ms.Solver(game, algorithm, seed=1, max_nodes=FLAGS.max_nodes)
+    solver.iterate(1)  # or it is refused here
+    theirs = make_theirs(game)
+    cold, cpp = Meter(solver.iterate), Meter(repeat(theirs.run_iteration))
+    for _ in range(turns):
+        cold.turn(turn)
+        cpp.turn(turn)
+    count = solver.num_iterations
+    row: dict[str, Any] = {
+        "nodes": solver.nodes_touched / count,
+        "infosets": solver.tree.num_infosets,
+        "cold": cold.rate,
+        "cpp": cpp.rate,
+        "cold ratio": ratio(cold, cpp),
+        "MiB": cold.mebibytes,
+        "cpp MiB": cpp.mebibytes,
+    }
+    if FLAGS.response:
+        policies = {
+            "conv": solver.average_policy(),
+            "cpp conv": theirs.average_policy(),
+        }
+        row |= distance(game, whole_tree(game), policies)
+    warm = Meter(ms.Solver(solver.tree, algorithm, seed=1).iterate)
+    cpp = Meter(repeat(theirs.run_iteration))
+    for done in range(1, turns + 1):
+        warm.turn(turn, most=count * done // turns)
+        cpp.turn(turn / 2)
+    row |= {"warm": warm.rate, "warm ratio": ratio(warm, cpp)}
+    return row
+
+
+def _child(pipe: Any, name: str, algorithm: str) -> None:
+    most = FLAGS.gibibytes << 30
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        row = measure(name, algorithm)
+    except ValueError as error:
+        row = {"why": " ".join(str(error).split())}
+    pipe.send(row)
+
+
+def run(name: str, algorithm: str) -> dict[str, Any]:
+    """Measures in a process of its own."""
+    context = multiprocessing.get_context("fork")  # everything is compiled already
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(sender, name, algorithm))
+    child.start()
+    sender.close()
+    try:
+        row = receiver.recv()
+    except EOFError:
+        row = {"why": "the process died"}
+    child.join()
+    return {"game": name, "algorithm": algorithm, **row}
+
+
+HEADER = ["game", "sampling", "nodes/iteration", "C++/s", "ours cold/s", "ratio"]
+HEADER += ["ours warm/s", "ratio", "infosets met", "MiB grown", "C++ MiB grown"]
+HEADER += ["NashConv", "C++'s"]
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row of the table."""
+    return [
+        row["game"],
+        row["algorithm"],
+        f"{row['nodes']:,.0f}",
+        per_second(row["cpp"]),
+        per_second(row["cold"]),
+        f"{row['cold ratio']:.2f}",
+        per_second(row["warm"]),
+        f"{row['warm ratio']:.1f}",
+        f"{row['infosets']:,}",
+        f"{row['MiB']:,.0f}",
+        f"{row['cpp MiB']:,.0f}",
+        row.get("conv", ""),
+        row.get("cpp conv", ""),
+    ]
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """The markdown of all results."""
+    names = dict.fromkeys(row["game"] for row in rows)
+    games = [[name, f"`{GAMES[name]}`"] for name in names]
+    measured = [cells(row) for row in rows if "why" not in row]
+    why = [[row["game"], row["algorithm"], row["why"]] for row in rows if "why" in row]
+    return f"""# Games that nobody can enumerate
+
+{describe("large_games")}
+
+Iterations of both players (of all three in Leduc) per second of processor time, medians
+of {FLAGS.turns} turns of {FLAGS.seconds / FLAGS.turns:g} s in which the solvers
+alternate; ratios are ours to OpenSpiel's C++ solver with the same sampling, above 1
+where ours is faster. *Cold* is from an empty tree: nearly every walk meets new nodes,
+which Python fetches from OpenSpiel. *Warm* makes the same walks again, all nodes
+known. A walk that meets a mixture lies in between. MiB is what the process grew by in a
+solver's cold turns. NashConv is of the average policies after equal time, cold; where
+it says ≥, it is what responses gained that were learned for {FLAGS.response:g} s a
+player, which may be far below it, with a 95% interval ({FLAGS.plays:,} plays).
+
+{markdown(HEADER, measured)}
+
+Refused:
+
+{markdown(["game", "sampling", "why"], why)}
+
+The games:
+
+{markdown(["name", "load string"], games)}
+"""
+
+
+def main(_: list[str]) -> None:
+    for pair in ALGORITHMS.values():
+        ms.Solver("kuhn_poker", pair[0]).iterate(2)  # compiles
+    rows = []
+    for name in FLAGS.games:
+        for algorithm in FLAGS.algorithms:
+            rows.append(run(name, algorithm))
+            print(json.dumps(rows[-1]), flush=True)
+    text = report(rows)
+    if FLAGS.out:
+        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    app.run(main)
