@@ -16,7 +16,7 @@ class Memory(NamedTuple):
 
     Attributes:
         nodes: the tree's nodes, chance distributions and payoffs. 16 bytes a node, and
-            where pyspiel expands it 8 more for each that has children.
+            4 more where pyspiel expands it.
         infosets: what the tree knows of them: 24 bytes an infoset and 8 a sequence,
             and where pyspiel expands it 16 more an infoset.
         names: their strings and the dictionary of them, or the keys of compiled rules.

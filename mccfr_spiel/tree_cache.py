@@ -59,7 +59,7 @@ _CODE: tuple[Callable[..., Any] | types.ModuleType, ...] = (
     GameTree._add_distribution,
     GameTree._add_outcome,
     game_tree.turn_based,
-    game_tree._actions,
+    game_tree._moves,
     game_tree._with_player,
     randomness,
     rules_expansion,

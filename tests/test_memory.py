@@ -50,7 +50,7 @@ def test_documented_bytes_are_those_of_the_arrays(name):
     memory = Solver(tree, ms.ALGORITHMS[name]).memory()
     num_infosets, num_sequences = memory.num_infosets, memory.num_sequences
     slack = 1.5
-    nodes = 16 * tree.num_nodes + 8 * inner
+    nodes = 20 * tree.num_nodes
     assert nodes <= memory.nodes <= slack * nodes
     infosets = 40 * num_infosets + 8 * num_sequences
     assert infosets <= memory.infosets <= slack * infosets
