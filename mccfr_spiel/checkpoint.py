@@ -205,6 +205,19 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
         ) from error
 
 
+def check_abstracted(is_abstracted: bool, abstraction: object) -> None:
+    """Raises CheckpointError if an abstraction is missing, or is one too many."""
+    if is_abstracted and abstraction is None:
+        raise CheckpointError(
+            "The file is of a solver or policy with an abstraction, a function that no "
+            "file can hold: give it again (abstraction=...)."
+        )
+    if abstraction is not None and not is_abstracted:
+        raise CheckpointError(
+            "The file is of a solver or policy without abstraction; drop abstraction."
+        )
+
+
 def pack_strings(strings: list[str]) -> dict[str, np.ndarray]:
     """Strings as the arrays `text` (uint8) and `ends` (int64)."""
     encoded = [string.encode("utf-8", "surrogateescape") for string in strings]

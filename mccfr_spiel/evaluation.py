@@ -16,7 +16,7 @@ def _tree_for(game: Game, policy: Any) -> GameTree:
     """The whole tree of the game: the policy's own, completed, if it has one."""
     if isinstance(policy, SequencePolicy) and isinstance(policy.tree, GameTree):
         tree = policy.tree
-        named = not isinstance(game, GameTree)
+        named = not isinstance(game, GameTree) and tree.abstraction is None
         if named and load_game(game) in (tree.source, tree.game):
             return complete_tree(tree)
     return complete_tree(game)

@@ -107,7 +107,12 @@ def inner(gradient: np.ndarray, plan: np.ndarray) -> float:
 def tree_arrays(tree: GameTree) -> kernels.TreeArrays:
     """The arrays of a tree as it is now."""
     return kernels.TreeArrays(
-        tree.nodes, tree.infosets, tree.chance_probs, tree.chance_cdf, tree.utilities
+        tree.nodes,
+        tree.infosets,
+        tree.chance_probs,
+        tree.chance_cdf,
+        tree.utilities,
+        tree.ties,
     )
 
 

@@ -12,12 +12,13 @@ Numbering, on which every compiled loop rests:
 expanded whole or where a walk happens to go.
 """
 
+import bisect
 import difflib
 import hashlib
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,9 @@ DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
 
 _BYTES_OF_INT = 32
+
+Abstraction = Callable[[pyspiel.State, int], str]
+"""What a player is to know at a state, in place of its information-state string."""
 
 MAX_CHILDREN = np.iinfo(np.uint16).max
 MAX_INDEX = np.iinfo(np.int32).max
@@ -167,18 +171,30 @@ class GameTree:
 
     Attributes:
         source: the game as it was given; `game` is its turn-based form.
-        max_nodes: as given.
+        max_nodes, abstraction: as given.
         num_players, num_nodes: P and N below.
     """
 
     def __init__(
-        self, game: pyspiel.Game | str, *, max_nodes: int = DEFAULT_MAX_NODES
+        self,
+        game: pyspiel.Game | str,
+        *,
+        max_nodes: int = DEFAULT_MAX_NODES,
+        abstraction: Abstraction | None = None,
     ) -> None:
         """A tree of one unexpanded node, the root.
+
+        With an abstraction, a player's information sets are the histories that the
+        function gives one string. The player may forget: a string reached after
+        different own moves makes an infoset for each, so that infosets keep one parent,
+        and those of one string are *tied*: solvers give them one policy.
 
         Args:
             game: a game or its load string. Simultaneous moves become turns.
             max_nodes: the expansion stops with an error beyond this many nodes.
+            abstraction: (state of `self.game`, player) -> string. States that it gives
+                one string must have the same legal actions and must not lie on one
+                history. It must read nothing that the player does not know.
 
         Raises:
             ValueError: `load_game` or `turn_based` refuse the game.
@@ -188,6 +204,7 @@ class GameTree:
         self.source = load_game(game)
         self.game = turn_based(self.source)
         self.max_nodes = max_nodes
+        self.abstraction = abstraction
         self.num_players: int = self.game.num_players()
         self.num_nodes = 1
         self._nodes = np.zeros(1024, NODE)
@@ -206,8 +223,10 @@ class GameTree:
         self._outcomes: dict[tuple[float, ...], int] = {}
         self._utilities = np.zeros((16, self.num_players))
         self._info_states: list[str] = []
-        self._rules = rules_of(self.game)
+        self._rules = rules_of(self.game) if abstraction is None else None
         self._is_whole = False  # known without a look at the nodes
+        self._ties = np.zeros((0, 3), np.int32)
+        self._joined: dict[tuple[int, int], int] = {}  # (leader, parent) -> infoset
         self.passes: Any = None  # made and kept by full_pass.full_pass
         self._keep(self._nodes, self._infosets, self._origins)
 
@@ -244,6 +263,13 @@ class GameTree:
         return self._infosets[: self.num_infosets]
 
     @property
+    def ties(self) -> np.ndarray:
+        """`[I, 3]` for each infoset its leader, which is the first that has its string,
+        the next with its string and the infoset of its parent, -1 for none. `[0, 3]`
+        without abstraction."""
+        return self._ties[: self.num_infosets]
+
+    @property
     def actions(self) -> np.ndarray:
         """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
         if isinstance(self._actions, np.ndarray):
@@ -274,14 +300,17 @@ class GameTree:
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings."""
         if len(self._info_states) != self.num_infosets:
-            self._info_states = [_without_player(name) for name in self._numbers]
+            self._info_states = [_without_player(name) for name in self.names]
         return self._info_states
 
     @property
     def names(self) -> list[str]:
         """`[I]` the keys by which infosets are told apart: their strings, marked where
         another player had the same string before."""
-        return list(self._numbers)
+        if self.abstraction is None:
+            return list(self._numbers)
+        of_leader = {leader: name for name, leader in self._numbers.items()}
+        return [of_leader[leader] for leader in self.ties[:, 0].tolist()]
 
     @property
     def shared_strings(self) -> set[str]:
@@ -300,6 +329,8 @@ class GameTree:
         Args:
             info_state: the information-state string.
             player: whose; needed only where players share a string.
+
+        With an abstraction: the first of the infosets tied by that string.
         """
         infoset = self._numbers.get(info_state, -1)
         if player is None or infoset < 0:
@@ -323,6 +354,7 @@ class GameTree:
         """Bytes of `nodes`, `infosets` and `names`, as memory.Memory has them."""
         chance = self._chance.nbytes + self._utilities.nbytes
         own = self._parents, self._starts, self._legal_actions, self._actions
+        own += self._ties, self._joined
         names = sys.getsizeof(self._info_states)
         if isinstance(self._numbers, dict):
             names += sys.getsizeof(self._numbers) + _BYTES_OF_INT * self.num_infosets
@@ -350,7 +382,9 @@ class GameTree:
             names, infosets, actions: that tree's.
         """
         self._infosets = np.array(infosets, INFOSET)
-        self._numbers = {name: number for number, name in enumerate(names)}
+        self._numbers = {}
+        for number, name in enumerate(names):
+            self._numbers.setdefault(name, number)
         self._parents = array("i", infosets["parent"].tobytes())
         self._starts = array("i", infosets["first_sequence"].tobytes())
         self._actions = array("q", actions.tobytes())
@@ -361,6 +395,22 @@ class GameTree:
                 self._action_lists.setdefault(tuple(legal), legal)
             )
         self._keep(self._nodes, self._infosets, self._origins)
+        if self.abstraction is not None:
+            self._ties = np.zeros((len(names), 3), np.int32)
+            for infoset, name in enumerate(names):
+                self._tie(infoset, self._numbers[name], self._parents[infoset])
+
+    def string_of(self, state: pyspiel.State, player: int) -> str:
+        """The string by which this tree knows a state of `game` where a player acts."""
+        if self.abstraction is None:
+            return state.information_state_string(player)
+        info_state = self.abstraction(state, player)
+        if not isinstance(info_state, str):
+            raise ValueError(
+                f"The abstraction gives {info_state!r}, no string, for player {player} "
+                f"at the state {state.history()} of {self.game}."
+            )
+        return info_state
 
     # --- growing -----------------------------------------------------------
 
@@ -498,7 +548,10 @@ class GameTree:
         """
         player = state.current_player()
         if player >= 0:
-            info_state = state.information_state_string()
+            if self.abstraction is None:
+                info_state = state.information_state_string()
+            else:
+                info_state = self.string_of(state, player)
             actions = state.legal_actions()
             infoset = self._numbers.get(info_state, -1)
             parent = sequences[player]
@@ -584,6 +637,13 @@ class GameTree:
                 f"Two states with {where} have different legal actions: "
                 f"{self._legal_actions[infoset]} and {actions}."
             )
+        if self._parents[infoset] != parent and self.abstraction is not None:
+            joined = self._joined.get((infoset, parent), -1)
+            if joined >= 0:
+                return joined
+            self._check_not_above(infoset, parent, where)
+            place = self.infoset_place(infoset)
+            return self._add_infoset(name, player, parent, actions, place)
         if self._parents[infoset] != parent:
             raise ValueError(
                 f"Player {player} reaches {where} after different own pasts (own moves "
@@ -627,13 +687,47 @@ class GameTree:
             )
             self._actions.extend(actions)
             self._starts.append(num_sequences)
-            self._numbers[name] = infoset
+            leader = self._numbers.setdefault(name, infoset)
+            if self.abstraction is not None:
+                self._ties = reserve(self._ties, infoset + 1)
+                self._tie(infoset, leader, parent)
         except KeyboardInterrupt:  # all of it or nothing
             del self._parents[infoset:], self._legal_actions[infoset:]
             del self._actions[num_sequences:], self._starts[infoset:]
-            self._numbers.pop(name, None)
+            if self._numbers.get(name) == infoset:
+                del self._numbers[name]
+            if self._joined.get((self._numbers.get(name, -1), parent)) == infoset:
+                self._untie(infoset, self._numbers[name], parent)
             raise
         return infoset
+
+    def _tie(self, infoset: int, leader: int, parent: int) -> None:
+        above = self._owner(parent)
+        self._ties[infoset] = leader, -1, above
+        if infoset != leader:
+            self._joined[leader, parent] = infoset
+            self._ties[infoset, 1] = self._ties[leader, 1]
+            self._ties[leader, 1] = infoset
+
+    def _untie(self, infoset: int, leader: int, parent: int) -> None:
+        del self._joined[leader, parent]
+        if self._ties[leader, 1] == infoset:
+            self._ties[leader, 1] = self._ties[infoset, 1]
+
+    def _owner(self, sequence: int) -> int:
+        """The infoset of a sequence, -1 for an empty one."""
+        return bisect.bisect_right(self._starts, sequence) - 1
+
+    def _check_not_above(self, leader: int, parent: int, where: str) -> None:
+        """Raises ValueError if one tied to `leader` is on the way to `parent`."""
+        above = self._owner(parent)
+        while above >= 0:
+            if self._ties[above, 0] == leader:
+                raise ValueError(
+                    f"One history meets {where} twice (absentmindedness): the "
+                    "abstraction must tell a player's earlier states from later ones."
+                )
+            above = self._ties[above, 2]
 
     def _check_children(self, count: int) -> None:
         if count > MAX_CHILDREN:

@@ -205,7 +205,7 @@ class Growth:
                 draw = uniform(stream, place)
             else:
                 actions = state.legal_actions()
-                info_state = state.information_state_string()
+                info_state = tree.string_of(state, acting)
                 infoset = tree.find(info_state, acting)
                 probs = self._probs(tables, player, infoset, len(actions), acting)
                 draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))

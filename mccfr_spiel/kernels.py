@@ -15,6 +15,10 @@ Averaging is lazy and exact: `average[s]` is the weighted sum of the plans at se
 s up to when its infoset was last met, and `paid[i]` the sum at infoset i's parent
 sequence then. Its policy has not moved since, so what it owes is its policy times the
 difference.
+
+Infosets that an abstraction ties have one policy, of which each has a copy. A walk adds
+all their regrets to the memory of their leader. Before the policy moves, all of them
+and what is above them pay their debts.
 """
 
 import functools
@@ -62,6 +66,7 @@ class TreeArrays(NamedTuple):
     chance_probs: np.ndarray
     chance_cdf: np.ndarray
     utilities: np.ndarray
+    ties: np.ndarray
 
 
 class Tables(NamedTuple):
@@ -144,13 +149,14 @@ def log_sum_exp(vector, start, stop, scale):
 
 
 @functools.cache
-def make_iterate(chance, opponents, player_sampling, prune, rule):
+def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
     """Compiles `iterate` for one kind of sampling and one rule.
 
     Args:
         chance, opponents, prune: as in `algorithms.Sampling`.
         player_sampling: its `player`.
         rule: a value of RULES.
+        tied: whether an abstraction ties infosets; for the first two rules.
     """
     # With nothing sampled nor pruned the leaves are passed over instead of walked to.
     passed = not (chance or opponents or player_sampling != "all" or prune)
@@ -180,13 +186,15 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
         Returns:
             A status, see above. After GROW and STACK_FULL, call again.
         """
-        nodes, infosets, chance_probs, chance_cdf, utilities = tree
+        nodes, infosets, chance_probs, chance_cdf, utilities, ties = tree
         ends, others, payoffs, members, member_ends = passes
         policy, memory, gradient, average, paid, weights, balance, is_met = tables
         stack_node, stack_sequence, stack_weight, stack_place, met, known, cursor = walk
         last_iteration, node_limit = targets
         epsilon, step, gamma, initial_regret = settings
         start_infosets(infosets, known[0], tables, rule, seed, initial_regret)
+        if tied:
+            join_policies(infosets, ties, known[0], policy)
         known[0] = len(infosets)
         num_players = utilities.shape[1]
         capacity = len(stack_node)
@@ -198,6 +206,7 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
         share = iteration**gamma
         stream = ROOT_PLACE
         status = DONE
+        chain = np.empty(len(infosets) if tied else 0, np.int32)
 
         while True:
             if top == 0:
@@ -366,7 +375,15 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
                                         reach *= plan[others[row, other]]
                                     reached += reach
                             gradient[s] = reached
-                    if rule < _FTRL:
+                    if tied:
+                        for s in range(start, stop):
+                            value += policy[s] * gradient[s]
+                        leader = infosets[ties[infoset, 0]]["first_sequence"]
+                        for s in range(start, stop):
+                            mine = leader + s - start
+                            memory[mine] = memory[mine] + gradient[s] - value
+                            gradient[s] = 0.0
+                    elif rule < _FTRL:
                         for s in range(start, stop):
                             value += policy[s] * gradient[s]
                         total = 0.0
@@ -404,6 +421,45 @@ def make_iterate(chance, opponents, player_sampling, prune, rule):
                             policy[s] = math.exp(memory[s])
                         value = total / scale
                     gradient[infosets[infoset]["parent"]] += value
+
+                if tied and not passed:
+                    for visit in range(begin, end):
+                        infoset = ties[met[visit], 0]
+                        while infoset >= 0:
+                            length = 0
+                            above = infoset
+                            while above >= 0:
+                                chain[length] = above
+                                length += 1
+                                above = ties[above, 2]
+                            for k in range(length - 1, -1, -1):
+                                start = infosets[chain[k]]["first_sequence"]
+                                stop = start + infosets[chain[k]]["num_actions"]
+                                mass = average[infosets[chain[k]]["parent"]]
+                                debt = mass - paid[chain[k]]
+                                paid[chain[k]] = mass
+                                for s in range(start, stop):
+                                    average[s] += policy[s] * debt
+                            infoset = ties[infoset, 1]
+                if tied:
+                    for visit in range(begin, end):
+                        infoset = ties[members[visit] if passed else met[visit], 0]
+                        leader = infosets[infoset]["first_sequence"]
+                        count = np.int64(infosets[infoset]["num_actions"])
+                        total = 0.0
+                        for s in range(leader, leader + count):
+                            if rule == _REGRET_MATCHING_PLUS and memory[s] < 0.0:
+                                memory[s] = 0.0
+                            if memory[s] > 0.0:
+                                total += memory[s]
+                        while infoset >= 0:
+                            start = infosets[infoset]["first_sequence"]
+                            for k in range(count):
+                                b = 1.0 / count
+                                if total > 0.0:
+                                    b = max(memory[leader + k], 0.0) / total
+                                policy[start + k] = b
+                            infoset = ties[infoset, 1]
 
                 if passed:
                     for visit in range(begin, end):
@@ -476,6 +532,36 @@ def start_infosets(infosets, known, tables, rule, seed, initial_regret):
                 memory[s] = math.log(policy[s])
         if rule >= _FTRL and tables.weight[infoset] == 0.0:
             tables.weight[infoset] = 1.0
+
+
+@jit
+def join_policies(infosets, ties, known, policy):
+    """Gives infosets from number `known` on the policy of their leaders."""
+    for infoset in range(known, len(ties)):
+        start = infosets[infoset]["first_sequence"]
+        leader = infosets[ties[infoset, 0]]["first_sequence"]
+        for k in range(infosets[infoset]["num_actions"]):
+            policy[start + k] = policy[leader + k]
+
+
+@jit
+def join_averages(infosets, ties, average):
+    """Gives tied infosets the sum of their sums of plans."""
+    for infoset in range(len(ties)):
+        if ties[infoset, 0] == infoset:
+            leader = infosets[infoset]["first_sequence"]
+            for k in range(infosets[infoset]["num_actions"]):
+                total = average[leader + k]
+                member = ties[infoset, 1]
+                while member >= 0:
+                    total += average[infosets[member]["first_sequence"] + k]
+                    member = ties[member, 1]
+                average[leader + k] = total
+        else:
+            leader = infosets[ties[infoset, 0]]["first_sequence"]
+            start = infosets[infoset]["first_sequence"]
+            for k in range(infosets[infoset]["num_actions"]):
+                average[start + k] = average[leader + k]
 
 
 @jit

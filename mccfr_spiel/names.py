@@ -13,13 +13,14 @@ from mccfr_spiel.checkpoint import (
     CheckpointError,
     Contents,
     DamagedError,
+    check_abstracted,
     check_infosets,
     check_strings,
     odd_contents_in_words,
     pack_strings,
     unpack_strings,
 )
-from mccfr_spiel.game_tree import INFOSET, load_game, turn_based
+from mccfr_spiel.game_tree import INFOSET, Abstraction, load_game, turn_based
 from mccfr_spiel.randomness import infoset_place
 
 _ARRAYS = {
@@ -37,15 +38,22 @@ class Names:
     hashes of all, so that there is nothing to do for each when a file is read.
     """
 
-    def __init__(self, source: pyspiel.Game, arrays: dict[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        source: pyspiel.Game,
+        arrays: dict[str, np.ndarray],
+        abstraction: Abstraction | None = None,
+    ) -> None:
         """Keeps the arrays.
 
         Args:
             source: the game.
             arrays: `infosets` `[I]` of dtype INFOSET, where the place is that of the
                 string, `actions` `[S]`, and the strings as `pack_strings` has them.
+            abstraction: the tree's.
         """
         self.source = source
+        self.abstraction = abstraction
         self.game = turn_based(source)
         self.num_players: int = self.game.num_players()
         self.arrays = arrays
@@ -55,7 +63,7 @@ class Names:
         self.num_sequences = len(self.actions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Names, (self.source, self.arrays)
+        return Names, (self.source, self.arrays, self.abstraction)
 
     def find(self, info_state: str, player: int) -> int:
         """As `GameTree.find`."""
@@ -94,9 +102,9 @@ class Names:
     @functools.cached_property
     def shared_strings(self) -> set[str]:
         """The information-state strings that more than one player has."""
-        if len(set(self.info_states)) == self.num_infosets:
-            return set()
-        return {name for name, n in Counter(self.info_states).items() if n > 1}
+        owners = zip(self.info_states, self.infosets["player"].tolist(), strict=True)
+        counts = Counter(name for name, _ in set(owners))
+        return {name for name, count in counts.items() if count > 1}
 
 
 def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
@@ -110,23 +118,31 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
         map(infoset_place, players, info_states), np.uint64, num_infosets
     )
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    return Names(tree.source, arrays | pack_strings(info_states))
+    arrays |= pack_strings(info_states)
+    return Names(tree.source, arrays, tree.abstraction)
 
 
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
     """A policy as what checkpoint.py writes."""
-    header = {"version": VERSION, "game": str(names.source)}
+    header = {
+        "version": VERSION,
+        "game": str(names.source),
+        "abstracted": names.abstraction is not None,
+    }
     return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
 
 
 def from_contents(
-    contents: Contents, game: pyspiel.Game | str | None
+    contents: Contents,
+    game: pyspiel.Game | str | None,
+    abstraction: Abstraction | None,
 ) -> tuple[Names, np.ndarray]:
     """What `to_contents` made: the names and the vector `[S]`.
 
     Args:
         contents: from a file that may hold anything.
         game: the game, if its load string is not enough to make it.
+        abstraction: the policy's, if it had one.
 
     Raises:
         CheckpointError: the contents are odd, or of another game.
@@ -139,6 +155,7 @@ def from_contents(
             raise CheckpointError(
                 f"The file has a policy for {header['game']}, not for {source}."
             )
+        check_abstracted(header["abstracted"], abstraction)
         vector = arrays["vector"]
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():
@@ -147,7 +164,7 @@ def from_contents(
                 raise DamagedError(
                     f"The file's array {name!r} is {array.dtype} {array.shape}."
                 )
-        names = Names(source, arrays)
+        names = Names(source, arrays, abstraction)
         check_strings(arrays["text"], arrays["ends"])
         check_infosets(
             len(arrays["ends"]), names.infosets, names.actions, names.num_players

@@ -9,7 +9,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import checkpoint
-from mccfr_spiel.game_tree import GameTree
+from mccfr_spiel.game_tree import Abstraction, GameTree
 from mccfr_spiel.names import Names, from_contents, names_of, to_contents
 
 
@@ -20,6 +20,10 @@ class SequencePolicy(openspiel_policy.Policy):
     moves, of the game itself and of its turn-based form. A state never met gets the
     uniform policy. `state_lookup`, `action_probability_array` and
     `legal_actions_mask` are as in OpenSpiel's TabularPolicy, for the states met.
+
+    With an abstraction it answers states through that function, where moves are
+    simultaneous only those of the turn-based form. `info_states`, and what is in their
+    order, has a string once for each of the player's own ways to it.
     """
 
     def __init__(self, tree: GameTree | Names, vector: np.ndarray) -> None:
@@ -63,13 +67,18 @@ class SequencePolicy(openspiel_policy.Policy):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], game: pyspiel.Game | str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        game: pyspiel.Game | str | None = None,
+        *,
+        abstraction: Abstraction | None = None,
     ) -> "SequencePolicy":
         """Reads what `save` wrote. No code in a file is ever run.
 
         Args:
             path: the file.
             game: the game, if its load string is not enough to make it.
+            abstraction: the policy's, if it had one.
 
         Raises:
             CheckpointError: the file is damaged, or of something else.
@@ -77,7 +86,7 @@ class SequencePolicy(openspiel_policy.Policy):
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path, checkpoint.POLICY)
-        names, vector = from_contents(contents, game)
+        names, vector = from_contents(contents, game, abstraction)
         try:
             _checked(names, vector)
         except ValueError as error:
@@ -105,6 +114,12 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         self._check_game(state)
         player = state.current_player() if player_id is None else player_id
+        abstraction = self.tree.abstraction
+        if abstraction is not None and state.get_game() != self._turn_based:
+            raise ValueError(
+                f"The policy's abstraction reads states of {self._turn_based}: ask "
+                "with those, see pyspiel.convert_to_turn_based."
+            )
         if state.is_simultaneous_node():
             if player_id is None:
                 raise ValueError(
@@ -124,6 +139,9 @@ class SequencePolicy(openspiel_policy.Policy):
             if player_id is not None and player_id != acting:
                 return {0: 1.0}  # as OpenSpiel's TabularPolicy has it
             legal_actions = state.legal_actions()
+            if abstraction is not None:
+                info_state = abstraction(state, acting)
+                return self._probabilities(acting, info_state, legal_actions)
             info_state = state.information_state_string()
             if self.game is not self._turn_based and not _is_turn_based(state):
                 info_state = f"Current player: {acting}\n{info_state}"
@@ -168,8 +186,14 @@ class SequencePolicy(openspiel_policy.Policy):
         """The policy as a C++ one: a table of the states met, else uniform.
 
         Raises:
-            ValueError: players share an information-state string.
+            ValueError: players share an information-state string, or the policy has an
+                abstraction.
         """
+        if self.tree.abstraction is not None:
+            raise ValueError(
+                "A C++ policy is a table of information states, which this policy does "
+                "not go by: it has an abstraction. Use to_tabular()."
+            )
         check_strings_unshared(self.tree)
         table = {name: list(row.items()) for name, row in self.to_dict().items()}
         return pyspiel.PartialTabularPolicy(table)
@@ -320,6 +344,11 @@ def _lookup(tree: GameTree, policy: Any) -> Any:
 
         return by_string
     if isinstance(policy, SequencePolicy):
+        if policy.tree.abstraction is not None:
+            chosen = representative_states(tree)
+            return lambda infoset, player, info_state, legal: (
+                policy.action_probabilities(chosen[infoset])
+            )
         return lambda infoset, player, info_state, legal: policy._probabilities(
             player, info_state, legal
         )
@@ -399,4 +428,10 @@ def _checked(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
 def complete_tree(game: pyspiel.Game | str | GameTree) -> GameTree:
     """The whole tree of a game; a GameTree is completed in place."""
     tree = game if isinstance(game, GameTree) else GameTree(game)
+    if tree.abstraction is not None:
+        raise ValueError(
+            f"This tree of {tree.source} has an abstraction, in which players may "
+            "forget: there are no plans to optimize. Give the game itself; a policy "
+            "with an abstraction is evaluated in that."
+        )
     return tree.expand_all()

@@ -19,6 +19,7 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.full_pass import full_pass, no_passes, tree_arrays
 from mccfr_spiel.game_tree import (
     DEFAULT_MAX_NODES,
+    Abstraction,
     GameTree,
     TreeFullError,
     load_game,
@@ -60,8 +61,18 @@ class Solver:
         *,
         seed: int = 0,
         max_nodes: int = DEFAULT_MAX_NODES,
+        abstraction: Abstraction | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
+
+        With an abstraction, players may forget, and no theorem holds. What is done: at
+        each history that a walk meets, regrets are those of its information set had
+        nobody forgotten; they are added up for all histories of one string, whose
+        common policy moves once after the walk. The average policy of a string weighs
+        the policy of each iteration by the sum, over the player's own ways to the
+        string, of its own probability to go that way. That is exact on a complete tree
+        (`GameTree(...).expand_all()`); on one that grows, a way met late is counted as
+        if the string had had all along the policy it has then.
 
         Args:
             game: any OpenSpiel game that gives information-state strings and lists its
@@ -72,6 +83,9 @@ class Solver:
             max_nodes: how many nodes are kept. Sampling algorithms drop them when they
                 are too many and meet them again; others raise ValueError. Not used with
                 a GameTree, which has its own.
+            abstraction: what replaces the information-state strings, see `GameTree`;
+                for regret matching and regret matching+, with any sampling but the
+                balanced. A GameTree has its own.
 
         Raises:
             ValueError: the game cannot be solved (see `GameTree`), or not by this.
@@ -82,10 +96,15 @@ class Solver:
         self.seed = int(seed)
         self.seconds = 0.0
         sampling, minimizer, averaging, _ = algorithm
-        if isinstance(game, GameTree):
+        if not isinstance(game, GameTree):
+            self.tree = GameTree(game, max_nodes=max_nodes, abstraction=abstraction)
+        elif abstraction in (None, game.abstraction):
             self.tree = game
         else:
-            self.tree = GameTree(game, max_nodes=max_nodes)
+            raise ValueError("The tree was made without this abstraction; give it one.")
+        is_abstract = self.tree.abstraction is not None
+        if is_abstract:
+            _check_supports_abstraction(algorithm)
         if _needs_whole_tree(algorithm):
             self.tree.expand_all()
         elif self.tree.offers_rules and not self.tree.num_infosets:
@@ -109,6 +128,7 @@ class Solver:
             sampling.player,
             sampling.prune,
             self._rule,
+            is_abstract,
         )
         self._walks = sampling.is_sampled or sampling.prune
         self._growth = Growth(self.tree, sampling)
@@ -232,6 +252,7 @@ class Solver:
         average = tables.average[: self.tree.num_sequences].copy()
         if self._walks:  # on copies, so that asking never changes a later bit
             kernels.settle_average(infosets, tables.policy, average, tables.paid)
+        kernels.join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         kernels.normalize(infosets, average)
         return average
@@ -263,6 +284,8 @@ class Solver:
         cls,
         path: str | os.PathLike[str],
         game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        abstraction: Abstraction | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -270,20 +293,24 @@ class Solver:
             path: the file.
             game: the game, if its load string is not enough to make it; or its complete
                 GameTree, such as `cached_tree` gives, to use that.
+            abstraction: the solver's, if it had one; no file has a function in it.
 
         Raises:
-            CheckpointError: the file is damaged, of another game or version, or the
+            CheckpointError: the file is damaged, of another game or version, of a
+                solver with an abstraction where there is none or the reverse, or the
                 game's rules are not those it was saved with.
             ValueError: its game cannot be loaded, or the tree is not complete.
             OSError: the file cannot be read.
         """
-        return cls._from_contents(checkpoint.load(path), game)
+        return cls._from_contents(checkpoint.load(path), game, abstraction)
 
     @classmethod
     def load_newest(
         cls,
         path: str | os.PathLike[str],
         game: pyspiel.Game | str | GameTree | None = None,
+        *,
+        abstraction: Abstraction | None = None,
     ) -> "Solver":
         """Reads the newest good one of the files that `save` wrote to a path.
 
@@ -291,10 +318,12 @@ class Solver:
         ".previous"; a damaged one is renamed to `path` + ".damaged". Arguments and
         errors as in `load`.
         """
-        return cls._from_contents(checkpoint.load_newest(path), game)
+        contents = checkpoint.load_newest(path)
+        return cls._from_contents(contents, game, abstraction)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (type(self), checkpoint.to_bytes(self._contents()))
+        data = checkpoint.to_bytes(self._contents())
+        return _unpickle, (type(self), data, self.tree.abstraction)
 
     def _contents(self) -> checkpoint.Contents:
         while self._is_midway:
@@ -310,6 +339,7 @@ class Solver:
             "seconds": self.seconds,
             "max_nodes": tree.max_nodes,
             "rules": tree.digest(),
+            "abstracted": tree.abstraction is not None,
         }
         arrays = {
             name: table[: tree.num_infosets if name in _PER_INFOSET else None]
@@ -327,17 +357,23 @@ class Solver:
 
     @classmethod
     def _from_contents(
-        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
+        cls,
+        contents: checkpoint.Contents,
+        game: pyspiel.Game | str | GameTree | None,
+        abstraction: Abstraction | None = None,
     ) -> "Solver":
         with checkpoint.odd_contents_in_words():
-            return cls._restore(contents, game)
+            return cls._restore(contents, game, abstraction)
 
     @classmethod
     def _restore(
-        cls, contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
+        cls,
+        contents: checkpoint.Contents,
+        game: pyspiel.Game | str | GameTree | None,
+        abstraction: Abstraction | None,
     ) -> "Solver":
         header, arrays = contents
-        tree = _tree_of(contents, game)
+        tree = _tree_of(contents, game, abstraction)
         solver = cls(tree, _from_json(header["algorithm"]), seed=header["seed"])
         if tree.digest() != header["rules"]:
             raise checkpoint.CheckpointError(
@@ -404,6 +440,12 @@ class Solver:
                 self._stream_seed,
                 self.algorithm.minimizer.initial_regret,
             )
+        kernels.join_policies(
+            self.tree.infosets,
+            self.tree.ties,
+            int(self._walk.known[0]),
+            self._tables.policy,
+        )
         self._walk.known[0] = self.tree.num_infosets
 
     def _fit_tables(self) -> None:
@@ -439,19 +481,23 @@ def _needs_whole_tree(algorithm: Algorithm) -> bool:
 
 
 def _tree_of(
-    contents: checkpoint.Contents, game: pyspiel.Game | str | GameTree | None
+    contents: checkpoint.Contents,
+    game: pyspiel.Game | str | GameTree | None,
+    abstraction: Abstraction | None,
 ) -> GameTree:
     """A tree that numbers infosets as the checkpoint's does, or the one given."""
     header, arrays = contents
     if isinstance(game, GameTree):
         tree = game
+        abstraction = tree.abstraction
     else:
         source = load_game(header["game"] if game is None else game)
-        tree = GameTree(source, max_nodes=header["max_nodes"])
+        tree = GameTree(source, max_nodes=header["max_nodes"], abstraction=abstraction)
     if str(tree.source) != header["game"]:
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {tree.source}."
         )
+    checkpoint.check_abstracted(header["abstracted"], abstraction)
     if tree is game:
         if not tree.is_complete:
             raise ValueError(
@@ -460,12 +506,13 @@ def _tree_of(
             )
     elif "infosets" in arrays:
         names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-        if len(set(names)) != len(names):
+        if abstraction is None and len(set(names)) != len(names):
             raise checkpoint.DamagedError("The checkpoint has a string twice.")
         checkpoint.check_infosets(
             len(names), arrays["infosets"], arrays["actions"], tree.num_players
         )
         tree.recall(names, arrays["infosets"], arrays["actions"])
+        _check_tied_alike(tree)
     else:
         tree.expand_all()
     return tree
@@ -480,8 +527,34 @@ def _grown_hint(arrays: dict[str, np.ndarray], game: Any) -> str:
     )
 
 
-def _unpickle(cls: type[Solver], data: bytes) -> Solver:
-    return cls._from_contents(checkpoint.from_bytes(data), None)
+def _check_supports_abstraction(algorithm: Algorithm) -> None:
+    rule = algorithm.minimizer.rule
+    if rule not in ("regret_matching", "regret_matching_plus"):
+        raise ValueError(
+            f"{rule} regularizes the plans of players who forget nothing; with an "
+            "abstraction use regret_matching or regret_matching_plus."
+        )
+    if algorithm.sampling.player == "balanced":
+        raise ValueError(
+            "The balanced strategy counts the sequences of players who forget nothing; "
+            "with an abstraction use outcome(epsilon)."
+        )
+
+
+def _check_tied_alike(tree: GameTree) -> None:
+    """Raises DamagedError unless tied infosets can share a policy."""
+    if tree.abstraction is None:
+        return
+    mine, leaders = tree.infosets, tree.infosets[tree.ties[:, 0]]
+    for field in ("place", "num_actions", "player"):
+        if (mine[field] != leaders[field]).any():
+            raise checkpoint.DamagedError("The checkpoint's ties do not fit together.")
+
+
+def _unpickle(
+    cls: type[Solver], data: bytes, abstraction: Abstraction | None
+) -> Solver:
+    return cls._from_contents(checkpoint.from_bytes(data), None, abstraction)
 
 
 def _to_json(algorithm: Algorithm) -> dict[str, Any]:
