@@ -12,6 +12,7 @@ import functools
 import importlib
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import pathlib
@@ -25,6 +26,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 from mccfr_spiel import experiments
+from mccfr_spiel.compile import user_cache_folder
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.game_tree import GameTree
 from mccfr_spiel.offline import OfflineSolver
@@ -131,8 +133,15 @@ def _make_or_load(
 
 @functools.lru_cache(maxsize=8)
 def _tree(game: str, folder: pathlib.Path | None) -> GameTree:
-    """A worker's next setting is often of the same game; loading takes up to 1 s."""
-    return cached_tree(game, folder)
+    """The game's tree from the cache; if it must be made, one process does that while
+    the others wait."""
+    with contextlib.ExitStack() as stack:
+        base = folder or user_cache_folder() / "trees"
+        with contextlib.suppress(OSError):  # `cached_tree` says what is wrong with it
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = _lock(base / ".sweeps.lock", exclusive=True, seconds=math.inf)
+            stack.enter_context(contextlib.closing(lock))
+        return cached_tree(game, folder)
 
 
 # --- executors -----------------------------------------------------------------
