@@ -12,7 +12,7 @@ import time
 import pyspiel
 import pytest
 
-from mccfr_spiel import SequencePolicy, experiments
+from mccfr_spiel import SequencePolicy, Solver, experiments
 from mccfr_spiel.experiments import Settings
 from tests.test_policy import policy_of
 
@@ -408,3 +408,61 @@ def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
         experiments.read_settings(path)
     assert str(path) in str(caught.value)
+
+
+# --- nodes touched ---------------------------------------------------------------
+
+
+def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
+    short, long = tmp_path / "short", tmp_path / "long"
+    common = ["--game=leduc_poker", "--rows_per_decade=4", "--rows_from=100"]
+    budgets = ("20000", "50000")
+    for folder, chosen in ((short, budgets), (long, budgets[1:])):
+        for budget in chosen:
+            result = run(
+                *common,
+                f"--until_nodes_touched={budget}",
+                f"--output_dir={folder}",
+                "--resume",
+            )
+            assert result.returncode == 0, result.stderr
+    assert_same_results(short, long)
+    nodes = [int(row["nodes_touched"]) for row in read_rows(long)]
+    dues = [100, 178, 316, 562, 1000, 1778, 3162, 5623, 10_000, 17_783, 31_623, 50_000]
+    # A row is due at the first iteration that passes the number; one may pass several.
+    expected, solver = [], Solver("leduc_poker")
+    for due in dues:
+        if expected and expected[-1] >= due:
+            continue
+        while solver.nodes_touched < due:
+            solver.iteration()
+        expected.append(solver.nodes_touched)
+    assert nodes == expected
+    assert "goes by iterations" in refused(
+        "--algorithm=egt", "--until_nodes_touched=5", f"--output_dir={tmp_path / 'egt'}"
+    )
+
+
+# --- experiments -----------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
+    args = ["--experiment=offline", "--only=search_4_turns_cfr", "--workers=2"]
+    args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]
+    result = run(*args)
+    assert result.returncode == 0, result.stderr
+    assert "2 settings, 2 to run" in result.stdout
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"summary.csv", "figure.png", "figure.svg"} <= names
+    again = run(*args)
+    assert "2 settings, 0 to run" in again.stdout
+
+
+def test_flags_of_runs_and_of_experiments_do_not_mix(tmp_path):
+    message = refused("--experiment=bounds", "--game=kuhn_poker")
+    assert "--game is fixed by --experiment=bounds" in message
+    assert "--seeds takes an --experiment" in refused("--seeds=3")
+    message = refused("--experiment=bounds", "--only=chess")
+    assert "only='chess' is part of none of goofspiel_4_cards_cfr" in message
+    assert "seeds=0 is not at least 1" in refused("--experiment=bounds", "--seeds=0")
