@@ -17,6 +17,7 @@ exploitability, and leaves in --output_dir:
                     mccfr_spiel.SequencePolicy.load)
   evaluation.json   with --evaluate=sampled: values and gains, estimated by play
   solution.json     of a linear program: the value of the game, sizes and times
+  program.mps       of a linear program that was not finished: for another solver
   settings.json     what was run, and with which versions
   solver.checkpoint what --resume goes on from, and the one before it (.previous)
 
@@ -414,7 +415,11 @@ def solve(settings: Settings, signals: Signals) -> int:
     if not signals.wait:  # HiGHS hears no signal, and leaves nothing worth keeping
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gap = print_and_record(solver, settings, folder, kept, signals)
+    try:
+        gap = print_and_record(solver, settings, folder, kept, signals)
+    except linear_program.LinearProgramError as error:
+        path = experiments.write_unfinished(folder, error)
+        raise ValueError(f"{error} The program is in {path}.") from error
     if signals.received is not None:
         print("Interrupted: writing what there is.", file=sys.stderr, flush=True)
     experiments.write_policy(folder, solver.average_policy())

@@ -30,9 +30,11 @@ from mccfr_spiel.algorithms import Algorithm, Averaging, Minimizer, Sampling
 from mccfr_spiel.checkpoint import DAMAGED, PREVIOUS
 from mccfr_spiel.evaluation import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.linear_program import LinearProgramError, write_program
 from mccfr_spiel.offline import LinearProgramRun, OfflineSolver
 from mccfr_spiel.policy import SequencePolicy
 from mccfr_spiel.sampled_evaluation import learned_response, sampled_returns
+from mccfr_spiel.sequence_form import joint_vector, plan_to_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.theory import check_covered, nash_conv_bound
 
@@ -79,7 +81,7 @@ SETTINGS, RESULTS = "settings.json", "results.csv"
 POLICY, PICTURE = "policy.json", "convergence.png"
 BINARY_POLICY = "policy.bin"
 CHECKPOINT, EVALUATION = "solver.checkpoint", "evaluation.json"
-SOLUTION = "solution.json"
+SOLUTION, PROGRAM = "solution.json", "program.mps"
 _FILES = (
     SETTINGS,
     RESULTS,
@@ -89,6 +91,7 @@ _FILES = (
     PICTURE,
     EVALUATION,
     SOLUTION,
+    PROGRAM,
     CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
 )
@@ -359,7 +362,8 @@ def warm_up(settings: Settings) -> None:
     """
     tree = GameTree("kuhn_poker")
     if is_offline(settings):
-        solver = offline.make(settings.algorithm, tree, _parts(settings))
+        parts = _parts(settings) | {"time_limit": None}  # that is for the game itself
+        solver = offline.make(settings.algorithm, tree, parts)
     else:
         solver = Solver(tree, make_algorithm(settings))
     solver.iterate(1)
@@ -785,6 +789,20 @@ def write_solution(path: pathlib.Path, run: LinearProgramRun) -> dict[str, Any]:
     summary = run.summary()
     write_json(path, summary)
     return summary
+
+
+def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib.Path:
+    """Writes the program that HiGHS did not finish, for others; returns its path.
+
+    If the error has plans, they become the policy in the folder.
+    """
+    tree = error.form.tree
+    write_program(error.program, folder / PROGRAM, tree.game.get_type().short_name)
+    if error.plans is not None:
+        first, second = map(plan_to_policy, error.form.treeplexes, error.plans)
+        vector = joint_vector(error.form, (first, second))
+        write_policy(folder, SequencePolicy(tree, vector))
+    return folder / PROGRAM
 
 
 def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:

@@ -10,6 +10,7 @@ replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020).
 """
 
 import io
+import os
 import pathlib
 import time
 import warnings
@@ -367,11 +368,26 @@ def write_mps(
     form = sequence_form(game)
     factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
     program = linear_program(form, factors)
-    name = form.tree.game.get_type().short_name
+    write_program(program, path, form.tree.game.get_type().short_name)
+    return program
+
+
+def write_program(
+    program: LinearProgram, path: str | os.PathLike[str], name: str
+) -> None:
+    """Writes a program that there is already, such as that of a LinearProgramError.
+
+    Args:
+        program: as `write_mps` describes it.
+        path: of the file.
+        name: of the program, in the file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     text = io.StringIO()
     text.writelines(f"{line}\n" for line in _mps_lines(program, name))
     pathlib.Path(path).write_text(text.getvalue(), encoding="ascii")
-    return program
 
 
 def _mps_lines(program: LinearProgram, name: str) -> Iterator[str]:

@@ -134,3 +134,7 @@ def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
         assert result.returncode == 1
         assert words in result.stderr
         assert "Traceback" not in result.stderr
+        if flags[0] == "--algorithm=lp" and "time" in words:
+            program = (tmp_path / flags[-1] / "program.mps").read_text()
+            assert program.startswith("NAME leduc_poker")
+            assert program.rstrip().endswith("ENDATA")
