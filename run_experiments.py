@@ -52,7 +52,14 @@ from typing import Any
 from absl import app, flags
 from tqdm import tqdm
 
-from mccfr_spiel import experiments, linear_program, offline, reproduction, sweeps
+from mccfr_spiel import (
+    experiments,
+    linear_program,
+    offline,
+    reproduction,
+    sweeps,
+    table_1,
+)
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.evaluation import is_two_player_constant_sum
 from mccfr_spiel.experiments import Settings
@@ -213,7 +220,7 @@ flags.DEFINE_list(
 flags.DEFINE_enum(
     "experiment",
     None,
-    [reproduction.TABLE_1, *reproduction.EXPERIMENTS],
+    [table_1.NAME, *reproduction.EXPERIMENTS],
     "A table or figure of the papers, in place of a single run.",
 )
 flags.DEFINE_integer(
@@ -340,8 +347,8 @@ def run_experiment(name: str, imports: Sequence[str]) -> int:
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = FLAGS.tree_cache and pathlib.Path(FLAGS.tree_cache)
-    if name == reproduction.TABLE_1:
-        path = reproduction.make_table_1(folder, imports, trees, only=FLAGS.only)
+    if name == table_1.NAME:
+        path = table_1.make_table(folder, imports, trees, only=FLAGS.only)
         print(path.read_text(encoding="utf-8"))
         return 0
     experiment = reproduction.EXPERIMENTS[name]

@@ -5,24 +5,15 @@ An experiment is panels of curves; a curve is a setting that is run with some se
 from which plotting.py draws.
 """
 
-import concurrent.futures
 import csv
-import importlib
 import math
-import multiprocessing
 import pathlib
 import re
 import statistics
-import sys
-import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
 from mccfr_spiel.experiments import Settings
-from mccfr_spiel.solver import Solver
-from mccfr_spiel.theory import longest_history, m_values
-from mccfr_spiel.tree_cache import cached_tree
 
 SUMMARY = "summary.csv"
 COLUMNS = (
@@ -83,7 +74,7 @@ class Experiment(NamedTuple):
 
 # --- Lanctot, Waugh, Zinkevich, Bowling 2009 ---------------------------------------
 
-_FIGURE_1 = {
+LANCTOT_2009 = {
     "Goofspiel, 7 cards": (
         "python_goofspiel(num_cards=7)",
         98_309_835,
@@ -103,32 +94,6 @@ _FIGURE_1 = {
 }
 """The games, the number of their nodes, and the right edge of their panel."""
 
-TABLE_1 = "lanctot2009_table1"
-PAPER_TABLE_1 = {
-    "Goofspiel, 7 cards": ("98.3M", "3294k", "14", "89884 / 89884", 110, 150e-6, 0.150),
-    "Latent Tic-Tac-Toe": (
-        "70.4M",
-        "16039k",
-        "18",
-        "1333630 / 1236660",
-        38,
-        62e-6,
-        0.070,
-    ),
-    "One-Card Poker, 500 cards": ("22.4M", "2k", "5", "45 / 32", 28, 46e-6, 99e-6),
-    "Princess and Monster, 3x3": (
-        "91.8M",
-        "20k",
-        "13",
-        "9541 / 2930",
-        120,
-        85e-6,
-        0.028,
-    ),
-}
-"""What the paper's Table 1 has: |H|, |I|, l, M1 / M2, and seconds per iteration of
-vanilla CFR, outcome sampling and external sampling."""
-
 _FAMILY_OF_2009 = {
     "CFR": "cfr",
     "CFR with pruning": "pruned_cfr",
@@ -139,7 +104,7 @@ _FAMILY_OF_2009 = {
 
 def _lanctot2009_figure1() -> Experiment:
     panels = []
-    for title, (game, num_nodes, budget) in _FIGURE_1.items():
+    for title, (game, num_nodes, budget) in LANCTOT_2009.items():
         curves = tuple(
             Curve(
                 label,
@@ -366,107 +331,3 @@ def _read(path: pathlib.Path) -> list[dict[str, float]]:
 def _mean(values: Sequence[float]) -> float | None:
     mean = statistics.fmean(values)
     return None if math.isnan(mean) else mean
-
-
-# --- Lanctot et al. 2009, Table 1 ---------------------------------------------------
-
-_TIMED = {"cfr": CFR, "outcome": OUTCOME_SAMPLING, "external": EXTERNAL_SAMPLING}
-_TIMED_SECONDS = 5.0
-
-
-def make_table_1(
-    folder: pathlib.Path,
-    imports: Sequence[str] = (),
-    trees: pathlib.Path | None = None,
-    *,
-    only: str = "",
-) -> pathlib.Path:
-    """Measures the games of Table 1, one process after the other; returns the path of
-    a markdown table, beside which is a CSV file.
-
-    Args:
-        folder: for both.
-        imports: modules that register games.
-        trees: the folder of the tree cache, None for the user's.
-        only: part of the names of the games that are wanted.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for title, (game, *_) in _FIGURE_1.items():
-        if only.lower() in title.lower():
-            with concurrent.futures.ProcessPoolExecutor(
-                1, multiprocessing.get_context("spawn")
-            ) as pool:
-                row = pool.submit(measure_game, game, tuple(imports), trees).result()
-            rows.append({"game": title} | row)
-    with (folder / "table1.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    path = folder / "table1.md"
-    path.write_text("\n".join(_markdown(rows)) + "\n", encoding="utf-8")
-    return path
-
-
-def measure_game(
-    game: str, imports: tuple[str, ...], trees: pathlib.Path | None
-) -> dict[str, Any]:
-    """A game's row of Table 1: sizes, CPU seconds per iteration, and the peak memory of
-    this process in GB."""
-    for module in imports:
-        importlib.import_module(module)
-    tree = cached_tree(game, trees)
-    players = tree.infosets["player"]
-    row: dict[str, Any] = {
-        "histories": tree.num_nodes,
-        "infosets_0": int((players == 0).sum()),
-        "infosets_1": int((players == 1).sum()),
-        "longest_history": longest_history(tree),
-    }
-    row |= {f"m_value_{p}": value for p, value in enumerate(m_values(tree))}
-    for name, algorithm in _TIMED.items():
-        solver = Solver(tree, algorithm)
-        solver.iterate(1)  # compiles, and makes the arrays
-        began, first = time.process_time(), solver.num_iterations
-        while time.process_time() < began + _TIMED_SECONDS:
-            solver.iterate(max(solver.num_iterations, 1))
-        iterations = solver.num_iterations - first
-        row[f"{name}_seconds"] = (time.process_time() - began) / iterations
-        del solver
-    row["peak_gigabytes"] = _peak_bytes() / 1e9
-    return row
-
-
-def _peak_bytes() -> int:
-    """The most memory that this process has had, mapped files included."""
-    import resource  # not on Windows
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _markdown(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    yield (
-        "| game | histories | infosets | l | M | CFR s | outcome s | external s | "
-        "peak GB |"
-    )
-    yield f"|{'---|' * 9}"
-    for row in rows:
-        *sizes, cfr, outcome, external = PAPER_TABLE_1[row["game"]]
-        theirs = (cfr, outcome, external)
-        ours = [row[f"{name}_seconds"] for name in _TIMED]
-        yield (
-            f"| {row['game']}, paper | {' | '.join(sizes)} | "
-            f"{' | '.join(f'{seconds:g}' for seconds in theirs)} | |"
-        )
-        times = " | ".join(
-            f"{mine:.3g} ({paper / mine:,.0f}x)"
-            for mine, paper in zip(ours, theirs, strict=True)
-        )
-        yield (
-            f"| ours | {row['histories']:,} | "
-            f"{row['infosets_0']:,} + {row['infosets_1']:,} | "
-            f"{row['longest_history']} | "
-            f"{row['m_value_0']:,.0f} / {row['m_value_1']:,.0f} | {times} | "
-            f"{row['peak_gigabytes']:.1f} |"
-        )

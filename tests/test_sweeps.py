@@ -13,7 +13,7 @@ import time
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import reproduction, sweeps
+from mccfr_spiel import reproduction, sweeps, table_1
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.reproduction import Curve, Experiment, Panel
 
@@ -267,3 +267,25 @@ def test_the_papers_experiments_have_their_published_sizes():
         reproduction.sweep(
             reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess"
         )
+
+
+@pytest.mark.slow
+def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_1, "_TIMED_SECONDS", 0.01)
+    row = table_1.measure_game(LEDUC, (), tmp_path)
+    tree = ms.GameTree(LEDUC).expand_all()
+    assert row["histories"] == tree.num_nodes
+    assert row["infosets_0"] + row["infosets_1"] == tree.num_infosets
+    assert row["longest_history"] == max(
+        state.move_number() for state in leaves(tree.new_state())
+    )
+    assert row["outcome_seconds"] < row["external_seconds"] < row["cfr_seconds"]
+    with pytest.raises(ValueError, match="only='chess' is part of none of Goofspiel"):
+        table_1.make_table(tmp_path, only="chess")
+
+
+def leaves(state):
+    if state.is_terminal():
+        yield state
+    for action in state.legal_actions():
+        yield from leaves(state.child(action))
