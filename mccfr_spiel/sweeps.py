@@ -85,7 +85,7 @@ def run_task(task: Task) -> Outcome:
         for module in task.imports:
             importlib.import_module(module)
         _run(task)
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, ImportError) as error:
         return Outcome(task.key, str(error) or type(error).__name__)
     except Exception:  # of a user's game; the others must go on
         return Outcome(task.key, traceback.format_exc())
@@ -151,7 +151,9 @@ def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     """Runs tasks in processes of this machine; one that is killed is replaced."""
     left = {task.key: task for task in tasks}
     attempts = dict.fromkeys(left, 0)
+    in_vain = 0
     while left:
+        before = len(left)
         with _pool(workers, tasks[0].folder) as pool:
             futures = {pool.submit(run_task, task): key for key, task in left.items()}
             lost = []
@@ -164,16 +166,17 @@ def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
                     continue
                 del left[key]
                 yield outcome
-        # Nobody says which of the lost were under way; their files do.
+        in_vain = in_vain + 1 if len(left) == before else 0
         for key in lost:
+            # Nobody says which of the lost were under way; their files do.
             folder = left[key].folder
             attempts[key] += (folder / (key + _UNFINISHED)).exists()
-            if attempts[key] > _ATTEMPTS:
+            if max(attempts[key], in_vain) > _ATTEMPTS:
                 del left[key]
                 yield Outcome(
                     key,
-                    f"Its worker was killed {attempts[key]} times; is there enough "
-                    "memory for as many workers?",
+                    f"Its worker was killed more than {_ATTEMPTS} times; is there "
+                    "enough memory for as many workers?",
                 )
 
 
@@ -200,12 +203,13 @@ def _pool(
 def _start_worker(parent: int, folder: pathlib.Path) -> None:
     """Makes a worker leave Ctrl-C to its parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _lock(folder / _WORKERS_LOCK, exclusive=False, seconds=_ORPHAN_SECONDS)
+    lock = _lock(folder / _WORKERS_LOCK, exclusive=False, seconds=_ORPHAN_SECONDS)
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)
+        with lock:
+            while os.getppid() == parent:
+                time.sleep(0.2)
+            os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 

@@ -199,6 +199,28 @@ def test_a_killed_worker_is_replaced(expected, trees, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypatch):
+    (tmp_path / "deadly.py").write_text("import os; os._exit(1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
+    executor = functools.partial(sweeps.local, workers=1)
+    (failure,) = sweeps.run_sweep(
+        sweep, tmp_path / "out", executor, imports=["deadly"], trees=trees
+    )
+    assert "killed more than 3 times" in str(failure.error)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sweeps.fcntl is None, reason="needs file locks")
+def test_workers_hold_the_folder_until_they_end(tmp_path):
+    with sweeps._pool(1, tmp_path) as pool:
+        pool.submit(time.sleep, 0).result()
+        with pytest.raises(ValueError, match="Another process"):
+            sweeps._lock(tmp_path / sweeps._WORKERS_LOCK, exclusive=True, seconds=0)
+    sweeps._lock(tmp_path / sweeps._WORKERS_LOCK, exclusive=True, seconds=5).close()
+
+
+@pytest.mark.slow
 def test_a_sweep_killed_at_random_ends_with_the_same_rows(expected, trees, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(RUN)
