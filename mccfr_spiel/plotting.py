@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from mccfr_spiel.reproduction import Experiment
@@ -83,30 +84,33 @@ _AXES = {
     "iteration": "iterations",
     "nodes_touched": "nodes touched",
     "gradient_evaluations": "gradient evaluations",
+    "seconds": "seconds",
 }
 
 
 def experiment_figure(
     summary: str | os.PathLike[str],
+    horizontal: Sequence[tuple[str, str]],
     *,
-    x: str = "nodes_touched",
-    scales: Sequence[str] = ("log",),
     best_only: bool = True,
 ) -> Figure:
     """The panels of an experiment: mean NashConv, a band of one standard deviation.
 
+    A curve of a single row, such as a linear program's, is a vertical line at its
+    seconds.
+
     Args:
         summary: from `reproduction.summarize`.
-        x: the column on the horizontal axes.
-        scales: "linear" or "log", a row of panels for each.
+        horizontal: the axes of each row of panels, (column, "linear" or "log").
         best_only: of each family of curves in a panel, draw only the one that ends
             lowest.
     """
     panels = read_summary(summary)
     columns = len(panels)
-    figure = Figure(figsize=(3.6 * columns, 3.4 * len(scales)), layout="constrained")
-    grid = figure.subplots(len(scales), columns, squeeze=False)
-    for scale, row in zip(scales, grid, strict=True):
+    size = 3.6 * columns, 3.4 * len(horizontal)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(horizontal), columns, squeeze=False)
+    for (x, scale), row in zip(horizontal, grid, strict=True):
         for axes, (title, curves) in zip(row, panels.items(), strict=True):
             chosen = best_of_families(curves) if best_only else curves
             for number, (label, curve) in enumerate(chosen.items()):
@@ -159,8 +163,11 @@ def _draw(
     drawn = mean > 0  # a logarithmic axis has no place for 0
     across, mean, spread = across[drawn], mean[drawn], spread[drawn]
     color, dash = f"C{number % 10}", _DASHES[number % len(_DASHES)]
-    single = {"marker": "x", "linestyle": ""} if len(mean) == 1 else {}
-    axes.plot(across, mean, color=color, **({"linestyle": dash} | single), label=label)
+    if len(rows) == 1:
+        if x == "seconds":
+            axes.axvline(column(x)[0], color=color, lw=1, label=label)
+        return
+    axes.plot(across, mean, color=color, linestyle=dash, label=label)
     if spread.any():
         low = np.maximum(mean - spread, mean / 10)
         axes.fill_between(across, low, mean + spread, color=color, alpha=0.2, lw=0)
@@ -178,9 +185,10 @@ def save_experiment(experiment: Experiment, summary: pathlib.Path) -> None:
     if any(curve.family for panel in experiment.panels for curve in panel.curves):
         names["appendix"] = False
     for name, best_only in names.items():
-        figure = experiment_figure(
-            summary, x=experiment.x, scales=experiment.scales, best_only=best_only
-        )
-        for ending in (".png", ".svg"):
-            path = summary.with_name(name + ending)
-            figure.savefig(path, dpi=150, facecolor="white")
+        figure = experiment_figure(summary, experiment.axes, best_only=best_only)
+        path = summary.with_name(name)
+        figure.savefig(path.with_suffix(".png"), dpi=150, facecolor="white")
+        with rc_context({"svg.hashsalt": name}):  # else the same figure differs
+            figure.savefig(
+                path.with_suffix(".svg"), facecolor="white", metadata={"Date": None}
+            )

@@ -61,14 +61,12 @@ class Experiment(NamedTuple):
 
     Attributes:
         panels: in the order of the figure.
-        x: the column on the horizontal axes.
-        scales: of those axes, "linear" or "log"; a row of panels for each.
+        axes: the horizontal axes, (column, "linear" or "log"), of each row of panels.
         seeds: how many each curve is run with, if nobody says otherwise.
     """
 
     panels: tuple[Panel, ...]
-    x: str = "nodes_touched"
-    scales: tuple[str, ...] = ("log",)
+    axes: tuple[tuple[str, str], ...] = (("nodes_touched", "log"),)
     seeds: int = 1
 
 
@@ -119,7 +117,8 @@ def _lanctot2009_figure1() -> Experiment:
             for label, algorithm in _FAMILY_OF_2009.items()
         )
         panels.append(Panel(title, curves, num_nodes))
-    return Experiment(tuple(panels), scales=("linear", "log"))
+    axes = ("nodes_touched", "linear"), ("nodes_touched", "log")
+    return Experiment(tuple(panels), axes)
 
 
 # --- Farina, Kroer, Sandholm 2020 --------------------------------------------------
@@ -164,7 +163,7 @@ def _farina2020(sampling: str) -> Experiment:
             for step in STEP_SIZES
         ]
         panels.append(Panel(title, tuple(curves), num_nodes))
-    return Experiment(tuple(panels), scales=("linear",), seeds=50)
+    return Experiment(tuple(panels), (("nodes_touched", "linear"),), seeds=50)
 
 
 # --- beside each other -------------------------------------------------------------
@@ -197,7 +196,8 @@ def _offline() -> Experiment:
         )
         for title, (game, num_nodes) in _FARINA_2020.items()
     ]
-    return Experiment(tuple(panels), x="gradient_evaluations")
+    axes = ("gradient_evaluations", "log"), ("seconds", "log")
+    return Experiment(tuple(panels), axes)
 
 
 _BOUNDED = {
@@ -235,7 +235,7 @@ def _bounds() -> Experiment:
         )
         for title, (game, num_nodes) in _BOUNDED.items()
     ]
-    return Experiment(tuple(panels), x="iteration")
+    return Experiment(tuple(panels), (("iteration", "log"),))
 
 
 EXPERIMENTS = {
