@@ -218,7 +218,7 @@ class GameTree:
         self._actions: Any = array("q", [-1] * self.num_players)
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
         self._distributions: dict[tuple[float, ...], int] = {}
-        self._chance = np.zeros((16, 2))
+        self._chance_probs, self._chance_cdf = np.zeros(16), np.zeros(16)
         self._num_chance = 0
         self._outcomes: dict[tuple[float, ...], int] = {}
         self._utilities = np.zeros((16, self.num_players))
@@ -279,12 +279,12 @@ class GameTree:
     @property
     def chance_probs(self) -> np.ndarray:
         """`[C]` the chance distributions met, one after the other."""
-        return self._chance[: self._num_chance, 0]
+        return self._chance_probs[: self._num_chance]
 
     @property
     def chance_cdf(self) -> np.ndarray:
         """`[C]` their running sums, 1 from the last possible outcome on."""
-        return self._chance[: self._num_chance, 1]
+        return self._chance_cdf[: self._num_chance]
 
     @property
     def utilities(self) -> np.ndarray:
@@ -352,7 +352,7 @@ class GameTree:
 
     def memory(self) -> dict[str, int]:
         """Bytes of `nodes`, `infosets` and `names`, as memory.Memory has them."""
-        chance = self._chance.nbytes + self._utilities.nbytes
+        chance = 2 * self._chance_probs.nbytes + self._utilities.nbytes
         own = self._parents, self._starts, self._legal_actions, self._actions
         own += self._ties, self._joined
         names = sys.getsizeof(self._info_states)
@@ -478,8 +478,9 @@ class GameTree:
         self._parents = whole.infosets["parent"]
         self._starts = whole.infosets["first_sequence"]
         self._actions = whole.actions
-        self._chance = np.column_stack((whole.chance_probs, whole.chance_cdf))
-        self._num_chance = len(self._chance)
+        self._chance_probs = np.ascontiguousarray(whole.chance_probs)
+        self._chance_cdf = np.ascontiguousarray(whole.chance_cdf)
+        self._num_chance = len(self._chance_probs)
         self._distributions = whole.distributions
         self._utilities = whole.utilities
         self._outcomes = {
@@ -745,12 +746,13 @@ class GameTree:
             )
         self._check_children(len(probs))
         start = self._num_chance
-        self._num_chance += len(probs)
-        self._chance = reserve(self._chance, self._num_chance)
-        chance = self._chance[start : self._num_chance]
-        chance[:, 0] = values
-        chance[:, 1] = np.cumsum(values)
-        chance[np.flatnonzero(values)[-1] :, 1] = 1  # rounding leaves no gap
+        stop = self._num_chance = start + len(probs)
+        self._chance_probs = reserve(self._chance_probs, stop)
+        self._chance_cdf = reserve(self._chance_cdf, stop)
+        self._chance_probs[start:stop] = values
+        self._chance_cdf[start:stop] = np.cumsum(values)
+        last = start + np.flatnonzero(values)[-1]
+        self._chance_cdf[last:stop] = 1  # rounding leaves no gap
         self._distributions[probs] = start
         return start
 

@@ -467,3 +467,21 @@ def test_a_solver_of_a_grown_tree_is_not_loaded_onto_a_whole_one(tmp_path, folde
         Solver.load(path, GameTree("leduc_poker"))
     with pytest.raises(CheckpointError, match="is of leduc_poker"):
         Solver.load(path, cached_tree(KUHN, folder))
+
+
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled"
+)
+def test_an_algorithm_is_compiled_once_whatever_the_game(tmp_path):
+    solver = Solver("kuhn_poker", ms.CFR)
+    solver.iterate(1)
+    before = len(solver._iterate.signatures)
+    for tree in (
+        GameTree("matrix_rps").expand_all(),  # no chance
+        GameTree("python_search(turns=4)").expand_all(),  # compiled rules
+        ms.cached_tree("python_search(turns=4)", tmp_path),
+        ms.cached_tree("kuhn_poker", tmp_path),
+    ):
+        solver = Solver(tree, ms.CFR)
+        solver.iterate(1)
+    assert len(solver._iterate.signatures) == before
