@@ -130,14 +130,3 @@ def full_pass(tree: GameTree) -> FullPass:
             )
         tree.passes = FullPass(tree)
     return tree.passes
-
-
-def no_passes(num_players: int) -> kernels.Passes:
-    """Stands in for the arrays of a pass where none is made."""
-    return kernels.Passes(
-        ends=np.zeros(1, np.int64),
-        others=np.empty((0, num_players - 1), np.int32),
-        payoffs=np.empty(0),
-        members=np.empty(0, np.int32),
-        member_ends=np.zeros(num_players + 1, np.int64),
-    )

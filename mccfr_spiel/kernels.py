@@ -21,6 +21,9 @@ all their regrets to the memory of their leader. Before the policy moves, all of
 and what is above them pay their debts.
 """
 
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
 import functools
 import math
 from typing import NamedTuple
@@ -168,16 +171,15 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
     met_once = chance and opponents
 
     @jit
-    def iterate(tree, passes, tables, plan, walk, seed, targets, alternating, settings):
+    def iterate(tree, whole, tables, walk, seed, targets, alternating, settings):
         """Starts the tables of new infosets, then runs whole iterations.
 
         No function is called with arrays in the loop: each call would count references.
 
         Args:
-            tree, passes, tables, walk: see the classes above; the last two are
-                changed. `passes` is read if nothing is sampled.
-            plan: `[S]` the plans of `tables.policy`, before and after, if nothing is
-                sampled.
+            tree, tables, walk: see the classes above; the last two are changed.
+            whole: if nothing is sampled, the passes and the plans `[S]` of
+                `tables.policy`, before and after; else None.
             seed: uint64.
             targets: (last iteration, nodes touched after which none begins), int64.
             alternating: as in `algorithms.Algorithm`.
@@ -187,7 +189,9 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
             A status, see above. After GROW and STACK_FULL, call again.
         """
         nodes, infosets, chance_probs, chance_cdf, utilities, ties = tree
-        ends, others, payoffs, members, member_ends = passes
+        if passed:
+            passes, plan = whole
+            ends, others, payoffs, members, member_ends = passes
         policy, memory, gradient, average, paid, weights, balance, is_met = tables
         stack_node, stack_sequence, stack_weight, stack_place, met, known, cursor = walk
         last_iteration, node_limit = targets

@@ -16,7 +16,7 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     Sampling,
 )
-from mccfr_spiel.full_pass import full_pass, no_passes, tree_arrays
+from mccfr_spiel.full_pass import full_pass, tree_arrays
 from mccfr_spiel.game_tree import (
     DEFAULT_MAX_NODES,
     Abstraction,
@@ -132,13 +132,10 @@ class Solver:
         )
         self._walks = sampling.is_sampled or sampling.prune
         self._growth = Growth(self.tree, sampling)
-        if self._walks:
-            self._passes = no_passes(self.tree.num_players)
-            self._plan = np.empty(0)
-        else:
+        self._whole: tuple[kernels.Passes, np.ndarray] | None = None
+        if not self._walks:
             passes = full_pass(self.tree)
-            self._passes = passes.arrays
-            self._plan = passes.plan(self._tables.policy)
+            self._whole = passes.arrays, passes.plan(self._tables.policy)
 
     def memory(self) -> Memory:
         """The bytes that the solver and its tree take now.
@@ -146,7 +143,7 @@ class Solver:
         What grows on is foreseen from `bytes_per_node`, up to `max_nodes`, and
         `bytes_per_sequence`.
         """
-        return memory_of(self.tree, self._tables, self._walk, self._passes, self._plan)
+        return memory_of(self.tree, self._tables, self._walk, self._whole)
 
     # --- running -----------------------------------------------------------
 
@@ -211,9 +208,8 @@ class Solver:
                 self._fit_tables()  # others may have expanded the tree meanwhile
                 status = self._iterate(
                     tree_arrays(self.tree),
-                    self._passes,
+                    self._whole,
                     self._tables,
-                    self._plan,
                     self._walk,
                     self._stream_seed,
                     targets,
@@ -221,7 +217,7 @@ class Solver:
                     self._settings,
                 )
                 if status == kernels.GROW:
-                    self._growth.grow(self._tables, self._walk, self._stream_seed)
+                    self._growth.grow(self._tables, self._walk, int(self._stream_seed))
                 elif status == kernels.STACK_FULL:
                     self._raise_stack()
                 elif status == kernels.TOO_UNLIKELY:
@@ -351,8 +347,8 @@ class Solver:
         if not is_whole:
             arrays |= checkpoint.pack_strings(tree.names)
             arrays |= {"infosets": tree.infosets, "actions": tree.actions}
-        if not self._walks:
-            arrays["plan"] = self._plan
+        if self._whole is not None:
+            arrays["plan"] = self._whole[1]
         return checkpoint.Contents(header, arrays)
 
     @classmethod
@@ -382,8 +378,8 @@ class Solver:
                 + _grown_hint(arrays, game)
             )
         fresh = solver._tables._asdict() | {"cursor": solver._walk.cursor}
-        if not solver._walks:
-            fresh["plan"] = solver._plan
+        if solver._whole is not None:
+            fresh["plan"] = solver._whole[1]
         for name, table in fresh.items():
             if arrays[name].dtype != table.dtype or arrays[name].shape != table.shape:
                 raise checkpoint.DamagedError(
@@ -451,8 +447,11 @@ class Solver:
     def _fit_tables(self) -> None:
         """Makes room for the infosets that the tree has met."""
         num_infosets, num_sequences = self.tree.num_infosets, self.tree.num_sequences
-        fits = len(self._tables.paid), len(self._tables.policy), len(self._walk.met)
-        if num_infosets <= min(fits[0], fits[2]) and num_sequences <= fits[1]:
+        if (
+            num_infosets <= len(self._walk.met)
+            and num_infosets <= len(self._tables.paid)
+            and num_sequences <= len(self._tables.policy)
+        ):
             return
         tables = self._tables._asdict()
         for name, table in tables.items():
