@@ -19,7 +19,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyspiel
@@ -63,6 +63,10 @@ DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
 
 _BYTES_OF_INT = 32
+
+_MOST_KEPT = 1000
+_BYTES_OF_KEPT = 264
+"""States from which histories are played again, and what Python needs for one."""
 
 Abstraction = Callable[[pyspiel.State, int], str]
 """What a player is to know at a state, in place of its information-state string."""
@@ -227,6 +231,7 @@ class GameTree:
         self._is_whole = False  # known without a look at the nodes
         self._ties = np.zeros((0, 3), np.int32)
         self._joined: dict[tuple[int, int], int] = {}  # (leader, parent) -> infoset
+        self._kept: dict[int, tuple[pyspiel.State, list[int]]] = {}  # see state_at
         self.passes: Any = None  # made and kept by full_pass.full_pass
         self._keep(self._nodes, self._infosets, self._origins)
 
@@ -351,7 +356,8 @@ class GameTree:
         return not isinstance(self._numbers, dict)
 
     def memory(self) -> dict[str, int]:
-        """Bytes of `nodes`, `infosets` and `names`, as memory.Memory has them."""
+        """Bytes of `nodes`, `states`, `infosets` and `names`, as memory.Memory has
+        them."""
         chance = 2 * self._chance_probs.nbytes + self._utilities.nbytes
         own = self._parents, self._starts, self._legal_actions, self._actions
         own += self._ties, self._joined
@@ -363,6 +369,7 @@ class GameTree:
             names += self._numbers.nbytes
         return {
             "nodes": self._nodes.nbytes + self._origins.nbytes + chance,
+            "states": sys.getsizeof(self._kept) + _BYTES_OF_KEPT * len(self._kept),
             "infosets": self._infosets.nbytes + sum(map(sys.getsizeof, own)),
             "names": names,
         }
@@ -492,19 +499,23 @@ class GameTree:
     def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """A node's state, and each player's last sequence before it `[P]`.
 
-        The node's history is played again from the root.
+        Its history is played again from the last state on it that is kept. The next one
+        comes to be kept, too, so that soon those are where many walks pass.
         """
         if len(self._origins) < self.num_nodes:  # taken over
             self._keep(self._nodes, self._infosets, _origins_of(self.nodes))
-        origin_of = self._origin_of
+        origin_of, kept = self._origin_of, self._kept
+        if not kept:
+            kept[0] = self.new_state(), list(range(self.num_players))
         path = []
-        while node:
+        while node not in kept:
             path.append(node)
             while not origin_of[node]:  # up to the first of its siblings
                 node -= 1
             node = origin_of[node] - 1
-        state = self.new_state()
-        sequences = list(range(self.num_players))
+        state, sequences = kept[node]
+        state, sequences = state.clone(), sequences.copy()
+        is_next = len(kept) < _MOST_KEPT
         for below in reversed(path):
             first, start, _, _, player = _unpack_node(self._node_bytes, 16 * node)
             child = below - first
@@ -514,6 +525,9 @@ class GameTree:
             else:
                 state.apply_action(state.chance_outcomes()[child][0])
             node = below
+            if is_next:
+                kept[node] = state.clone(), sequences.copy()
+                is_next = False
         return state, sequences
 
     def forget_nodes(self) -> None:
@@ -523,6 +537,7 @@ class GameTree:
             pairs = zip(start, count, strict=True)
             self._legal_actions = [self._actions[s : s + n].tolist() for s, n in pairs]
         self._is_whole = False
+        self._kept = {}
         self._nodes["player"] = UNEXPANDED  # first: Ctrl-C may come in between
         origins = np.zeros(len(self._nodes), np.int32)
         self._keep(self._nodes, self._infosets, origins)
@@ -650,7 +665,9 @@ class GameTree:
                 f"Player {player} reaches {where} after different own pasts (own moves "
                 "or what was seen between them): the game has imperfect recall, for "
                 "which these solvers have no guarantee. Use information states that "
-                "remember all that the player did and saw."
+                "remember all that the player did and saw, or give the solver "
+                "abstraction=pyspiel.State.information_state_string to try it all the "
+                "same."
             )
         return infoset
 
@@ -667,7 +684,9 @@ class GameTree:
                 f"{self.game} gives player {player} no legal action at the "
                 f"information state {name!r}."
             )
-        self._check_children(len(actions))
+        count = len(actions)
+        if count > MAX_CHILDREN:
+            self._refuse_children(count)
         infoset, num_sequences = len(self._parents), len(self._actions)
         if infoset >= len(self._infosets):
             infosets = reserve(self._infosets, infoset + 1)
@@ -678,7 +697,7 @@ class GameTree:
             place,
             num_sequences,
             parent,
-            len(actions),
+            count,
             player,
         )
         try:
@@ -730,12 +749,11 @@ class GameTree:
                 )
             above = self._ties[above, 2]
 
-    def _check_children(self, count: int) -> None:
-        if count > MAX_CHILDREN:
-            raise ValueError(
-                f"{self.game} has a node with {count} children; at most "
-                f"{MAX_CHILDREN} fit. Split the move into two."
-            )
+    def _refuse_children(self, count: int) -> NoReturn:
+        raise ValueError(
+            f"{self.game} has a node with {count} children; at most {MAX_CHILDREN} "
+            "fit. Split the move into two."
+        )
 
     def _add_distribution(self, probs: tuple[float, ...]) -> int:
         values = np.array(probs, np.float64)
@@ -744,7 +762,8 @@ class GameTree:
                 f"{self.game} has a chance node whose probabilities are no "
                 f"distribution: {probs}"
             )
-        self._check_children(len(probs))
+        if len(probs) > MAX_CHILDREN:
+            self._refuse_children(len(probs))
         start = self._num_chance
         stop = self._num_chance = start + len(probs)
         self._chance_probs = reserve(self._chance_probs, stop)

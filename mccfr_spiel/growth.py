@@ -17,8 +17,8 @@ from mccfr_spiel.randomness import (
     ROOT_PLACE,
     child_place,
     plain_child_place,
+    plain_stream_key,
     plain_uniform,
-    stream_key,
     uniform,
 )
 
@@ -45,9 +45,14 @@ class Growth:
         self._follows_one = (
             sampling.chance and sampling.opponents and sampling.player != "all"
         )
+        self._samples: list[list[bool]] = []  # who is sampled in the walk for each
+        for player in range(tree.num_players):
+            samples = [sampling.opponents] * tree.num_players
+            samples[player] = sampling.player != "all"
+            self._samples.append(samples)
         self._restarted: tuple[int, int] | None = None
 
-    def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: np.uint64) -> None:
+    def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Expands the node on which the walk stopped and what it will visit below.
 
         If the tree is full, all its nodes are dropped and the walk begins again.
@@ -57,14 +62,13 @@ class Growth:
                 if more by far, that is known before the tree is full.
             ValueError: see `GameTree.expand`.
         """
-        cursor = walk.cursor
         was_empty = self._tree.num_nodes == 1
         try:
             self._expand_ahead(tables, walk, seed)
         except WalkTooLargeError:
             raise
         except TreeFullError as error:
-            this = int(cursor[kernels.ITERATION]), int(cursor[kernels.PLAYER])
+            this = tuple(walk.cursor[[kernels.ITERATION, kernels.PLAYER]].tolist())
             if was_empty or self._restarted == this:
                 raise self._too_large("more") from error
             # In this order Ctrl-C may come in between.
@@ -73,21 +77,16 @@ class Growth:
             self._restarted = this
 
     def _expand_ahead(
-        self, tables: kernels.Tables, walk: kernels.Walk, seed: np.uint64
+        self, tables: kernels.Tables, walk: kernels.Walk, seed: int
     ) -> None:
-        tree, cursor, sampling = self._tree, walk.cursor, self._sampling
-        expand, num_players = tree.expand, tree.num_players
-        player = int(cursor[kernels.PLAYER])
-        stream = int(
-            stream_key(seed, cursor[kernels.ITERATION], player, tree.num_players)
-        )
-        samples_chance = sampling.chance
-        samples = [sampling.opponents] * num_players
-        samples[player] = sampling.player != "all"
-        epsilon = sampling.epsilon
+        tree, expand, cursor = self._tree, self._tree.expand, walk.cursor.tolist()
+        iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
+        stream = plain_stream_key(seed, iteration, player, tree.num_players)
+        samples_chance, samples = self._sampling.chance, self._samples[player]
+        epsilon = self._sampling.epsilon
         policy, known = tables.policy.data, tree.num_sequences
-        place = int(walk.place[cursor[kernels.TOP] - 1])
-        node = int(cursor[kernels.NODE_TO_GROW])
+        place = walk.place.item(cursor[kernels.TOP] - 1)
+        node = cursor[kernels.NODE_TO_GROW]
         state, sequences = tree.state_at(node)
         limit = MAX_INDEX if self._follows_one else tree.num_nodes + _MANY
         stack: list[list[Any]] = []  # the child to come, the moves, and their node's
@@ -146,9 +145,7 @@ class Growth:
         """Whether the walk for `player` visits all children of a node."""
         if acting == CHANCE_NODE:
             return not self._sampling.chance
-        if acting == player:
-            return self._sampling.player == "all"
-        return not self._sampling.opponents
+        return not self._samples[player][acting]
 
     def _probs(
         self,

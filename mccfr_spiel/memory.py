@@ -17,6 +17,9 @@ class Memory(NamedTuple):
     Attributes:
         nodes: the tree's nodes, chance distributions and payoffs. 16 bytes a node, and
             4 more where pyspiel expands it.
+        states: where pyspiel expands the tree, up to 1,000 states from which histories
+            are played again: 300 bytes each, and what the game itself keeps in one,
+            which is not counted (1 KB or so in most of OpenSpiel's).
         infosets: what the tree knows of them: 24 bytes an infoset and 8 a sequence,
             and where pyspiel expands it 16 more an infoset.
         names: their strings and the dictionary of them, or the keys of compiled rules.
@@ -28,6 +31,7 @@ class Memory(NamedTuple):
     """
 
     nodes: int
+    states: int
     infosets: int
     names: int
     tables: int
@@ -39,7 +43,7 @@ class Memory(NamedTuple):
     @property
     def total(self) -> int:
         """All bytes."""
-        return self.nodes + self.infosets + self.names + self.tables + self.passes
+        return sum(self[: self._fields.index("num_nodes")])
 
     @property
     def bytes_per_node(self) -> float:
@@ -49,21 +53,20 @@ class Memory(NamedTuple):
     @property
     def bytes_per_sequence(self) -> float:
         """Bytes of all else, which no `max_nodes` bounds, for each sequence."""
-        return (self.total - self.nodes) / self.num_sequences
+        return (self.total - self.nodes - self.states) / self.num_sequences
 
 
 def memory_of(
     tree: GameTree,
     tables: kernels.Tables,
     walk: kernels.Walk,
-    passes: kernels.Passes,
-    plan: np.ndarray,
+    whole: tuple[kernels.Passes, np.ndarray] | None,
 ) -> Memory:
     """What a tree takes together with a solver's arrays on it."""
     return Memory(
         **tree.memory(),
         tables=_sum(tables) + _sum(walk),
-        passes=_sum(passes) + plan.nbytes,
+        passes=0 if whole is None else _sum(whole[0]) + whole[1].nbytes,
         num_nodes=tree.num_nodes,
         num_infosets=tree.num_infosets,
         num_sequences=tree.num_sequences,

@@ -63,7 +63,20 @@ def infoset_place(player: int, info_state: str) -> int:
 
 _MASK = 2**64 - 1
 _PLAIN_FIRST, _PLAIN_SECOND = int(_FIRST), int(_SECOND)
-_PLAIN_PATH = int(_PATH)
+_PLAIN_PATH, _PLAIN_GOLDEN = int(_PATH), int(_GOLDEN)
+
+
+def _plain_mix(x: int) -> int:
+    """`mix`."""
+    x = ((x ^ (x >> 30)) * _PLAIN_FIRST) & _MASK
+    x = ((x ^ (x >> 27)) * _PLAIN_SECOND) & _MASK
+    return x ^ (x >> 31)
+
+
+def plain_stream_key(seed: int, iteration: int, player: int, num_players: int) -> int:
+    """`stream_key`."""
+    walk = (iteration * num_players + player) * _PLAIN_GOLDEN
+    return _plain_mix((_plain_mix((seed + _PLAIN_GOLDEN) & _MASK) + walk) & _MASK)
 
 
 def plain_uniform(stream: int, place: int) -> float:

@@ -314,6 +314,9 @@ class _FixedState:
     def apply_action(self, action: int) -> None:
         self._state.apply_action(action)
 
+    def clone(self) -> "_FixedState":
+        return _FixedState(self._state.clone(), self._asked, self._player)
+
     def child(self, action: int) -> "_FixedState":
         return _FixedState(self._state.child(action), self._asked, self._player)
 

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import get_all_states
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, get_all_states
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
@@ -233,6 +234,21 @@ def test_imperfect_recall_is_refused_and_the_string_named(name):
     with pytest.raises(ValueError, match="imperfect recall") as error:
         Solver(name, ms.CFR, max_nodes=300_000)
     assert "information state '" in str(error.value)
+
+
+def test_the_way_out_of_the_refusal_works():
+    name = IMPERFECT_RECALL[0]
+    way_out = "abstraction=pyspiel.State.information_state_string"
+    with pytest.raises(ValueError, match=way_out):
+        Solver(name, ms.CFR)
+    solver = Solver(name, ms.CFR, abstraction=pyspiel.State.information_state_string)
+    solver.iterate(200)
+    game = pyspiel.load_game(name)
+    learned = solver.average_policy()
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    for player, policies in ((0, [learned, uniform]), (1, [uniform, learned])):
+        scores = expected_game_score.policy_value(game.new_initial_state(), policies)
+        assert scores[player] > 0.2
 
 
 @pytest.mark.parametrize("algorithm", list(ms.ALGORITHMS))

@@ -66,7 +66,7 @@ def test_documented_bytes_are_those_of_the_arrays(name):
         assert memory.passes < 100
     assert memory.bytes_per_node == memory.nodes / tree.num_nodes
     assert memory.bytes_per_sequence == pytest.approx(
-        (memory.total - memory.nodes) / num_sequences
+        (memory.total - memory.nodes - memory.states) / num_sequences
     )
 
 

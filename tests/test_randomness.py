@@ -12,6 +12,7 @@ from mccfr_spiel.randomness import (
     infoset_place,
     mix,
     plain_child_place,
+    plain_stream_key,
     plain_uniform,
     stream_key,
     uniform,
@@ -88,3 +89,5 @@ def test_pythons_integers_draw_the_same_numbers():
         assert plain_uniform(stream, place) == compiled
         below = child_place(np.uint64(place), child)
         assert plain_child_place(place, child) == int(below)
+        key = stream_key(np.uint64(stream), child, 1, 3)
+        assert plain_stream_key(stream, child, 1, 3) == int(key)
