@@ -126,11 +126,6 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
             f"{game} has sampled stochastic chance: it does not list its chance "
             "outcomes, so its tree cannot be known. Use a version with explicit chance."
         )
-    if not kind.provides_information_state_string:
-        raise ValueError(
-            f"{game} gives no information-state string, by which solvers tell "
-            "information sets apart (GameType.provides_information_state_string)."
-        )
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)
     return game
@@ -201,12 +196,22 @@ class GameTree:
                 history. It must read nothing that the player does not know.
 
         Raises:
-            ValueError: `load_game` or `turn_based` refuse the game.
+            ValueError: `load_game` or `turn_based` refuse the game, or it has no
+                information-state strings and there is no abstraction.
         """
         if not 1 <= max_nodes <= MAX_INDEX:
             raise ValueError(f"max_nodes={max_nodes} is not in 1 .. {MAX_INDEX}.")
         self.source = load_game(game)
         self.game = turn_based(self.source)
+        kind = self.source.get_type()
+        if abstraction is None and not kind.provides_information_state_string:
+            raise ValueError(
+                f"{self.source} gives no information-state string, by which solvers "
+                "tell information sets apart "
+                "(GameType.provides_information_state_string). Give an abstraction: a "
+                "function (state, player) -> string, such as lambda state, player: "
+                "state.history_str() where players see everything."
+            )
         self.max_nodes = max_nodes
         self.abstraction = abstraction
         self.num_players: int = self.game.num_players()

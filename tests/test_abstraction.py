@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import exploitability
+from open_spiel.python.algorithms import (
+    expected_game_score,
+    exploitability,
+    minimax,
+)
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -366,6 +370,25 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 
 
 # --- refused -------------------------------------------------------------------
+
+
+def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
+    game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
+    with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):
+        Solver(game)
+
+    def see_everything(state, player):
+        return state.history_str()
+
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, abstraction=see_everything)
+    solver.iterate(1000)
+    path = tmp_path / "solver"
+    solver.save(path)
+    solver = Solver.load(path, abstraction=see_everything)
+    policy = solver.average_policy()
+    values = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+    value, _ = minimax.alpha_beta_search(game)
+    assert values[0] == pytest.approx(value, abs=0.05)
 
 
 def test_what_cannot_forget_is_refused_in_words():
