@@ -302,8 +302,10 @@ class _FixedState:
     def legal_actions(self) -> list[int]:
         return self._state.legal_actions()
 
-    def information_state_string(self) -> str:
-        return self._state.information_state_string()
+    def information_state_string(self, player: int | None = None) -> str:
+        if player is None:
+            return self._state.information_state_string()
+        return self._state.information_state_string(player)
 
     def is_terminal(self) -> bool:
         return self._state.is_terminal()

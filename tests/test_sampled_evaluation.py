@@ -113,6 +113,24 @@ def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
     assert bound.gain.low > 0.5  # of 2.1 that a best response gains
 
 
+@pytest.mark.parametrize(
+    ("name", "iterations"),
+    [
+        ("goofspiel(imp_info=True,num_cards=7,points_order=descending)", 10),
+        ("connect_four", 300),
+    ],
+)
+def test_walks_whose_size_is_estimated_are_learned_from(name, iterations):
+    # The first game's external walks have 15,000 nodes, the second one's never end.
+    game = pyspiel.load_game_as_turn_based(name)
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    bound = learned_response(
+        game, uniform, 0, iterations=iterations, plays=300, max_nodes=100_000
+    )
+    assert bound.iterations == iterations
+    assert bound.gain.high > 0
+
+
 def test_the_same_seed_gives_the_same_estimates(trained):
     first, again, other = (
         sampled_returns(LEDUC, trained, plays=50, seed=seed) for seed in (1, 1, 2)
