@@ -66,7 +66,7 @@ flags.DEFINE_float("seconds", 5.0, "Of each solver, cold.", lower_bound=0.1)
 flags.DEFINE_integer("turns", 5, "In how many turns.", lower_bound=1)
 flags.DEFINE_float("response", 4.0, "To learn a response; 0: none.", lower_bound=0)
 flags.DEFINE_integer("plays", 2000, "Of a response.", lower_bound=2)
-flags.DEFINE_integer("max_nodes", 10_000_000, "As Solver's.", lower_bound=1)
+flags.DEFINE_integer("max_nodes", 14_000_000, "As Solver's.", lower_bound=1)
 flags.DEFINE_integer("gibibytes", 12, "Address space of a process.", lower_bound=1)
 flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
 

@@ -20,7 +20,7 @@ RUNS = (
     ("liars_dice", "cfr_plus", 2),
     ("phantom_ttt", "outcome_sampling", 60_000),
 )
-KINDS = ("nodes", "infosets", "names", "tables", "passes")
+KINDS = ("nodes", "states", "infosets", "names", "tables", "passes")
 
 
 def resident() -> int:

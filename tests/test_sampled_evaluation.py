@@ -4,6 +4,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import get_all_states
 
 import mccfr_spiel as ms
 from mccfr_spiel.sampled_evaluation import learned_response, sampled_returns
@@ -136,6 +137,35 @@ def test_the_same_seed_gives_the_same_estimates(trained):
         sampled_returns(LEDUC, trained, plays=50, seed=seed) for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_learning_for_some_time_ends():
+    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    bound = learned_response(LEDUC, uniform, 1, seconds=0.05, plays=100)
+    assert bound.iterations >= 1
+
+
+def test_a_policy_that_is_no_distribution_is_shown_with_its_state():
+    class Half(openspiel_policy.UniformRandomPolicy):
+        def action_probabilities(self, state, player_id=None):
+            probs = super().action_probabilities(state, player_id)
+            return {action: prob / 2 for action, prob in probs.items()}
+
+    with pytest.raises(ValueError, match=r"policy gives \{.*0\.25.* at the state"):
+        sampled_returns(LEDUC, Half(LEDUC), plays=2)
+
+
+def test_policies_of_pyspiel_play_simultaneous_moves():
+    game = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
+    rows = {}
+    for state in get_all_states.get_all_states(game).values():
+        for player in range(2 if state.is_simultaneous_node() else 0):
+            actions = state.legal_actions(player)
+            name = state.information_state_string(player)
+            rows[name] = [(action, 1 / len(actions)) for action in actions]
+    first, second = sampled_returns(game, pyspiel.TabularPolicy(rows), plays=300)
+    assert first.low < 0 < first.high
+    assert second.mean == pytest.approx(-first.mean)
 
 
 def test_wrong_arguments_are_refused_by_value(trained):
