@@ -238,7 +238,7 @@ def test_interrupted_run_ends_soon_and_keeps_its_rows(tmp_path):
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert time.monotonic() - began < 30  # other tests run on the same cores
+    assert time.monotonic() - began < 10  # 0.9 s alone; other tests share the cores
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert len(read_rows(folder)) >= 20
