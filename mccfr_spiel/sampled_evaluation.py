@@ -29,7 +29,6 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.game_tree import (
     CHANCE_NODE,
-    DEFAULT_MAX_NODES,
     GameTree,
     TreeFullError,
     load_game,
@@ -37,6 +36,9 @@ from mccfr_spiel.game_tree import (
 from mccfr_spiel.solver import Solver
 
 CONFIDENCE = 0.95
+
+_MAX_NODES = 1_000_000
+"""An external walk over as many takes some ten seconds, in which no clock is read."""
 
 
 class Estimate(NamedTuple):
@@ -136,13 +138,14 @@ def learned_response(
     plays: int = 10_000,
     seed: int = 0,
     confidence: float = CONFIDENCE,
-    max_nodes: int = DEFAULT_MAX_NODES,
+    max_nodes: int = _MAX_NODES,
 ) -> LearnedResponse:
     """Learns a response to a policy by sampling, then plays it with fresh draws.
 
     It is learned by MCCFR with the other players' moves fixed: external sampling, or
-    outcome sampling where one external walk is too large. At each information state met
-    it takes the most frequent action; elsewhere it plays as the policy.
+    outcome sampling where one external walk meets more than `max_nodes` nodes. At each
+    information state met it takes the most frequent action; elsewhere it plays as the
+    policy.
 
     Args:
         game: any game that `Solver` takes, turn-based.
