@@ -156,6 +156,17 @@ def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
     solver.iterate(300)
     tree = solver.tree
     assert solver.nodes_touched > 5 * tree.max_nodes  # so nodes were dropped
+    check_states(tree)
+
+
+def test_states_from_which_histories_are_played_again_stay_as_they_were():
+    tree = GameTree("leduc_poker").expand_all()
+    for _ in range(3):  # some are kept the first time, more than fit the next
+        check_states(tree)
+
+
+def check_states(tree):
+    """What is known of every decision is what its state says."""
     decisions = np.flatnonzero(tree.nodes["player"] >= 0).tolist()
     assert decisions
     for node in decisions:
