@@ -178,12 +178,14 @@ def measure(name: str, algorithm_name: str) -> dict[str, Any]:
             "cpp conv": theirs.average_policy(),
         }
         row |= distance(game, whole_tree(game), policies)
+    num_nodes = solver.tree.num_nodes
     warm = Meter(ms.Solver(solver.tree, algorithm, seed=1).iterate)
     cpp = Meter(repeat(theirs.run_iteration))
     for done in range(1, turns + 1):
         warm.turn(turn, most=count * done // turns)
         cpp.turn(turn / 2)
-    row |= {"warm": warm.rate, "warm ratio": ratio(warm, cpp)}
+    if solver.tree.num_nodes == num_nodes:  # none had been dropped
+        row |= {"warm": warm.rate, "warm ratio": ratio(warm, cpp)}
     return row
 
 
@@ -226,8 +228,8 @@ def cells(row: dict[str, Any]) -> list[str]:
         per_second(row["cpp"]),
         per_second(row["cold"]),
         f"{row['cold ratio']:.2f}",
-        per_second(row["warm"]),
-        f"{row['warm ratio']:.1f}",
+        per_second(row["warm"]) if "warm" in row else "",
+        f"{row['warm ratio']:.1f}" if "warm" in row else "",
         f"{row['infosets']:,}",
         f"{row['MiB']:,.0f}",
         f"{row['cpp MiB']:,.0f}",
@@ -251,7 +253,8 @@ of {FLAGS.turns} turns of {FLAGS.seconds / FLAGS.turns:g} s in which the solvers
 alternate; ratios are ours to OpenSpiel's C++ solver with the same sampling, above 1
 where ours is faster. *Cold* is from an empty tree: nearly every walk meets new nodes,
 which Python fetches from OpenSpiel. *Warm* makes the same walks again, all nodes
-known. A walk that meets a mixture lies in between. MiB is what the process grew by in a
+known (left out where they did not fit `max_nodes`). A walk that meets a mixture lies
+in between. MiB is what the process grew by in a
 solver's cold turns. NashConv is of the average policies after equal time, cold; where
 it says ≥, it is what responses gained that were learned for {FLAGS.response:g} s a
 player, which may be far below it, with a 95% interval ({FLAGS.plays:,} plays).

@@ -216,14 +216,13 @@ def aggressive_egt_steps(sides, steps, slack, tau, scales, plans, known, scratch
         scratch: (pairs of `[m]`, pairs of `[m]`).
 
     Returns:
-        (steps made, gradient evaluations, tau). Fewer steps than asked for: rounding
-        allows no more.
+        (gradient evaluations, tau). It ends early where rounding allows no more steps.
     """
     working, spare = scratch
     gradients, middles, logs = working
     next_plans, next_known = spare
     evaluations = 0
-    for step in range(steps):
+    for _ in range(steps):
         p = 0 if scales[0] > scales[1] else 1
         q = 1 - p
         old_scale = scales[p]
@@ -251,11 +250,11 @@ def aggressive_egt_steps(sides, steps, slack, tau, scales, plans, known, scratch
             tau *= 0.5
             if tau < _LEAST_TAU:
                 scales[p] = old_scale
-                return step, evaluations, tau
+                return evaluations, tau
         for player in range(2):
             plans[player][:] = next_plans[player]
             known[player][:] = next_known[player]
-    return steps, evaluations, tau
+    return evaluations, tau
 
 
 # --- the solvers -------------------------------------------------------------
@@ -479,8 +478,6 @@ class ExcessiveGap(_FirstOrderSolver):
         self._known = _pair(self.form)
         self._spare = (_pair(self.form), _pair(self.form))
         self._tau = 0.5
-        self.is_exhausted = False
-        """Rounding allows no further step; only the practical variant gets there."""
         self._start()
         if aggressive:
             self._shrink_start()
@@ -506,11 +503,6 @@ class ExcessiveGap(_FirstOrderSolver):
         self.gradient_evaluations += 2
 
     @property
-    def smoothing(self) -> tuple[float, float]:
-        """Player 0's and player 1's mu."""
-        return float(self._scales[0]), float(self._scales[1])
-
-    @property
     def gap_bound(self) -> float:
         """mu_x max d_x + mu_y max d_y, which bounds the gap."""
         return float(np.dot(self._scales, self._ranges))
@@ -526,7 +518,7 @@ class ExcessiveGap(_FirstOrderSolver):
 
     def _iterate(self, iterations: int) -> None:
         if self.aggressive:
-            steps, evaluations, self._tau = aggressive_egt_steps(
+            evaluations, self._tau = aggressive_egt_steps(
                 self._sides,
                 iterations,
                 _SLACK * self._norm,
@@ -536,7 +528,6 @@ class ExcessiveGap(_FirstOrderSolver):
                 self._known,
                 (self._scratch, self._spare),
             )
-            self.is_exhausted = steps < iterations
             self.gradient_evaluations += evaluations
         else:
             egt_steps(
