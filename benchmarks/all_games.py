@@ -146,14 +146,16 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
     solved, refused = [], []
     for name, pair in by_game.items():
         title = f"`{PARAMETERS.get(name, name)}`"
-        if all(row["outcome"] == REFUSED for row in pair):
-            refused.append([title, words(pair[0]["why"])])
-            continue
-        reasons = dict.fromkeys(
+        reasons = [
             f"{row['algorithm'].partition('_')[0]}: {words(row['why'])}"
             for row in pair
             if row["outcome"] in (REFUSED, FAILED)
-        )
+        ]
+        if all(row["outcome"] == REFUSED for row in pair):
+            if len({row["why"] for row in pair}) == 1:
+                reasons = [words(pair[0]["why"])]
+            refused.append([title, "<br>".join(reasons)])
+            continue
         largest = max(pair, key=lambda row: row["infosets"])
         solved.append(
             [
@@ -175,7 +177,7 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
 {len(by_game)} registered games, with default parameters unless the table shows others,
 `max_nodes={limits["max_nodes"]:,}`, {limits["gibibytes"]} GiB of address space. After
 {seconds:.0f} s the run gets Ctrl-C; it stops with its solver intact. A refusal is a
-`ValueError` with the words below. Failed would be: a crash, a hang, any other error.
+`ValueError` with the words below. FAILED would be: a crash, a hang, any other error.
 
 {describe("all_games")}
 
@@ -183,8 +185,8 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
 
 ## Solved by one of them at least
 
-The time includes loading the game. Memory is the process's largest resident set, about
-{limits["mebibytes"]} MiB of which are there before the game is loaded.
+The time includes loading the game. Memory is the process's largest resident set; the
+least of any run is {min(row["mebibytes"] for row in rows)} MiB.
 
 {markdown(["game", "external", "outcome", "infosets met", "MiB", "why not"], solved)}
 
@@ -206,7 +208,6 @@ def main(_: list[str]) -> None:
         name: FLAGS[name].value for name in ("iterations", "max_nodes")
     }
     limits["gibibytes"] = FLAGS.gibibytes
-    limits["mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     rows = []
     for name in FLAGS.games or pyspiel.registered_names():
         for algorithm in ALGORITHMS:

@@ -504,22 +504,24 @@ class GameTree:
     def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """A node's state, and each player's last sequence before it `[P]`.
 
-        Its history is played again from the last state on it that is kept. The next one
-        comes to be kept, too, so that soon those are where many walks pass.
+        Its history is played again from the last state on it that is kept, or from the
+        root. The next one comes to be kept, too, so that soon those are where many
+        walks pass.
         """
         if len(self._origins) < self.num_nodes:  # taken over
             self._keep(self._nodes, self._infosets, _origins_of(self.nodes))
         origin_of, kept = self._origin_of, self._kept
-        if not kept:
-            kept[0] = self.new_state(), list(range(self.num_players))
         path = []
-        while node not in kept:
+        while node and node not in kept:
             path.append(node)
             while not origin_of[node]:  # up to the first of its siblings
                 node -= 1
             node = origin_of[node] - 1
-        state, sequences = kept[node]
-        state, sequences = state.clone(), sequences.copy()
+        if node:
+            state, sequences = kept[node]
+            state, sequences = state.clone(), sequences.copy()
+        else:  # a copy would be as dear, and of a Python game perhaps wrong
+            state, sequences = self.new_state(), list(range(self.num_players))
         is_next = len(kept) < _MOST_KEPT
         for below in reversed(path):
             first, start, _, _, player = _unpack_node(self._node_bytes, 16 * node)

@@ -60,6 +60,12 @@ def test_a_game_of_every_kind_is_sampled(game):
         assert solver.average_policy().to_dict()
 
 
+def test_a_game_whose_first_state_has_broken_copies_is_sampled():
+    solver = Solver("python_hangman", ms.OUTCOME_SAMPLING)
+    solver.iterate(50)
+    assert solver.tree.num_infosets > 100
+
+
 @pytest.mark.parametrize("game", REFUSED)
 def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
