@@ -386,7 +386,7 @@ def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
     solver.save(path)
     solver = Solver.load(path, abstraction=see_everything)
     policy = solver.average_policy()
-    values = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+    values = expected_game_score.policy_value(game.new_initial_state(), policy)
     value, _ = minimax.alpha_beta_search(game)
     assert values[0] == pytest.approx(value, abs=0.05)
 
