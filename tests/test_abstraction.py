@@ -385,8 +385,8 @@ def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
     path = tmp_path / "solver"
     solver.save(path)
     solver = Solver.load(path, abstraction=see_everything)
-    policy = solver.average_policy()
-    values = expected_game_score.policy_value(game.new_initial_state(), policy)
+    both: list[Any] = [solver.average_policy()] * 2
+    values = expected_game_score.policy_value(game.new_initial_state(), both)
     value, _ = minimax.alpha_beta_search(game)
     assert values[0] == pytest.approx(value, abs=0.05)
 
