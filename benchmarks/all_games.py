@@ -12,7 +12,6 @@ import collections
 import json
 import multiprocessing
 import os
-import pathlib
 import resource
 import signal
 import time
@@ -24,7 +23,7 @@ from open_spiel.python import games as python_games
 from open_spiel.python.mfg import games as mean_field_games
 
 import mccfr_spiel as ms
-from benchmarks.machine import describe, markdown
+from benchmarks.machine import deliver, describe, markdown
 
 PATIENCE = 10.0
 PARAMETERS = {
@@ -215,10 +214,7 @@ def main(_: list[str]) -> None:
             rows.append(row)
             print(json.dumps(row), flush=True)
     text = report(rows, limits, FLAGS.seconds)
-    if FLAGS.out:
-        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    deliver(text, FLAGS.out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ OpenSpiel's goes on.
 import json
 import math
 import multiprocessing
-import pathlib
 import resource
 import statistics
 import time
@@ -24,7 +23,7 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_spiel as ms
-from benchmarks.machine import describe, markdown, per_second, resident
+from benchmarks.machine import deliver, describe, markdown, per_second, resident
 
 _GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
@@ -282,10 +281,7 @@ def main(_: list[str]) -> None:
             rows.append(run(name, algorithm))
             print(json.dumps(rows[-1]), flush=True)
     text = report(rows)
-    if FLAGS.out:
-        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    deliver(text, FLAGS.out)
 
 
 if __name__ == "__main__":

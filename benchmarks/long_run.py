@@ -10,7 +10,6 @@ grow. Each row is printed at once. The script fails if the process ever held mor
 """
 
 import os
-import pathlib
 import random
 import resource
 import sys
@@ -22,7 +21,7 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_spiel as ms
-from benchmarks.machine import describe, markdown, resident
+from benchmarks.machine import deliver, describe, markdown, resident
 
 GAME = (
     "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=5 10,"
@@ -178,10 +177,7 @@ is the part of it that belongs to the information sets met; it alone may grow.
 
 {bound} Peak memory with that: {peak():,.0f} MiB.
 """
-    if FLAGS.out:
-        pathlib.Path(FLAGS.out).write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    deliver(text, FLAGS.out)
     if peak() > 1024 * FLAGS.gibibytes:
         raise SystemExit(f"{peak():,.0f} MiB is more than {FLAGS.gibibytes} GiB.")
 

@@ -36,6 +36,14 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+def deliver(text: str, path: str | None) -> None:
+    """Writes a report into a file, or to standard output if there is no path."""
+    if path:
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
 def per_second(value: float) -> str:
     """Three digits, with thousands separated."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
