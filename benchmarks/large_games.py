@@ -61,6 +61,12 @@ SMALL = 2_000_000
 FLAGS = flags.FLAGS
 flags.DEFINE_list("games", list(GAMES), "Which of the games.")
 flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
+for _flag, _known in (("games", GAMES), ("algorithms", ALGORITHMS)):
+    flags.register_validator(
+        _flag,
+        lambda names, known=_known: set(names) <= set(known),
+        f"not all of them are among {', '.join(_known)}",
+    )
 flags.DEFINE_float("seconds", 5.0, "Of each solver, cold.", lower_bound=0.1)
 flags.DEFINE_integer("turns", 5, "In how many turns.", lower_bound=1)
 flags.DEFINE_float("response", 4.0, "To learn a response; 0: none.", lower_bound=0)
