@@ -81,10 +81,7 @@ def plain_stream_key(seed: int, iteration: int, player: int, num_players: int) -
 
 def plain_uniform(stream: int, place: int) -> float:
     """`uniform`."""
-    x = stream ^ place
-    x = ((x ^ (x >> 30)) * _PLAIN_FIRST) & _MASK
-    x = ((x ^ (x >> 27)) * _PLAIN_SECOND) & _MASK
-    return ((x ^ (x >> 31)) >> 11) * _TO_UNIT
+    return (_plain_mix(stream ^ place) >> 11) * _TO_UNIT
 
 
 def plain_child_place(place: int, child: int) -> int:
