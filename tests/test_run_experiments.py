@@ -222,8 +222,14 @@ def test_help_names_every_setting():
 
 
 @pytest.mark.slow
-def test_interrupted_run_ends_soon_and_keeps_its_rows(tmp_path):
-    folder = tmp_path / "out"
+def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
+    # Other tests run on the same cores, so the quickest of three counts.
+    seconds = [interrupt_a_run(tmp_path / f"out{k}") for k in range(3)]
+    assert min(seconds) < 2
+
+
+def interrupt_a_run(folder: pathlib.Path) -> float:
+    """How long a run goes on after Ctrl-C, whose results are checked."""
     process = subprocess.Popen(
         [*COMMAND, "--iterations=1000000000000", f"--output_dir={folder}"],
         stdout=subprocess.PIPE,
@@ -237,12 +243,13 @@ def test_interrupted_run_ends_soon_and_keeps_its_rows(tmp_path):
         time.sleep(0.05)
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert time.monotonic() - began < 10  # 0.9 s alone; other tests share the cores
+    _, errors = process.communicate(timeout=30)
+    seconds = time.monotonic() - began
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()
+    return seconds
 
 
 def test_a_game_too_large_is_evaluated_by_play_under_honest_names(tmp_path):

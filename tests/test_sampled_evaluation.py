@@ -1,5 +1,7 @@
 """Estimates by play against exact values, and bounds that must be bounds."""
 
+import time
+
 import numpy as np
 import pyspiel
 import pytest
@@ -141,8 +143,10 @@ def test_the_same_seed_gives_the_same_estimates(trained):
 
 def test_learning_for_some_time_ends():
     uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    began = time.monotonic()
     bound = learned_response(LEDUC, uniform, 1, seconds=0.05, plays=100)
     assert bound.iterations >= 1
+    assert time.monotonic() - began < 10  # 20 is the default
 
 
 def test_a_policy_that_is_no_distribution_is_shown_with_its_state():
