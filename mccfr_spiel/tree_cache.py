@@ -461,11 +461,20 @@ def _store(
     )
     try:
         _write(tree, passes, unfinished)
-        with contextlib.suppress(FileNotFoundError, _UnusableError):
+        try:
             _load(tree, place, verify=verify)
             return
-        _remove(place)
-        os.rename(unfinished, place)
+        except FileNotFoundError:
+            is_damaged = place.exists() and not (place / MANIFEST).exists()
+        except _UnusableError:
+            is_damaged = True
+        if is_damaged:
+            _remove(place)
+        try:
+            os.rename(unfinished, place)
+        except OSError:
+            if not (place / MANIFEST).exists():
+                raise  # else another process was faster just now
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
