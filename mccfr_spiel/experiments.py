@@ -429,8 +429,8 @@ def rows(
         solver: from `make_solver(settings)` or `load_solver`.
         settings: the run.
         on_progress: called some times a second with the number of iterations done, or
-            of nodes touched if the settings go by those; the run ends if it returns
-            something true.
+            of nodes touched if the settings go by those, when each row due so far has
+            been yielded; the run ends if it returns something true.
         kept: the rows there are already, see `read_rows`.
     """
     exploitable = is_two_player_constant_sum(solver.tree.game)
@@ -447,7 +447,6 @@ def rows(
         while (covered := advance(due)) < due:
             if on_progress(covered):
                 return
-        stop = on_progress(covered)
         gap = None
         if settings.evaluate == "exact":
             gap = nash_conv(solver.tree, solver.average_vector())
@@ -459,6 +458,7 @@ def rows(
             "exploitability": gap / 2 if gap is not None and exploitable else None,
             "bound": bound(),
         }
+        stop = on_progress(covered)  # only now: what it saves must not lack the row
         if stop or (gap is not None and target is not None and gap <= target):
             return
 

@@ -155,8 +155,10 @@ def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     while left:
         before = len(left)
         with _pool(workers, tasks[0].folder) as pool:
-            futures = {pool.submit(run_task, task): key for key, task in left.items()}
-            lost = []
+            futures, lost = {}, []
+            with contextlib.suppress(BrokenProcessPool):  # one may be gone by now
+                for key, task in left.items():
+                    futures[pool.submit(run_task, task)] = key
             for future in concurrent.futures.as_completed(futures):
                 key = futures[future]
                 try:

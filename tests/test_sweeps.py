@@ -5,10 +5,12 @@ import functools
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -142,6 +144,52 @@ def test_a_sweep_is_not_run_twice_at_once(tmp_path):
 
 
 # --- kills -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "run", [{"until_nodes_touched": 2_000}, {"iterations": 60, "print_freq": 7}]
+)
+def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkeypatch):
+    settings = Settings(game="kuhn_poker", **{"print_freq": 500} | run)
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    task = sweeps.Task("one", settings, whole, trees=trees, checkpoint_every=0)
+    copies = []
+
+    def save_and_copy(solver, path, save=ms.Solver.save):
+        save(solver, path)
+        copies.append(shutil.copytree(whole, tmp_path / str(len(copies))))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ms.Solver, "save", save_and_copy)
+        assert sweeps.run_task(task).error is None
+    assert len(copies) > 5
+    for copy in copies:
+        assert sweeps.run_task(task._replace(folder=copy)).error is None
+        assert table(copy, ["one"]) == table(whole, ["one"])
+
+
+@pytest.mark.slow
+def test_workers_that_die_at_once_are_replaced(expected, trees, tmp_path, monkeypatch):
+    """Even those that are gone before every task is handed in."""
+    pools = []
+
+    def submit(pool, *arguments, submit=ProcessPoolExecutor.submit):
+        if pool not in pools:
+            pools.append(pool)
+            if len(pools) == 1:
+                submit(pool, os._exit, 1)
+                while not pool._broken:
+                    time.sleep(0.01)
+        return submit(pool, *arguments)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
+    executor = functools.partial(sweeps.local, workers=1)
+    sweep = {key: SWEEP[key] for key in ("iterations", "egt")}
+    assert sweeps.run_sweep(sweep, tmp_path, executor, trees=trees) == []
+    assert len(pools) == 2
+    assert table(tmp_path, sweep) == {key: expected[key] for key in sweep}
+
 
 RUN = """
 import functools, pathlib, sys
