@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numba
+import numpy as np
 from numba.core import config as numba_config
 
 config: Any = numba_config  # its settings are made at run time
@@ -119,6 +120,8 @@ def jit(
 ) -> Any:
     """`numba.njit` with the cache described above; usable with or without arguments.
 
+    Where NUMBA_DISABLE_JIT turns it off, integers still wrap around without a warning.
+
     Args:
         function: the function to compile.
         inline: numba's option of that name.
@@ -127,6 +130,8 @@ def jit(
     """
     if function is None:
         return functools.partial(jit, inline=inline, extra_sources=extra_sources)
+    if config.DISABLE_JIT:
+        return np.errstate(over="ignore")(function)
     folder = _cache_folder(extra_sources)
     if folder is None or inline != "never":
         return numba.njit(inline=inline, error_model="numpy")(function)

@@ -424,6 +424,19 @@ class GameTree:
             )
         return info_state
 
+    @property
+    def storage(self) -> tuple[np.ndarray, ...]:
+        """What holds `nodes`, `infosets`, `chance_probs`, `chance_cdf`, `utilities` and
+        `ties`, with room to spare; each is another array when it has become larger."""
+        return (
+            self._nodes,
+            self._infosets,
+            self._chance_probs,
+            self._chance_cdf,
+            self._utilities,
+            self._ties,
+        )
+
     # --- growing -----------------------------------------------------------
 
     def new_state(self) -> pyspiel.State:

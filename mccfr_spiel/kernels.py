@@ -31,7 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_spiel.compile import jit
-from mccfr_spiel.game_tree import CHANCE_NODE, TERMINAL, UNEXPANDED
+from mccfr_spiel.frame import matrix, vector
+from mccfr_spiel.game_tree import CHANCE_NODE, INFOSET, NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.randomness import ROOT_PLACE, child_place, stream_key, uniform
 
 RULES = {"regret_matching": 0, "regret_matching_plus": 1, "ftrl": 2, "omd": 3}
@@ -59,6 +60,19 @@ MAX_WEIGHT = 1e290
 """The entries of a cursor: iterations begun, the player being updated, the height of
 the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
 the node of GROW, and NUM_MET and NODES_TOUCHED as they were before this walk."""
+
+
+(
+    SEED,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    ALTERNATING,
+    NUM_NODES,
+    NUM_INFOSETS,
+    JOB_SIZE,
+) = range(7)
+"""The entries of a job: the seed, the last iteration, the nodes touched after which
+none begins, whether players are updated in turns, and the tree's present size."""
 
 
 class TreeArrays(NamedTuple):
@@ -139,6 +153,68 @@ class Passes(NamedTuple):
     member_ends: np.ndarray
 
 
+_INT, _FLOAT = np.dtype(np.int32), np.dtype(np.float64)
+_LONG, _UNSIGNED = np.dtype(np.int64), np.dtype(np.uint64)
+_FLAG = np.dtype(np.uint8)
+
+# The slots of the frame that `iterate` takes.
+_JOB, _SETTINGS, _TREE = 0, 1, 2
+_TABLES = _TREE + len(TreeArrays._fields)
+_WALK = _TABLES + len(Tables._fields)
+_PASSES = _WALK + len(Walk._fields)
+_PLAN = _PASSES + len(Passes._fields)
+
+
+@jit
+def _tree_in(frame, num_nodes, num_infosets):
+    return TreeArrays(
+        vector(frame, _TREE + 0, NODE)[:num_nodes],
+        vector(frame, _TREE + 1, INFOSET)[:num_infosets],
+        vector(frame, _TREE + 2, _FLOAT),
+        vector(frame, _TREE + 3, _FLOAT),
+        matrix(frame, _TREE + 4, _FLOAT),
+        matrix(frame, _TREE + 5, _INT)[:num_infosets],
+    )
+
+
+@jit
+def _tables_in(frame):
+    return Tables(
+        vector(frame, _TABLES + 0, _FLOAT),
+        vector(frame, _TABLES + 1, _FLOAT),
+        vector(frame, _TABLES + 2, _FLOAT),
+        vector(frame, _TABLES + 3, _FLOAT),
+        vector(frame, _TABLES + 4, _FLOAT),
+        vector(frame, _TABLES + 5, _FLOAT),
+        vector(frame, _TABLES + 6, _FLOAT),
+        vector(frame, _TABLES + 7, _FLAG),
+    )
+
+
+@jit
+def _walk_in(frame):
+    return Walk(
+        vector(frame, _WALK + 0, _INT),
+        vector(frame, _WALK + 1, _INT),
+        vector(frame, _WALK + 2, _FLOAT),
+        vector(frame, _WALK + 3, _UNSIGNED),
+        vector(frame, _WALK + 4, _INT),
+        vector(frame, _WALK + 5, _LONG),
+        vector(frame, _WALK + 6, _LONG),
+    )
+
+
+@jit
+def _passes_in(frame):
+    return Passes(
+        vector(frame, _PASSES + 0, _LONG),
+        matrix(frame, _PASSES + 1, _INT),
+        vector(frame, _PASSES + 2, _FLOAT),
+        vector(frame, _PASSES + 3, _INT),
+        vector(frame, _PASSES + 4, _LONG),
+    )
+
+
 @jit
 def log_sum_exp(vector, start, stop, scale):
     """log sum exp(scale * vector[s]) over start <= s < stop, without overflow."""
@@ -171,31 +247,37 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
     met_once = chance and opponents
 
     @jit
-    def iterate(tree, whole, tables, walk, seed, targets, alternating, settings):
+    def iterate(frame):
         """Starts the tables of new infosets, then runs whole iterations.
 
         No function is called with arrays in the loop: each call would count references.
 
         Args:
-            tree, tables, walk: see the classes above; the last two are changed.
-            whole: if nothing is sampled, the passes and the plans `[S]` of
-                `tables.policy`, before and after; else None.
-            seed: uint64.
-            targets: (last iteration, nodes touched after which none begins), int64.
-            alternating: as in `algorithms.Algorithm`.
-            settings: (epsilon, step size, gamma of the average, initial regret).
+            frame: of, one after the other (see `frame.frame_of`), a job `[JOB_SIZE]`
+                uint64; `[4]` epsilon, step size, gamma of the average and initial
+                regret; TreeArrays, perhaps with room to spare; Tables and a Walk, which
+                are changed; and if nothing is sampled, the Passes and the plans `[S]`
+                of `Tables.policy`, before and after.
 
         Returns:
             A status, see above. After GROW and STACK_FULL, call again.
         """
+        job = vector(frame, _JOB, _UNSIGNED)
+        seed = job[SEED]
+        last_iteration = np.int64(job[LAST_ITERATION])
+        node_limit = np.int64(job[NODE_LIMIT])
+        alternating = job[ALTERNATING] != 0
+        settings = vector(frame, _SETTINGS, _FLOAT)
+        epsilon, step, gamma = settings[0], settings[1], settings[2]
+        initial_regret = settings[3]
+        tree = _tree_in(frame, np.int64(job[NUM_NODES]), np.int64(job[NUM_INFOSETS]))
+        tables, walk = _tables_in(frame), _walk_in(frame)
         nodes, infosets, chance_probs, chance_cdf, utilities, ties = tree
         if passed:
-            passes, plan = whole
-            ends, others, payoffs, members, member_ends = passes
+            plan = vector(frame, _PLAN, _FLOAT)
+            ends, others, payoffs, members, member_ends = _passes_in(frame)
         policy, memory, gradient, average, paid, weights, balance, is_met = tables
         stack_node, stack_sequence, stack_weight, stack_place, met, known, cursor = walk
-        last_iteration, node_limit = targets
-        epsilon, step, gamma, initial_regret = settings
         start_infosets(infosets, known[0], tables, rule, seed, initial_regret)
         if tied:
             join_policies(infosets, ties, known[0], policy)

@@ -60,13 +60,13 @@ def memory_of(
     tree: GameTree,
     tables: kernels.Tables,
     walk: kernels.Walk,
-    whole: tuple[kernels.Passes, np.ndarray] | None,
+    whole: Iterable[np.ndarray],
 ) -> Memory:
     """What a tree takes together with a solver's arrays on it."""
     return Memory(
         **tree.memory(),
         tables=_sum(tables) + _sum(walk),
-        passes=0 if whole is None else _sum(whole[0]) + whole[1].nbytes,
+        passes=_sum(whole),
         num_nodes=tree.num_nodes,
         num_infosets=tree.num_infosets,
         num_sequences=tree.num_sequences,

@@ -9,9 +9,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.game_tree import load_game
-from mccfr_spiel.randomness import infoset_place, stream_key, uniform
-
-_UINT64 = 2**64
+from mccfr_spiel.randomness import infoset_place, plain_stream_key, plain_uniform
 
 
 class _Infoset:
@@ -22,7 +20,7 @@ class _Infoset:
     def __init__(
         self, place: int, actions: list[int], parent: "tuple[_Infoset, int] | None"
     ) -> None:
-        self.place = np.uint64(place)
+        self.place = place
         self.actions = actions
         self.parent = parent
         self.regret = [0.0] * len(actions)
@@ -86,7 +84,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         self.num_hands = 0
         self._infosets: dict[str, _Infoset] = {}
         self._hand: list[tuple[_Infoset, int, float]] = []
-        self._stream = np.uint64(0)
+        self._stream = 0
         self.restart()
 
     # --- what OpenSpiel calls ----------------------------------------------
@@ -102,14 +100,10 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     def restart(self) -> None:
         """Begins a hand; one without an outcome is forgotten."""
         self._hand.clear()
-        with np.errstate(over="ignore"):
-            key = stream_key(
-                np.uint64(self.seed % _UINT64),
-                self.num_hands + 1,
-                self._player_id,
-                self.num_players,
-            )
-        self._stream = np.uint64(key)  # compiled code returns a plain int
+        hand = self.num_hands + 1
+        self._stream = plain_stream_key(
+            self.seed, hand, self._player_id, self.num_players
+        )
 
     def restart_at(self, state: pyspiel.State) -> None:
         """As `restart`; the state is not looked at."""
@@ -138,8 +132,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         actions = state.legal_actions(self._player_id)
         infoset = self._meet(info_state, actions)
         probabilities = self._explore(infoset.policy)
-        with np.errstate(over="ignore"):
-            draw = float(uniform(self._stream, infoset.place))
+        draw = plain_uniform(self._stream, infoset.place)
         chosen = len(actions) - 1
         for index, q in enumerate(probabilities):
             draw -= q

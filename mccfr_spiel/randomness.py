@@ -5,8 +5,7 @@ chance, a history; one walk asks a place at most one number. So external samplin
 one action per information set however many of its histories it meets (Lanctot et al.
 2009), and neither the growth of the tree nor a checkpoint can change a result.
 
-All functions take and return `np.uint64`; called from plain Python, their wrap-around
-multiplications warn unless `np.errstate(over="ignore")` is set.
+Compiled functions take `np.uint64`; those called plain_..., Python's own integers.
 """
 
 import hashlib

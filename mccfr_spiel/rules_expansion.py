@@ -22,8 +22,7 @@ def key_place(player: int, key: np.ndarray) -> int:
     their tree: it needs no string.
     """
     row = np.array([player, *key], np.int64)
-    with np.errstate(over="ignore"):
-        return int(kernel.row_hash(row, len(row)))
+    return int(kernel.row_hash(row, len(row)))
 
 
 class KeyNames:
@@ -81,9 +80,8 @@ class KeyNames:
     def find_key(self, player: int, key: np.ndarray) -> int:
         """The infoset with that player and key, -1 if there is none."""
         row = np.array([player, *key], np.int64)
-        with np.errstate(over="ignore"):
-            hashed = np.uint64(kernel.row_hash(row, len(row)))
-            return max(int(kernel.find_row(*self.keys, hashed, row, len(row))), -1)
+        hashed = np.uint64(kernel.row_hash(row, len(row)))
+        return max(int(kernel.find_row(*self.keys, hashed, row, len(row))), -1)
 
 
 class Expansion(NamedTuple):
@@ -123,10 +121,9 @@ def expand_rules(rules: BoundRules, max_nodes: int) -> Expansion:
     cursor[kernel.NODES] = 1
     cursor[kernel.SEQUENCES] = rules.num_players
     while True:
-        with np.errstate(over="ignore"):
-            status = kernel.expand(
-                pointers, rules.settings, key_sizes, max_nodes, cursor, path, store
-            )
+        status = kernel.expand(
+            pointers, rules.settings, key_sizes, max_nodes, cursor, path, store
+        )
         if status == kernel.DONE:
             return _trimmed(rules, cursor, store)
         if status == kernel.TOO_MANY_NODES:

@@ -1,6 +1,7 @@
 """Solver: owns the state of an algorithm on a game and runs it."""
 
 import contextlib
+import operator
 import os
 import time
 from typing import Any
@@ -16,7 +17,8 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     Sampling,
 )
-from mccfr_spiel.full_pass import full_pass, tree_arrays
+from mccfr_spiel.frame import frame_of
+from mccfr_spiel.full_pass import full_pass
 from mccfr_spiel.game_tree import (
     DEFAULT_MAX_NODES,
     Abstraction,
@@ -111,16 +113,26 @@ class Solver:
             with contextlib.suppress(TreeFullError):  # else it grows with the walks
                 self.tree.expand_all(most=_MOST_NODES_AHEAD)
         self._rule = kernels.RULES[minimizer.rule]
-        self._settings = (
-            sampling.epsilon,
-            minimizer.step_size,
-            averaging.gamma,
-            minimizer.initial_regret,
+        self._settings = np.array(
+            [
+                sampling.epsilon,
+                minimizer.step_size,
+                averaging.gamma,
+                minimizer.initial_regret,
+            ],
+            np.float64,
         )
         self._stream_seed = np.uint64(self.seed % 2**64)
+        self._job = np.zeros(kernels.JOB_SIZE, np.uint64)
+        self._job[kernels.SEED] = self._stream_seed
+        self._job[kernels.ALTERNATING] = algorithm.alternating
+        self._job_fields = self._job.data  # quicker to read and write
+        self._frame = np.zeros(0, np.int64)  # of the arrays that may move, and others:
+        self._framed: tuple[Any, ...] = (None,)
         self._slice = 100_000
         self._tables = self._new_tables()
         self._walk = _new_walk()
+        self._counts = self._walk.cursor.data  # the same memory, quicker to read
         self._start_infosets()
         self._iterate = kernels.make_iterate(
             sampling.chance,
@@ -132,10 +144,10 @@ class Solver:
         )
         self._walks = sampling.is_sampled or sampling.prune
         self._growth = Growth(self.tree, sampling)
-        self._whole: tuple[kernels.Passes, np.ndarray] | None = None
+        self._whole: tuple[np.ndarray, ...] = ()  # kernels.Passes and the plans
         if not self._walks:
             passes = full_pass(self.tree)
-            self._whole = passes.arrays, passes.plan(self._tables.policy)
+            self._whole = *passes.arrays, passes.plan(self._tables.policy)
 
     def memory(self) -> Memory:
         """The bytes that the solver and its tree take now.
@@ -150,20 +162,18 @@ class Solver:
     @property
     def num_iterations(self) -> int:
         """Iterations done; in one of them every player is updated once."""
-        begun = int(self._walk.cursor[kernels.ITERATION])
-        return begun - 1 if self._is_midway else begun
+        return self._counts[kernels.ITERATION] - self._is_midway
 
     @property
     def nodes_touched(self) -> int:
         """Nodes visited by all walks, chance and terminal ones included; a pass over
         the full tree counts all its nodes for each player."""
-        return int(self._walk.cursor[kernels.NODES_TOUCHED])
+        return self._counts[kernels.NODES_TOUCHED]
 
     @property
     def _is_midway(self) -> bool:
         """Whether an error or Ctrl-C left an iteration unfinished."""
-        cursor = self._walk.cursor
-        return bool(cursor[kernels.PLAYER] or cursor[kernels.TOP])
+        return bool(self._counts[kernels.PLAYER] or self._counts[kernels.TOP])
 
     def iteration(self) -> None:
         """Runs one iteration."""
@@ -185,9 +195,11 @@ class Solver:
         """
         if num_iterations != int(num_iterations) or num_iterations < 0:
             raise ValueError(f"num_iterations={num_iterations} is not an integer >= 0.")
-        last = self.num_iterations + int(num_iterations)
-        while self.num_iterations < last:
+        done = self.num_iterations
+        last = done + int(num_iterations)
+        while done < last:
             self._run(last)
+            done = self.num_iterations
 
     def iterate_until(self, nodes_touched: int) -> None:
         """Runs iterations until at least so many nodes have been touched in all.
@@ -201,38 +213,46 @@ class Solver:
         """Runs one slice of the iterations up to number `last`, none of which begins
         with `most_nodes` nodes touched."""
         began = time.perf_counter()
-        targets = (last, min(self.nodes_touched + self._slice, most_nodes))
-        status = kernels.GROW
-        with np.errstate(over="ignore"):  # randomness.py where the JIT is off
-            while status != kernels.DONE:
-                self._fit_tables()  # others may have expanded the tree meanwhile
-                status = self._iterate(
-                    tree_arrays(self.tree),
-                    self._whole,
-                    self._tables,
-                    self._walk,
-                    self._stream_seed,
-                    targets,
-                    self.algorithm.alternating,
-                    self._settings,
+        job = self._job_fields
+        job[kernels.LAST_ITERATION] = last
+        job[kernels.NODE_LIMIT] = min(self.nodes_touched + self._slice, most_nodes)
+        while (status := self._call_kernel()) != kernels.DONE:
+            if status == kernels.GROW:
+                self._growth.grow(self._tables, self._walk, self.seed)
+            elif status == kernels.STACK_FULL:
+                self._raise_stack()
+            elif status == kernels.TOO_UNLIKELY:
+                raise ValueError(
+                    f"Games of {self.tree.source} are so long that outcome sampling "
+                    "met a history of a probability below "
+                    f"{1 / kernels.MAX_WEIGHT:.0e}: an unbiased estimate no longer "
+                    "fits a floating-point number. Use a shorter game."
                 )
-                if status == kernels.GROW:
-                    self._growth.grow(self._tables, self._walk, int(self._stream_seed))
-                elif status == kernels.STACK_FULL:
-                    self._raise_stack()
-                elif status == kernels.TOO_UNLIKELY:
-                    raise ValueError(
-                        f"Games of {self.tree.source} are so long that outcome "
-                        "sampling met a history of a probability below "
-                        f"{1 / kernels.MAX_WEIGHT:.0e}: an unbiased estimate no "
-                        "longer fits a floating-point number. Use a shorter game."
-                    )
         seconds = time.perf_counter() - began
         self.seconds += seconds
         if seconds < _SLICE_SECONDS / 2:
             self._slice = min(2 * self._slice, 2**40)
         elif seconds > 2 * _SLICE_SECONDS:
             self._slice = max(self._slice // 2, 1)
+
+    def _call_kernel(self) -> int:
+        """Calls the kernel with all arrays as they are now; returns its status."""
+        self._fit_tables()  # others may have expanded the tree meanwhile
+        tree, job = self.tree, self._job_fields
+        job[kernels.NUM_NODES] = tree.num_nodes
+        job[kernels.NUM_INFOSETS] = tree.num_infosets
+        moving = (*tree.storage, self._tables, self._walk)
+        if not all(map(operator.is_, moving, self._framed)):
+            self._framed = moving
+            self._frame = frame_of(
+                self._job,
+                self._settings,
+                *tree.storage,
+                *self._tables,
+                *self._walk,
+                *self._whole,
+            )
+        return self._iterate(self._frame)
 
     # --- policies ----------------------------------------------------------
 
@@ -347,8 +367,8 @@ class Solver:
         if not is_whole:
             arrays |= checkpoint.pack_strings(tree.names)
             arrays |= {"infosets": tree.infosets, "actions": tree.actions}
-        if self._whole is not None:
-            arrays["plan"] = self._whole[1]
+        if self._whole:
+            arrays["plan"] = self._whole[-1]
         return checkpoint.Contents(header, arrays)
 
     @classmethod
@@ -378,8 +398,8 @@ class Solver:
                 + _grown_hint(arrays, game)
             )
         fresh = solver._tables._asdict() | {"cursor": solver._walk.cursor}
-        if solver._whole is not None:
-            fresh["plan"] = solver._whole[1]
+        if solver._whole:
+            fresh["plan"] = solver._whole[-1]
         for name, table in fresh.items():
             if arrays[name].dtype != table.dtype or arrays[name].shape != table.shape:
                 raise checkpoint.DamagedError(
@@ -427,15 +447,14 @@ class Solver:
     def _start_infosets(self) -> None:
         """Gives the infosets that the tree has met since the last time their tables."""
         self._fit_tables()
-        with np.errstate(over="ignore"):  # randomness.py where the JIT is off
-            kernels.start_infosets(
-                self.tree.infosets,
-                int(self._walk.known[0]),
-                self._tables,
-                self._rule,
-                self._stream_seed,
-                self.algorithm.minimizer.initial_regret,
-            )
+        kernels.start_infosets(
+            self.tree.infosets,
+            int(self._walk.known[0]),
+            self._tables,
+            self._rule,
+            self._stream_seed,
+            self.algorithm.minimizer.initial_regret,
+        )
         kernels.join_policies(
             self.tree.infosets,
             self.tree.ties,

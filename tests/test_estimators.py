@@ -20,9 +20,8 @@ from mccfr_spiel import (
     outcome,
     regret_matching,
 )
-from mccfr_spiel import solver as solver_module
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.full_pass import full_pass, tree_arrays
+from mccfr_spiel.full_pass import full_pass
 from mccfr_spiel.solver import Solver
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
 from tests.small_games import three_players, uneven_deal
@@ -74,10 +73,8 @@ class SourceOfWalk:
         self.solver._iterate = source_of(self.solver._iterate)
         self.tree, self.player = tree, player
         # One more player, to whom nothing belongs, puts off the update.
-        arrays = tree_arrays(tree)
-        nothing = np.zeros((len(arrays.utilities), 1))
-        utilities = np.append(arrays.utilities, nothing, axis=1)
-        self.arrays = arrays._replace(utilities=utilities)
+        nothing = np.zeros((len(tree.utilities), 1))
+        tree._utilities = np.append(tree.utilities, nothing, axis=1)
         self.monkeypatch = monkeypatch
 
     def estimate(self, draw):
@@ -97,8 +94,8 @@ class SourceOfWalk:
         cursor[kernels.PLAYER] = self.player
         tables.gradient[:] = 0
         tables.is_met[:] = 0
-        with self.monkeypatch.context() as patch:
-            patch.setattr(solver_module, "tree_arrays", lambda tree: self.arrays)
+        wraps_around = np.errstate(over="ignore")
+        with wraps_around, self.monkeypatch.context() as patch:
             patch.setattr(kernels, "stream_key", begin_walk)
             patch.setattr(kernels, "child_place", source_of(kernels.child_place))
             patch.setattr(kernels, "uniform", lambda stream, place: draw(int(place)))
