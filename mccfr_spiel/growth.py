@@ -83,6 +83,7 @@ class Growth:
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
         stream = plain_stream_key(seed, iteration, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
+        needs_places = samples_chance and len(tree.chance_cdf) > 0  # met any before
         epsilon = self._sampling.epsilon
         policy, known = tables.policy.data, tree.num_sequences
         place = walk.place.item(cursor[kernels.TOP] - 1)
@@ -139,7 +140,8 @@ class Growth:
             if acting >= 0:
                 sequences[acting] = start + child
             node = first + child
-            place = plain_child_place(place, child)
+            if needs_places:
+                place = plain_child_place(place, child)
 
     def _follows_all(self, acting: int, player: int) -> bool:
         """Whether the walk for `player` visits all children of a node."""
