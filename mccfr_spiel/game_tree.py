@@ -552,7 +552,7 @@ class GameTree:
 
     def forget_nodes(self) -> None:
         """Drops all nodes; what is known of infosets, chance and returns stays."""
-        if not self._legal_actions:  # taken over
+        if self.num_infosets and not self._legal_actions:  # taken over
             _, start, _, count, _ = zip(*self.infosets.tolist(), strict=True)
             pairs = zip(start, count, strict=True)
             self._legal_actions = [self._actions[s : s + n].tolist() for s, n in pairs]

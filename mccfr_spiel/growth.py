@@ -83,7 +83,7 @@ class Growth:
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
         stream = plain_stream_key(seed, iteration, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
-        needs_places = samples_chance and len(tree.chance_cdf) > 0  # met any before
+        has_places = samples_chance and len(tree.chance_cdf) > 0  # dear, if in vain
         epsilon = self._sampling.epsilon
         policy, known = tables.policy.data, tree.num_sequences
         place = walk.place.item(cursor[kernels.TOP] - 1)
@@ -112,6 +112,8 @@ class Growth:
                                 child = alternative
                                 break
             elif acting == CHANCE_NODE and samples_chance:
+                if not has_places:  # the first one: below it the walk stops again
+                    return
                 draw = plain_uniform(stream, place)
                 cdf = tree.chance_cdf
                 child = int(draw * len(moves))
@@ -140,7 +142,7 @@ class Growth:
             if acting >= 0:
                 sequences[acting] = start + child
             node = first + child
-            if needs_places:
+            if has_places:
                 place = plain_child_place(place, child)
 
     def _follows_all(self, acting: int, player: int) -> bool:
