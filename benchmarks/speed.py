@@ -3,6 +3,7 @@
     python -m benchmarks.speed
     python -m benchmarks.speed --games=kuhn_poker,leduc_poker --rounds=9
     python -m benchmarks.speed --others=cpp,python,liteefg
+    python -m benchmarks.speed --one_by_one
 
 An iteration updates every player once: one `run_iteration()` of pyspiel's solvers does,
 and so does one `iteration()` of OpenSpiel's Python ones and one update of LiteEFG's
@@ -57,6 +58,7 @@ flags.DEFINE_list("games", list(GAMES), "Which of the games.")
 flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
 flags.DEFINE_list("others", ["cpp"], "Whom to compare with: cpp, python, liteefg.")
 flags.DEFINE_integer("rounds", 7, "How often the solvers take turns.", lower_bound=1)
+flags.DEFINE_bool("one_by_one", False, "Ours, too, with a call for each iteration.")
 flags.DEFINE_float("seconds", 0.3, "Length of a turn of one solver.", lower_bound=0)
 
 Spell = Callable[[int], None]
@@ -159,15 +161,16 @@ def measure(game_name: str, algorithm: str, others: list[str]) -> Measurement:
     """Lets the solvers take turns on one game."""
     game = pyspiel.load_game(GAMES[game_name])
     solver = ms.Solver(ms.GameTree(game).expand_all(), ALGORITHMS[algorithm], seed=1)
+    our_spell = repeat(solver.iteration) if FLAGS.one_by_one else solver.iterate
     spells = {label: SPELLS[label](game, algorithm) for label in others}
-    ours_count = spell_length(solver.iterate, FLAGS.seconds)
+    ours_count = spell_length(our_spell, FLAGS.seconds)
     counts = {label: spell_length(spells[label], FLAGS.seconds) for label in others}
     ours: list[float] = []
     node_seconds = []
     theirs = {label: [] for label in others}
     for _ in range(FLAGS.rounds):
         touched = solver.nodes_touched
-        ours.append(rate(solver.iterate, ours_count))
+        ours.append(rate(our_spell, ours_count))
         nodes = (solver.nodes_touched - touched) / ours_count
         node_seconds.append(1 / (ours[-1] * nodes))
         for label in others:
