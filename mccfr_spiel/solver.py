@@ -1,6 +1,7 @@
 """Solver: owns the state of an algorithm on a game and runs it."""
 
 import contextlib
+import math
 import operator
 import os
 import time
@@ -127,8 +128,8 @@ class Solver:
         self._job[kernels.SEED] = self._stream_seed
         self._job[kernels.ALTERNATING] = algorithm.alternating
         self._job_fields = self._job.data  # quicker to read and write
-        self._frame = np.zeros(0, np.int64)  # of the arrays that may move, and others:
-        self._framed: tuple[Any, ...] = (None,)
+        self._frame = np.zeros(0, np.int64)
+        self._framed: tuple[Any, ...] = (None,)  # what it is of, as far as that changes
         self._slice = 100_000
         self._tables = self._new_tables()
         self._walk = _new_walk()
@@ -193,21 +194,24 @@ class Solver:
                 game is met that cannot be handled (see `GameTree.expand`), or a
                 history too unlikely for outcome sampling.
         """
-        if num_iterations != int(num_iterations) or num_iterations < 0:
+        if not num_iterations >= 0 or num_iterations % 1:  # nor NaN, nor infinity
             raise ValueError(f"num_iterations={num_iterations} is not an integer >= 0.")
         done = self.num_iterations
-        last = done + int(num_iterations)
+        last = min(done + int(num_iterations), _ENDLESS)
         while done < last:
             self._run(last)
             done = self.num_iterations
 
-    def iterate_until(self, nodes_touched: int) -> None:
+    def iterate_until(self, nodes_touched: float) -> None:
         """Runs iterations until at least so many nodes have been touched in all.
 
         The last iteration is run to its end. Errors as in `iterate`.
         """
-        while self.nodes_touched < nodes_touched or self._is_midway:
-            self._run(_ENDLESS, nodes_touched)
+        if not math.isfinite(nodes_touched):
+            raise ValueError(f"nodes_touched={nodes_touched} is not finite.")
+        enough = max(0, math.ceil(nodes_touched))
+        while self.nodes_touched < enough or self._is_midway:
+            self._run(_ENDLESS, enough)
 
     def _run(self, last: int, most_nodes: int = _ENDLESS) -> None:
         """Runs one slice of the iterations up to number `last`, none of which begins
@@ -243,7 +247,6 @@ class Solver:
         job[kernels.NUM_INFOSETS] = tree.num_infosets
         moving = (*tree.storage, self._tables, self._walk)
         if not all(map(operator.is_, moving, self._framed)):
-            self._framed = moving
             self._frame = frame_of(
                 self._job,
                 self._settings,
@@ -252,6 +255,7 @@ class Solver:
                 *self._walk,
                 *self._whole,
             )
+            self._framed = moving  # last: Ctrl-C may come in between
         return self._iterate(self._frame)
 
     # --- policies ----------------------------------------------------------

@@ -1,5 +1,7 @@
 """Solver against the textbook and OpenSpiel, and what never may change a result."""
 
+import math
+
 import numpy as np
 import pyspiel
 import pytest
@@ -466,12 +468,23 @@ def test_external_sampling_samples_chance_by_its_probabilities():
 # --- what is refused ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [-1, 0.5, -(10**12)])
+@pytest.mark.parametrize("number", [-1, 0.5, -(10**12), float("nan"), float("inf")])
 def test_a_negative_or_broken_number_of_iterations_is_refused(number):
     solver = Solver("kuhn_poker")
     with pytest.raises(ValueError, match=f"num_iterations={number}"):
         solver.iterate(number)
     assert solver.num_iterations == 0
+
+
+def test_numbers_of_nodes_may_be_any_finite_ones():
+    solver = Solver("kuhn_poker")
+    for number in (-5, 0, -0.5):
+        solver.iterate_until(number)
+        assert solver.nodes_touched == 0
+    solver.iterate_until(1e3)
+    assert 1000 <= solver.nodes_touched < 1020
+    with pytest.raises(ValueError, match="nodes_touched=nan is not finite"):
+        solver.iterate_until(math.nan)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -0.1, 1.5, float("nan")])
