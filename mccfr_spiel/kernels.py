@@ -33,6 +33,7 @@ import numpy as np
 from mccfr_spiel.compile import jit
 from mccfr_spiel.frame import matrix, vector
 from mccfr_spiel.game_tree import CHANCE_NODE, INFOSET, NODE, TERMINAL, UNEXPANDED
+from mccfr_spiel.prefetch import prefetch
 from mccfr_spiel.randomness import ROOT_PLACE, child_place, stream_key, uniform
 
 RULES = {"regret_matching": 0, "regret_matching_plus": 1, "ftrl": 2, "omd": 3}
@@ -45,6 +46,12 @@ unlikely that its weight exceeds MAX_WEIGHT."""
 
 MAX_WEIGHT = 1e290
 """Sums of payoffs times such weights still fit a double."""
+
+_LARGE = 2**16
+"""Trees of more nodes do not stay in the processor's caches: there a walk that follows
+one history waits for memory at each step (see prefetch.py)."""
+
+_NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 
 (
     ITERATION,
@@ -284,6 +291,7 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
         known[0] = len(infosets)
         num_players = utilities.shape[1]
         capacity = len(stack_node)
+        is_large = len(nodes) > _LARGE
         iteration = cursor[ITERATION]
         player = cursor[PLAYER]
         top = cursor[TOP]
@@ -349,6 +357,9 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
                         break
                     touched += 1
                     chosen = 0
+                    if player_sampled and is_large:
+                        for child in range(first, first + count, _NODES_A_LINE):
+                            prefetch(nodes, child)
 
                     if acting == player:
                         infoset = record["infoset"]
@@ -357,6 +368,10 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
                                 is_met[infoset] = 1
                             met[num_met] = infoset
                             num_met += 1
+                            if player_sampled and is_large:  # for the update
+                                for s in range(start, start + count, _FLOATS_A_LINE):
+                                    prefetch(memory, s)
+                                    prefetch(gradient, s)
                             mass = average[sequence]
                             debt = mass - paid[infoset]
                             paid[infoset] = mass
@@ -415,6 +430,9 @@ def make_iterate(chance, opponents, player_sampling, prune, rule, tied=False):
 
                     else:
                         if chance:
+                            if not player_sampled and is_large:
+                                for child in range(first, first + count, _NODES_A_LINE):
+                                    prefetch(nodes, child)
                             # Nearly uniform distributions are found at the first guess.
                             draw = uniform(stream, place)
                             chosen = int(draw * count)

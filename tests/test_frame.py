@@ -9,6 +9,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.compile import jit
 from mccfr_spiel.frame import frame_of, matrix, vector
 from mccfr_spiel.game_tree import NODE
+from mccfr_spiel.prefetch import prefetch
 
 FLOAT = np.dtype(np.float64)
 
@@ -37,6 +38,25 @@ def test_arrays_that_no_address_and_shape_describe_are_refused():
     for array in (np.zeros((4, 4))[:, 1], packed["value"]):
         with pytest.raises(ValueError, match="contiguous, aligned"):
             frame_of(array)
+
+
+@jit
+def fetch(frame, index):
+    """Prefetches an entry, in range or not."""
+    prefetch(vector(frame, 0, FLOAT), index)
+    prefetch(vector(frame, 1, NODE), index)
+
+
+def test_prefetching_does_nothing_else():
+    floats, nodes = np.arange(3.0), np.zeros(3, NODE)
+    frame = frame_of(floats, nodes)
+    for index in (0, 2, 3, 10**9, -5):
+        fetch(frame, index)
+    assert floats.tolist() == [0, 1, 2]
+    assert not nodes["player"].any()
+    if hasattr(fetch, "inspect_llvm"):
+        (code,) = fetch.inspect_llvm().values()
+        assert code.count("call void @llvm.prefetch") == 2
 
 
 @pytest.mark.parametrize("algorithm", [ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING])
