@@ -4,7 +4,6 @@ import itertools
 import random
 
 import numpy as np
-import pytest
 
 from mccfr_spiel.randomness import (
     ROOT_PLACE,
@@ -17,12 +16,6 @@ from mccfr_spiel.randomness import (
     stream_key,
     uniform,
 )
-
-
-@pytest.fixture(autouse=True)
-def _wrap_around():
-    with np.errstate(over="ignore"):
-        yield
 
 
 def key(seed, iteration, player, num_players):
