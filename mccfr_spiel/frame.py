@@ -6,6 +6,7 @@ address and the shape of each of them, and makes views of the same memory.
 """
 
 import ctypes
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,28 @@ _WIDTH = 3
 """What a slot has of an array: address, rows, columns."""
 
 
-def frame_of(*arrays: np.ndarray) -> np.ndarray:
+def frame_of(arrays: Iterable[np.ndarray], dtypes: Iterable[np.dtype]) -> np.ndarray:
     """`[3 K]` int64, a frame of arrays of one or two dimensions.
 
     The caller keeps them alive.
+
+    Args:
+        arrays: one for each slot.
+        dtypes: what compiled code takes them for; there may be more.
+
+    Raises:
+        TypeError: an array is of another type, or not contiguous and aligned.
     """
-    frame = np.ones((len(arrays), _WIDTH), np.int64)
-    for slot, array in zip(frame, arrays, strict=True):
-        if not (array.flags.c_contiguous and array.flags.aligned):
-            raise ValueError("Only contiguous, aligned arrays can be handed over.")
-        slot[: array.ndim + 1] = array.ctypes.data, *array.shape
-    return frame.ravel()
+    slots = []
+    for array, dtype in zip(arrays, dtypes, strict=False):
+        is_plain = array.flags.c_contiguous and array.flags.aligned
+        if array.dtype != dtype or not is_plain:
+            raise TypeError(
+                f"An array of {array.dtype}, strides {array.strides}, cannot be "
+                f"handed over as one of {dtype}."
+            )
+        slots.append((array.ctypes.data, *array.shape, 1)[:_WIDTH])
+    return np.array(slots, np.int64).ravel()
 
 
 def _pointer(address):

@@ -171,6 +171,16 @@ _WALK = _TABLES + len(Tables._fields)
 _PASSES = _WALK + len(Walk._fields)
 _PLAN = _PASSES + len(Passes._fields)
 
+FRAME = (
+    *(_UNSIGNED, _FLOAT),
+    *(NODE, INFOSET, _FLOAT, _FLOAT, _FLOAT, _INT),
+    *(_FLOAT, _FLOAT, _FLOAT, _FLOAT, _FLOAT, _FLOAT, _FLOAT, _FLAG),
+    *(_INT, _INT, _FLOAT, _UNSIGNED, _INT, _LONG, _LONG),
+    *(_LONG, _INT, _FLOAT, _INT, _LONG, _FLOAT),
+)
+"""The types of the arrays in it: a job and settings, TreeArrays, Tables, a Walk, and
+where nothing is sampled Passes and plans. The functions below read them as such."""
+
 
 @jit
 def _tree_in(frame, num_nodes, num_infosets):

@@ -247,14 +247,8 @@ class Solver:
         job[kernels.NUM_INFOSETS] = tree.num_infosets
         moving = (*tree.storage, self._tables, self._walk)
         if not all(map(operator.is_, moving, self._framed)):
-            self._frame = frame_of(
-                self._job,
-                self._settings,
-                *tree.storage,
-                *self._tables,
-                *self._walk,
-                *self._whole,
-            )
+            arrays = (*tree.storage, *self._tables, *self._walk, *self._whole)
+            self._frame = frame_of((self._job, self._settings, *arrays), kernels.FRAME)
             self._framed = moving  # last: Ctrl-C may come in between
         return self._iterate(self._frame)
 

@@ -28,16 +28,17 @@ def change(frame):
 def test_a_frame_leads_to_the_same_memory():
     nodes, table, empty = np.zeros(4, NODE), np.zeros((2, 3)), np.zeros(0)
     nodes["player"][0] = 4
-    assert change(frame_of(nodes, table, empty)) == (4, 2, 3, 0)
+    assert change(frame_of((nodes, table, empty), (NODE, FLOAT, FLOAT))) == (4, 2, 3, 0)
     assert nodes["player"].tolist() == [4, 5, 0, 0]
     assert table.tolist() == [[0, 0, 0], [0, 0, 7]]
 
 
 def test_arrays_that_no_address_and_shape_describe_are_refused():
     packed = np.zeros(3, np.dtype([("flag", "u1"), ("value", "f8")]))
-    for array in (np.zeros((4, 4))[:, 1], packed["value"]):
-        with pytest.raises(ValueError, match="contiguous, aligned"):
-            frame_of(array)
+    single = np.zeros(3, np.float32)
+    for array in (np.zeros((4, 4))[:, 1], packed["value"], single):
+        with pytest.raises(TypeError, match="cannot be handed over as one of float64"):
+            frame_of([array], [FLOAT])
 
 
 @jit
@@ -49,7 +50,7 @@ def fetch(frame, index):
 
 def test_prefetching_does_nothing_else():
     floats, nodes = np.arange(3.0), np.zeros(3, NODE)
-    frame = frame_of(floats, nodes)
+    frame = frame_of((floats, nodes), (FLOAT, NODE))
     for index in (0, 2, 3, 10**9, -5):
         fetch(frame, index)
     assert floats.tolist() == [0, 1, 2]
