@@ -83,7 +83,8 @@ class Growth:
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
         stream = plain_stream_key(seed, iteration, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
-        has_places = samples_chance and len(tree.chance_cdf) > 0  # dear, if in vain
+        # Games without chance need no places, which take time.
+        has_places = samples_chance and len(tree.chance_cdf) > 0
         epsilon = self._sampling.epsilon
         policy, known = tables.policy.data, tree.num_sequences
         place = walk.place.item(cursor[kernels.TOP] - 1)

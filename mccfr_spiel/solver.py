@@ -123,9 +123,8 @@ class Solver:
             ],
             np.float64,
         )
-        self._stream_seed = np.uint64(self.seed % 2**64)
         self._job = np.zeros(kernels.JOB_SIZE, np.uint64)
-        self._job[kernels.SEED] = self._stream_seed
+        self._job[kernels.SEED] = self.seed % 2**64
         self._job[kernels.ALTERNATING] = algorithm.alternating
         self._job_fields = self._job.data  # quicker to read and write
         self._frame = np.zeros(0, np.int64)
@@ -450,7 +449,7 @@ class Solver:
             int(self._walk.known[0]),
             self._tables,
             self._rule,
-            self._stream_seed,
+            self._job[kernels.SEED],
             self.algorithm.minimizer.initial_regret,
         )
         kernels.join_policies(

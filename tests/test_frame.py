@@ -2,6 +2,7 @@
 
 import gc
 
+import numba
 import numpy as np
 import pytest
 
@@ -41,7 +42,7 @@ def test_arrays_that_no_address_and_shape_describe_are_refused():
             frame_of([array], [FLOAT])
 
 
-@jit
+@numba.njit  # in no cache, which does not keep the code that is looked at below
 def fetch(frame, index):
     """Prefetches an entry, in range or not."""
     prefetch(vector(frame, 0, FLOAT), index)
