@@ -4,8 +4,10 @@
     python -m benchmarks.all_games --games=chess,dark_hex --seconds=10
 
 Each game runs with its default parameters, in a process of its own with a limit on
-memory. After `--seconds` the process gets Ctrl-C (SIGINT), which it must hear within
-`PATIENCE` seconds. Games that cannot be loaded without parameters get those below.
+memory. What is solved for `--iterations` goes on for `--longer` seconds of processor
+time: what is refused only then is told. After `--seconds` the process gets Ctrl-C
+(SIGINT), which it must hear within `PATIENCE` seconds. Games that cannot be loaded
+without parameters get those below.
 """
 
 import collections
@@ -44,30 +46,46 @@ ALGORITHMS = ("external_sampling", "outcome_sampling")
 MODULES = python_games, mean_field_games
 """The games written in Python; they are registered when their modules are imported."""
 
-SOLVED, REFUSED, STOPPED, FAILED = "solved", "refused", "stopped", "FAILED"
+SOLVED, LATER, STOPPED = "solved", "refused later", "stopped"
+REFUSED, FAILED = "refused", "FAILED"
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list("games", [], "Which games; all that are registered by default.")
 flags.DEFINE_integer("iterations", 100, "Of each algorithm.", lower_bound=1)
+flags.DEFINE_float(
+    "longer",
+    5.0,
+    "Of processor time that a solved game is run on for.",
+    lower_bound=0.0,
+)
 flags.DEFINE_float("seconds", 60.0, "For each game and algorithm.", lower_bound=0.1)
 flags.DEFINE_integer("max_nodes", 1_000_000, "As Solver's.", lower_bound=1)
 flags.DEFINE_integer("gibibytes", 8, "Address space of a process.", lower_bound=1)
 flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
 
 
-def solve(name: str, algorithm: str, iterations: int, max_nodes: int) -> dict[str, Any]:
+def solve(
+    name: str, algorithm: str, iterations: int, max_nodes: int, longer: float
+) -> dict[str, Any]:
     """Runs one game; says how it went in words."""
     began = time.perf_counter()
     solver = None
+    took = 0.0
     try:
         game = PARAMETERS.get(name, name)
         solver = ms.Solver(game, ms.ALGORITHMS[algorithm], max_nodes=max_nodes)
         solver.iterate(iterations)
+        took = time.perf_counter() - began
+        end = time.process_time() + longer
+        while time.process_time() < end:
+            solver.iterate(iterations)
         outcome, why = SOLVED, ""
     except KeyboardInterrupt:
-        outcome, why = STOPPED, "Ctrl-C"
+        outcome, why = (SOLVED, "") if took else (STOPPED, "Ctrl-C")
+    except ms.MemoryBudgetError as error:  # all that there is room for
+        outcome, why = (SOLVED, "") if took else (REFUSED, str(error))
     except ValueError as error:
-        outcome, why = REFUSED, str(error)
+        outcome, why = LATER if took else REFUSED, str(error)
     except BaseException as error:  # whatever it is, the table must name it
         outcome, why = FAILED, f"{type(error).__name__}: {error}"
     return {
@@ -76,24 +94,26 @@ def solve(name: str, algorithm: str, iterations: int, max_nodes: int) -> dict[st
         "iterations": solver.num_iterations if solver else 0,
         "nodes": solver.nodes_touched if solver else 0,
         "infosets": solver.tree.num_infosets if solver else 0,
-        "seconds": time.perf_counter() - began,
+        "seconds": took if outcome == SOLVED else time.perf_counter() - began,
     }
 
 
-def _child(pipe, name: str, algorithm: str, limits: dict[str, int]) -> None:
+def _child(pipe, name: str, algorithm: str, limits: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # some games talk
         os.dup2(nothing, descriptor)
     most = limits["gibibytes"] << 30
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    result = solve(name, algorithm, limits["iterations"], limits["max_nodes"])
+    result = solve(
+        name, algorithm, limits["iterations"], limits["max_nodes"], limits["longer"]
+    )
     result["mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     pipe.send(result)
 
 
 def run(
-    name: str, algorithm: str, seconds: float, limits: dict[str, int]
+    name: str, algorithm: str, seconds: float, limits: dict[str, Any]
 ) -> dict[str, Any]:
     """Runs one game in a process of its own, which is stopped after so long."""
     context = multiprocessing.get_context("fork")  # everything is compiled already
@@ -127,7 +147,16 @@ def cell(row: dict[str, Any]) -> str:
         return seconds
     if row["outcome"] == STOPPED:
         return f"Ctrl-C after {seconds}: {row['iterations']} iterations"
+    if row["outcome"] == LATER:
+        return f"refused after {row['iterations']:,} iterations ({seconds})"
     return f"{row['outcome']} ({seconds})"
+
+
+def late(row: dict[str, Any]) -> str:
+    """When it was refused, if not at once."""
+    if row["outcome"] != LATER:
+        return ""
+    return f" (after {row['iterations']:,} iterations)"
 
 
 def words(text: str, most: int = 150) -> str:
@@ -136,7 +165,7 @@ def words(text: str, most: int = 150) -> str:
     return text if len(text) <= 2 * most else f"{text[:most]} ... {text[-most:]}"
 
 
-def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -> str:
+def report(rows: list[dict[str, Any]], limits: dict[str, Any], seconds: float) -> str:
     """The markdown of all results."""
     by_game: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for row in rows:
@@ -146,11 +175,11 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
     for name, pair in by_game.items():
         title = f"`{PARAMETERS.get(name, name)}`"
         reasons = [
-            f"{row['algorithm'].partition('_')[0]}: {words(row['why'])}"
+            f"{row['algorithm'].partition('_')[0]}{late(row)}: {words(row['why'])}"
             for row in pair
-            if row["outcome"] in (REFUSED, FAILED)
+            if row["outcome"] in (REFUSED, LATER, FAILED)
         ]
-        if all(row["outcome"] == REFUSED for row in pair):
+        if all(row["outcome"] in (REFUSED, LATER) for row in pair):
             if len({row["why"] for row in pair}) == 1:
                 reasons = [words(pair[0]["why"])]
             refused.append([title, "<br>".join(reasons)])
@@ -165,7 +194,7 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
                 "<br>".join(reasons),
             ]
         )
-    outcomes = [SOLVED, STOPPED, REFUSED, FAILED]
+    outcomes = [SOLVED, STOPPED, LATER, REFUSED, FAILED]
     summary = [
         [algorithm, *(str(counts[algorithm, outcome]) for outcome in outcomes)]
         for algorithm in ALGORITHMS
@@ -176,7 +205,11 @@ def report(rows: list[dict[str, Any]], limits: dict[str, int], seconds: float) -
 {len(by_game)} registered games, with default parameters unless the table shows others,
 `max_nodes={limits["max_nodes"]:,}`, {limits["gibibytes"]} GiB of address space. After
 {seconds:.0f} s the run gets Ctrl-C; it stops with its solver intact. A refusal is a
-`ValueError` with the words below. FAILED would be: a crash, a hang, any other error.
+`ValueError` with the words below. What is solved goes on for {limits["longer"]:g} s of
+processor time: *refused later* are games whose walks meet only then what cannot be
+solved, such as a string of imperfect recall. Others may be refused later still; a run
+of the command line keeps what it has found until then. FAILED would be: a crash, a
+hang, any other error.
 
 {describe("all_games")}
 
@@ -204,7 +237,7 @@ def warm_up() -> None:
 def main(_: list[str]) -> None:
     warm_up()
     limits: dict[str, Any] = {
-        name: FLAGS[name].value for name in ("iterations", "max_nodes")
+        name: FLAGS[name].value for name in ("iterations", "max_nodes", "longer")
     }
     limits["gibibytes"] = FLAGS.gibibytes
     rows = []

@@ -21,7 +21,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.checkpoint import CheckpointError
+from mccfr_spiel.storage.checkpoint import CheckpointError
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("kills", 1000, "How many.", lower_bound=1)

@@ -94,7 +94,7 @@ def peak() -> float:
 
 def tables(solver: ms.Solver, tree: CountingTree) -> float:
     """MiB of what is kept of every infoset: numbers, its name and the names' index."""
-    numbers = sum(table.nbytes for table in solver._tables) + tree.infosets.nbytes
+    numbers = sum(table.nbytes for table in solver.state.tables) + tree.infosets.nbytes
     numbers += tree.num_infosets * 20 + tree.num_sequences * 8  # arrays of the tree
     names = tree.names
     return (numbers + sum(map(sys.getsizeof, names))) / 2**20 + index(len(names))
@@ -170,8 +170,9 @@ has {size.deals:,} deals, and after each the same betting of {size.endings}
 endings and {size.decisions} decisions: {size.deals * size.endings:,} histories.
 
 External sampling with `max_nodes={FLAGS.max_nodes:,}`. *MiB* is what the process holds
-(resident set), *peak MiB* the most so far, a checkpoint at each row included. *Tables*
-is the part of it that belongs to the information sets met; it alone may grow.
+(its resident set), *peak MiB* the most it has held so far, including a checkpoint at
+each row. *Tables* is the part that belongs to the information sets met, and only that
+part may grow.
 
 {markdown(HEADER, rows)}
 

@@ -1,10 +1,24 @@
-"""What a benchmark prints above its table: the command, the machine, the versions."""
+"""What benchmarks share: the games of the tables of speed, and what a table says.
+
+Above each table stand the command, the machine and the versions.
+"""
 
 import importlib.metadata
 import os
 import pathlib
 import platform
 import sys
+
+GAMES = {
+    "kuhn_poker": "kuhn_poker",
+    "leduc_poker": "leduc_poker",
+    "liars_dice": "liars_dice",
+    "goofspiel": (
+        "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=4,"
+        "points_order=descending))"
+    ),
+}
+"""The games on which speed is measured, by the names that the tables give them."""
 
 
 def cpu_model() -> str:

@@ -15,9 +15,9 @@ import statistics
 from benchmarks.machine import describe, markdown
 from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import Algorithm, Minimizer, Sampling
-from mccfr_spiel.evaluation import nash_conv
-from mccfr_spiel.game_tree import GameTree
+from mccfr_spiel.evaluation.exact import nash_conv
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
 
 NODES = {"kuhn_poker": 1_000_000, "leduc_poker": 3_000_000}
 ESTIMATORS = {

@@ -29,22 +29,22 @@ import pyspiel
 
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.algorithms import CFR, CFR_PLUS
-from mccfr_spiel.evaluation import expected_returns
-from mccfr_spiel.first_order import ExcessiveGap, MirrorProx
-from mccfr_spiel.game_tree import turn_based
-from mccfr_spiel.linear_program import (
+from mccfr_spiel.evaluation.exact import expected_returns
+from mccfr_spiel.offline import ExcessiveGap, MirrorProx
+from mccfr_spiel.offline.linear_program import (
     METHODS,
     SPARSIFICATIONS,
     LinearProgramError,
     solve_lp,
 )
-from mccfr_spiel.sequence_form import (
+from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
     policy_to_plan,
     saddle_point_gap,
     sequence_form,
 )
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.loading import turn_based
 
 
 class Entry(NamedTuple):

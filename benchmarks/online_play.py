@@ -23,13 +23,13 @@ from collections.abc import Callable
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
-from mccfr_spiel.sequence_form import (
+from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
     best_response_value,
     policy_to_plan,
     sequence_form,
 )
+from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
 
 GAMES = ("kuhn_poker", "leduc_poker")
 OPPONENTS = ("uniform", "always_bet", "adapting")

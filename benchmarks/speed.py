@@ -31,17 +31,8 @@ from open_spiel.python.algorithms import external_sampling_mccfr as openspiel_ex
 from open_spiel.python.algorithms import outcome_sampling_mccfr as openspiel_outcome
 
 import mccfr_spiel as ms
-from benchmarks.machine import describe, markdown, per_second
+from benchmarks.machine import GAMES, describe, markdown, per_second
 
-GAMES = {
-    "kuhn_poker": "kuhn_poker",
-    "leduc_poker": "leduc_poker",
-    "liars_dice": "liars_dice",
-    "goofspiel": (
-        "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=4,"
-        "points_order=descending))"
-    ),
-}
 ALGORITHMS = {
     "external sampling": ms.EXTERNAL_SAMPLING,
     "outcome sampling": ms.OUTCOME_SAMPLING,

@@ -18,8 +18,9 @@ import time
 from typing import Any
 
 import games
-from mccfr_spiel.game_tree import MAX_INDEX, GameTree
-from mccfr_spiel.theory import longest_history, m_values
+from mccfr_spiel.arrays import MAX_INDEX
+from mccfr_spiel.evaluation.theory import longest_history, m_values
+from mccfr_spiel.tree.game_tree import GameTree
 
 _KIB = 1 if sys.platform == "darwin" else 1024
 

@@ -1,4 +1,4 @@
-"""The two papers' games that OpenSpiel lacks; importing this registers them.
+"""The two papers' games that OpenSpiel lacks; importing this package registers them.
 
 PAPER_GAMES names every game of Lanctot et al. 2009 and of Farina, Kroer, Sandholm 2020
 at its published size, with the string that `pyspiel.load_game` takes.

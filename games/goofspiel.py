@@ -1,14 +1,14 @@
 """Goofspiel, with the last, forced bids played as moves.
 
-Two players hold cards 1 .. N. Each round the next prize is laid open and both bid a
-card: player 0, then player 1 without seeing it. The higher bid wins the prize's value;
-a tie gives it to nobody. OpenSpiel's goofspiel plays the last bids by itself, the
-papers' does not, hence this one.
+Two players hold cards 1 .. N. In each round the next prize is laid open and both bid a
+card: first player 0, then player 1 without seeing that bid. The higher bid wins the
+prize's value; after a tie nobody gets it. OpenSpiel's goofspiel makes the last bids by
+itself, but in the papers they are moves, so this file has the papers' game.
 
-- Lanctot et al. 2009: a fixed order of prizes, after each round only win, lose or tie
-  is announced, the result is who has more points: the default.
-- Farina, Kroer, Sandholm 2020: `points_order=random,imp_info=False,
-  returns_type=point_difference`: chance shuffles the prizes, bids are revealed.
+- Lanctot et al. 2009 use the default parameters. The prizes have a fixed order, only
+  win, loss or tie is announced after each round, and whoever has more points wins.
+- Farina, Kroer, Sandholm 2020 use `points_order=random,imp_info=False,
+  returns_type=point_difference`. Chance shuffles the prizes, and bids are revealed.
 """
 
 from mccfr_spiel.rules import (
@@ -20,18 +20,19 @@ from mccfr_spiel.rules import (
     Sizes,
     Words,
     compiled,
+    register,
 )
-from mccfr_spiel.rules_game import register
 
 _CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)  # in settings
 _ORDERS = ("random", "descending", "ascending")
 _RANDOM, _DESCENDING, _ = range(3)
 _RETURNS_TYPES = ("win_loss", "point_difference")
 _WIN_LOSS = 0
-# In the state: bids made, prizes laid open, hands and deck as sets of bits, points;
-# then the prizes (N) and each player's bids (N each), cards 1 .. N.
+# The state has the number of bids made, the number of prizes laid open, the hands and
+# the deck as sets of bits, and the points; then the prizes (N entries) and each
+# player's bids (N entries each), as cards 1 .. N.
 _BIDS, _OPEN, _HAND, _DECK, _POINTS, _PRIZES = 0, 1, 2, 4, 5, 7
-_MAX_CARDS = 60  # bits of a hand
+_MAX_CARDS = 60  # a hand is a set of bits in one integer
 
 
 @compiled

@@ -1,9 +1,11 @@
 """Leduc poker with R ranks and merged suits (Leduc13 of Farina, Kroer, Sandholm 2020).
 
-R ranks, two cards of each. Both players ante 1; one chance node deals both a card, by
-rank. A round of betting, the public card, another round: raises of 2, then 4, at most
-two a round, player 0 first in both. A pair with the public card wins, else the higher
-rank, else the pot is split. With three ranks it has the value of Leduc poker.
+The deck has two cards of each of R ranks. Both players ante 1, and one chance node
+deals a card to each, by rank. Then come a round of betting, the public card, and
+another round of betting. Player 0 acts first in both. Raises are of 2 in the first
+round and of 4 in the second, at most two a round. A pair with the public card wins,
+otherwise the higher rank; equal ranks split the pot. With three ranks the game has the
+value of Leduc poker.
 """
 
 from mccfr_spiel.rules import (
@@ -15,14 +17,14 @@ from mccfr_spiel.rules import (
     Sizes,
     Words,
     compiled,
+    register,
 )
-from mccfr_spiel.rules_game import register
 
 _RANKS = 0  # in settings
-# In the state: the private ranks + 1, the public rank + 1, the round, the raises in it,
-# who acts, who folded + 1, the stakes, the number of actions in each round, and from
-# _ACTIONS on four places for each round: the actions + 1. Outcomes of chance: the deal
-# of ranks a and b is R a + b, the public rank c is R^2 + c.
+# The state has the private ranks + 1, the public rank + 1, the round, the raises in it,
+# who acts, who folded + 1, the stakes, the number of actions in each round, and, from
+# _ACTIONS on, four places for each round with the actions + 1. As outcomes of chance,
+# the deal of ranks a and b is R a + b, and the public rank c is R^2 + c.
 _CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED, _STAKE, _COUNT, _ACTIONS = (
     0,
     2,

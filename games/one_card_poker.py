@@ -1,7 +1,7 @@
 """One-Card Poker (Lanctot et al. 2009): Kuhn poker with N cards.
 
-Two players ante 1 and get one card each; then Kuhn's betting with a bet of 1. The
-higher card wins. With three cards it is Kuhn poker.
+Two players ante 1 and get one card each. Then follows Kuhn's betting with a bet of 1,
+and the higher card wins. With three cards it is Kuhn poker.
 """
 
 from mccfr_spiel.rules import (
@@ -13,11 +13,11 @@ from mccfr_spiel.rules import (
     Sizes,
     Words,
     compiled,
+    register,
 )
-from mccfr_spiel.rules_game import register
 
 _CARDS = 0  # in settings
-_HAND, _NUM_BETS, _BETS = 0, 2, 3  # in the state: cards + 1, betting so far
+_HAND, _NUM_BETS, _BETS = 0, 2, 3  # in the state: cards + 1, then the bets
 _PASS, _BET = 0, 1
 _MAX_BETS = 3
 

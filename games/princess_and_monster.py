@@ -1,10 +1,11 @@
 """Princess and Monster (Isaacs 1965; Lanctot et al. 2009): pursuit in a dark room.
 
-Chance puts player 0, then player 1 on any cell of a grid (on one cell is no capture).
-Then they move in turn, player 0 first, to a neighbouring cell or not at all, and see
-only their own moves. The game ends when a move brings both to one cell, and in any case
-after horizon - 2 moves. The evader gets the number of moves survived, the capturing one
-not counted, the pursuer the negative. An action is the cell moved to.
+Chance puts player 0 and then player 1 on any cell of a grid; starting on the same cell
+is no capture. Then the players move in turn, player 0 first, to a neighbouring cell or
+not at all, and see only their own moves. The game ends when a move brings both to one
+cell, and in any case after horizon - 2 moves. The evader gets the number of moves
+survived, not counting the one that captures, and the pursuer gets the negative of it.
+An action is the cell that the player moves to.
 """
 
 import numpy as np
@@ -18,12 +19,12 @@ from mccfr_spiel.rules import (
     Sizes,
     Words,
     compiled,
+    register,
 )
-from mccfr_spiel.rules_game import register
 
 _ROWS, _COLS, _HORIZON, _EVADER = range(4)  # in settings
-# In the state: the number of cells so far, then the cells: where player 0, then player
-# 1 began, then where each move led, player 0's at even places.
+# The state has the number of cells so far and then the cells: where player 0 and player
+# 1 began and where each move led, player 0's at even places.
 _COUNT, _CELLS = 0, 1
 _NUM_STARTS = 2
 

@@ -3,17 +3,18 @@
     S | 0 0 0 | . . . | 0 0 0 | goals worth 5, 10, 3
         patrol 1        patrol 2
 
-Each turn the attacker (player 0) moves, then the defender (player 1) moves both
-patrols; neither sees anything of the other.
+In each turn the attacker (player 0) moves, and then the defender (player 1) moves both
+patrols. Neither sees anything of the other.
 
-- The attacker enters any row of column 1, quick or slow (slow costs a forced wait on
-  the next turn), or waits at S, once. Then: the same row of column 2; the same row of
-  column 3, or from rows 0 and 2 first to row 1 of column 2; the goal of the row.
-- The defender's first move puts each patrol on any row of its column, later each stays
-  or moves one row.
-- A goal reached ends the game before the defender's move; a patrol on the attacker's
-  node after it is a capture, worth `capture_value` to the attacker; after `turns` turns
-  time is out, worth 0.
+- The attacker begins at S, where it may wait once. It then enters any row of column 1,
+  quickly or slowly; entering slowly forces it to wait in the next turn. From there it
+  goes on in the same row to column 2, to column 3 and to the goal of the row. In column
+  2 it may first go from row 0 or 2 to row 1.
+- The defender's first move puts each patrol on any row of its column. Later each patrol
+  stays where it is or moves by one row.
+- Reaching a goal ends the game before the defender moves. A patrol that is on the
+  attacker's node after the defender's move captures it, which is worth `capture_value`
+  to the attacker. After `turns` turns time is up, which is worth 0.
 """
 
 import math
@@ -26,19 +27,20 @@ from mccfr_spiel.rules import (
     Sizes,
     Words,
     compiled,
+    register,
 )
-from mccfr_spiel.rules_game import register
 
 _TURNS, _CAPTURE_VALUE = range(2)  # in settings
-# In the state: moves made, the attacker's column (0 is S, 4 the goals) and row, whether
-# a forced wait is next, whether it waited at S, the patrols' rows, the moves.
+# The state has the number of moves, the attacker's column (0 is S, 4 has the goals) and
+# row, whether it must wait next, whether it has waited at S, the patrols' rows, and the
+# moves.
 _COUNT, _COLUMN, _ROW, _SLOW, _WAITED, _PATROL, _MOVES = 0, 1, 2, 3, 4, 5, 7
 _NUM_ROWS = 3
 _ZONES = (1, 3)  # the patrols' columns
 _GOAL = 4
 _GOALS = (5.0, 10.0, 3.0)
 _MIDDLE = 1
-# The attacker's actions; the defender's are 3 * (row of patrol 1) + (row of patrol 2).
+# The attacker's actions. The defender's are 3 * (row of patrol 1) + (row of patrol 2).
 _WAIT, _QUICK, _ENTER_SLOWLY, _FORWARD, _TO_MIDDLE = 0, 1, 4, 7, 8
 _NUM_ACTIONS = 9
 

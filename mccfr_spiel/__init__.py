@@ -1,5 +1,26 @@
-"""Solves OpenSpiel games: MCCFR and stochastic regret minimization."""
+"""Solves OpenSpiel games: MCCFR and stochastic regret minimization.
 
+The names that most programs need are here. The rest is in namespaces, which are
+attributes of this package:
+
+    algorithms  the parts of an algorithm as values, and the named algorithms
+    drop_in     OpenSpiel's solver classes on top of Solver
+    evaluation  returns, best responses and NashConv, exact or by sampling
+    offline     linear programs, excessive gap, mirror prox, and the sequence form
+    online_bot  a bot that learns while it plays
+    rules       games whose rules are compiled functions
+    theory      the bounds that the convergence theorems give
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mccfr_spiel import algorithms as algorithms
+from mccfr_spiel import drop_in as drop_in
+from mccfr_spiel import evaluation as evaluation
+from mccfr_spiel import online_bot as online_bot
+from mccfr_spiel import rules as rules
+from mccfr_spiel._moved import OLD_NAMES, keep_old_paths
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
     BALANCED_OUTCOME,
@@ -16,21 +37,17 @@ from mccfr_spiel.algorithms import (
     OPPONENT_SAMPLING,
     OUTCOME,
     OUTCOME_SAMPLING,
-    PRUNED_CFR,
     QUADRATIC,
     UNIFORM,
     Algorithm,
-    Averaging,
-    Minimizer,
-    Sampling,
     ftrl,
-    full,
     omd,
     outcome,
     polynomial,
     regret_matching,
     regret_matching_plus,
 )
+from mccfr_spiel.compiled.code_cache import CompileCacheWarning
 from mccfr_spiel.drop_in import (
     AverageType,
     CFRPlusSolver,
@@ -40,43 +57,26 @@ from mccfr_spiel.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
-from mccfr_spiel.drop_in import _CFRSolver as _CFRSolver  # OpenSpiel's tests name it
-from mccfr_spiel.evaluation import (
-    best_response_policy,
-    expected_returns,
-    exploitability,
-    nash_conv,
-)
-from mccfr_spiel.first_order import ExcessiveGap, MirrorProx
-from mccfr_spiel.game_tree import GameTree
-from mccfr_spiel.linear_program import (
-    LinearProgramError,
-    LPSolution,
-    solve_lp,
-    write_mps,
-)
-from mccfr_spiel.memory import Memory
+from mccfr_spiel.evaluation import theory as theory
+from mccfr_spiel.evaluation.exact import expected_returns, exploitability, nash_conv
+from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
-from mccfr_spiel.policy import SequencePolicy
-from mccfr_spiel.sampled_evaluation import learned_response, sampled_returns
-from mccfr_spiel.sequence_form import (
-    NotZeroSumError,
-    SequenceForm,
-    TooLargeError,
-    sequence_form,
-)
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.theory import (
-    PlayerTheory,
-    cfr_regret_bound,
-    external_sampling_regret_bound,
-    gap_bound,
-    m_values,
-    nash_conv_bound,
-    outcome_sampling_regret_bound,
-    player_theory,
-)
-from mccfr_spiel.tree_cache import TreeCacheWarning, cached_tree
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel.tree.cache import cached_tree
+from mccfr_spiel.tree.game_check import check_game
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.lock import TreeInUseError
+
+if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
+    from mccfr_spiel import offline as offline
+    from mccfr_spiel.offline import solve_lp
+
+__version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
@@ -94,56 +94,72 @@ __all__ = [
     "OPPONENT_SAMPLING",
     "OUTCOME",
     "OUTCOME_SAMPLING",
-    "PRUNED_CFR",
     "QUADRATIC",
     "UNIFORM",
     "Algorithm",
     "AverageType",
-    "Averaging",
     "CFRPlusSolver",
     "CFRSolver",
-    "ExcessiveGap",
+    "CheckpointError",
+    "CompileCacheWarning",
     "ExternalSamplingMCCFRSolver",
     "ExternalSamplingSolver",
+    "GameError",
     "GameTree",
-    "LPSolution",
-    "LinearProgramError",
-    "Memory",
-    "Minimizer",
-    "MirrorProx",
-    "NotZeroSumError",
+    "MemoryBudgetError",
     "OnlineOutcomeSamplingBot",
     "OutcomeSamplingMCCFRSolver",
     "OutcomeSamplingSolver",
-    "PlayerTheory",
-    "Sampling",
-    "SequenceForm",
     "SequencePolicy",
     "Solver",
-    "TooLargeError",
-    "TreeCacheWarning",
-    "best_response_policy",
+    "TreeFullError",
+    "TreeInUseError",
+    "WalkTooLargeError",
     "cached_tree",
-    "cfr_regret_bound",
+    "check_game",
     "expected_returns",
     "exploitability",
-    "external_sampling_regret_bound",
     "ftrl",
-    "full",
-    "gap_bound",
-    "learned_response",
-    "m_values",
+    "load_policy",
     "nash_conv",
-    "nash_conv_bound",
     "omd",
     "outcome",
-    "outcome_sampling_regret_bound",
-    "player_theory",
     "polynomial",
     "regret_matching",
     "regret_matching_plus",
-    "sampled_returns",
-    "sequence_form",
     "solve_lp",
-    "write_mps",
 ]
+
+NAMESPACES = (
+    "algorithms",
+    "drop_in",
+    "evaluation",
+    "offline",
+    "online_bot",
+    "rules",
+    "theory",
+)
+
+keep_old_paths()
+
+
+def __getattr__(name: str) -> Any:
+    """Finds the names that this file does not import.
+
+    These are the offline methods, which are loaded when they are first asked for
+    because scipy takes longer to import than the rest of the package, and the names
+    that version 0.1 had here and that are now in a namespace (`_moved.OLD_NAMES`).
+    """
+    if name == "offline":
+        value = importlib.import_module("mccfr_spiel.offline")
+    elif name in OLD_NAMES:
+        module = importlib.import_module(f"mccfr_spiel.{OLD_NAMES[name]}")
+        value = getattr(module, name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *NAMESPACES, "__version__"])

@@ -1,14 +1,56 @@
 """Algorithms as values: what is sampled, the local rule, the average.
 
 Any regret minimizer goes with any gradient estimator (Farina, Kroer, Sandholm 2020), so
-an algorithm here names three parts and holds no code. Each function checks its
-arguments and raises ValueError.
+an algorithm here names three parts and holds no code. The parts are frozen dataclasses,
+which check their fields and raise ValueError when they are made. (As NamedTuples, two
+rules with the same numbers would be equal.)
 """
 
-from typing import NamedTuple
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from mccfr_spiel import refusals
+
+STEP_SIZES = 1e-100, 1e100
+"""Products of these with payoffs, and quotients, still fit a double."""
+
+MOST_WEIGHT = 1e290
+"""What the weights of an average may add up to, so that sums of them fit a double."""
+
+MOST_GAMMA = 100.0
+"""Beyond it an average is hardly more than the last policy."""
+
+_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced")
+_ENTROPIES = ("constant", "kroer")
 
 
-class Sampling(NamedTuple):
+@dataclass(frozen=True)
+class Part:
+    """What all parts of an algorithm have in common."""
+
+    def _replace(self, **changes: Any) -> Self:
+        """The same part with other values of some fields, as for a NamedTuple."""
+        return dataclasses.replace(self, **changes)
+
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by their names, as for a NamedTuple."""
+        return dataclasses.asdict(self)
+
+    def _set(self, **values: Any) -> None:
+        """Sets fields while the part is being made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+# --- what is sampled -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sampling(Part):
     """What one walk over the tree samples; what is not sampled is followed whole.
 
     Attributes:
@@ -19,6 +61,9 @@ class Sampling(NamedTuple):
             over its sequences evenly).
         epsilon: share of the uniform policy in "epsilon".
         prune: do not follow an opponent's action of probability 0.
+
+    Raises:
+        ValueError: a field is of the wrong kind, or out of range.
     """
 
     chance: bool
@@ -27,10 +72,34 @@ class Sampling(NamedTuple):
     epsilon: float = 0.0
     prune: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("chance", "opponents", "prune"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(f"Sampling: {name}={value!r} is not True or False.")
+            self._set(**{name: bool(value)})
+        if self.player not in _PLAYER_SAMPLINGS:
+            raise ValueError(
+                f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
+            )
+        self._set(epsilon=_epsilon(self.epsilon, self.player == "epsilon"))
+
     @property
     def is_sampled(self) -> bool:
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
+
+
+def _epsilon(value: Any, is_used: bool) -> float:
+    if not is_used:
+        return refusals.number(value, "epsilon", 0, 1)
+    try:
+        return refusals.number(value, "epsilon", 0, 1, open_low=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} At 0 an action of probability 0 is never sampled and the "
+            "estimate is biased. Lanctot et al. use 0.6."
+        ) from None
 
 
 def full(*, prune: bool = False) -> Sampling:
@@ -40,11 +109,6 @@ def full(*, prune: bool = False) -> Sampling:
 
 def outcome(epsilon: float) -> Sampling:
     """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009)."""
-    if not 0 < epsilon <= 1:
-        raise ValueError(
-            f"epsilon={epsilon} is not in (0, 1]: at 0 an action of probability 0 is "
-            "never sampled and the estimate is biased. Lanctot et al. use 0.6."
-        )
     return Sampling(chance=True, opponents=True, player="epsilon", epsilon=epsilon)
 
 
@@ -56,71 +120,197 @@ OUTCOME = outcome(0.6)
 BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
 
 
-class Minimizer(NamedTuple):
+# --- the local rules -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Minimizer(Part):
     """The local rule by which the policy at an infoset moves.
 
+    Each rule is a subclass, whose fields are its own parameters and nothing else. The
+    formulas use the gradient G at an infoset, the policy b and the step size eta. What
+    a rule computes is in kernels/minimizers.py, a function for each.
+
     Attributes:
-        rule: "regret_matching", "regret_matching_plus", "ftrl" or "omd".
-        step_size: eta of FTRL and OMD.
-        weights: of the dilated entropy in FTRL and OMD, "constant" (1 everywhere) or
-            "kroer" (the strongly convex ones of Kroer et al. 2020).
-        initial_regret: the cumulative regrets start uniform in [0, initial_regret).
+        rule: the name by which kernels, files and settings know the rule.
+        tables: the optional tables of `kernels.Tables` that the rule needs.
+        allows_abstraction: whether the rule makes sense for players who forget.
     """
 
-    rule: str
-    step_size: float = 1.0
-    weights: str = "constant"
+    rule: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]] = ()
+    allows_abstraction: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuses to make a rule without a name, as `Minimizer("ftrl")` once did."""
+        if not hasattr(cls, "rule"):
+            given = [repr(value) for value in args]
+            given += [f"{name}={value!r}" for name, value in kwargs.items()]
+            raise TypeError(
+                f"{cls.__name__}({', '.join(given)}): a {cls.__name__} is only what "
+                "several rules have in common. Make one of them: ms.regret_matching(), "
+                "ms.regret_matching_plus(), ms.ftrl(step_size) or ms.omd(step_size)."
+            )
+        return super().__new__(cls)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers that the compiled rule reads, in the order in which it does."""
+        return ()
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        """Whether the rule's tables depend on the whole tree."""
+        return False
+
+
+@dataclass(frozen=True)
+class RegretMinimizer(Minimizer):
+    """Rules that play by cumulative regrets R.
+
+    Attributes:
+        initial_regret: the regrets start uniform in [0, initial_regret).
+
+    Raises:
+        ValueError: `initial_regret` is no number in [0, 1e100].
+    """
+
     initial_regret: float = 0.0
+    allows_abstraction: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        regret = refusals.number(self.initial_regret, "initial_regret", 0, 1e100)
+        self._set(initial_regret=regret)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The initial regret."""
+        return (self.initial_regret,)
 
 
-def _regret_minimizer(rule: str, initial_regret: float) -> Minimizer:
-    if not 0 <= initial_regret < float("inf"):
-        raise ValueError(f"initial_regret={initial_regret} is not a number >= 0.")
-    return Minimizer(rule, initial_regret=float(initial_regret))
-
-
-def regret_matching(*, initial_regret: float = 0.0) -> Minimizer:
+@dataclass(frozen=True)
+class RegretMatching(RegretMinimizer):
     """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
     2000)."""
-    return _regret_minimizer("regret_matching", initial_regret)
+
+    rule: ClassVar[str] = "regret_matching"
 
 
-def regret_matching_plus(*, initial_regret: float = 0.0) -> Minimizer:
+@dataclass(frozen=True)
+class RegretMatchingPlus(RegretMinimizer):
     """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
-    return _regret_minimizer("regret_matching_plus", initial_regret)
+
+    rule: ClassVar[str] = "regret_matching_plus"
 
 
-def _entropy_minimizer(rule: str, step_size: float, weights: str) -> Minimizer:
-    if not 0 < step_size < float("inf"):
-        raise ValueError(f"step_size={step_size} is not a number above 0.")
-    if weights not in ("constant", "kroer"):
-        raise ValueError(f'weights={weights!r} is neither "constant" nor "kroer".')
-    return Minimizer(rule, float(step_size), weights)
+@dataclass(frozen=True)
+class EntropyMinimizer(Minimizer):
+    """Rules with dilated entropy, which has a weight beta at each infoset.
+
+    Attributes:
+        step_size: eta.
+        weights: "constant" (1 everywhere) or "kroer" (the strongly convex ones of Kroer
+            et al. 2020).
+
+    Raises:
+        ValueError: `step_size` is not in STEP_SIZES, or `weights` is another word.
+    """
+
+    step_size: float
+    weights: str = "constant"
+    tables: ClassVar[tuple[str, ...]] = ("weight",)
+
+    def __post_init__(self) -> None:
+        self._set(step_size=refusals.number(self.step_size, "step_size", *STEP_SIZES))
+        if self.weights not in _ENTROPIES:
+            raise ValueError(
+                f'weights={self.weights!r} is neither "constant" nor "kroer".'
+            )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The step size."""
+        return (self.step_size,)
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        """Kroer's weights count what is below an infoset."""
+        return self.weights == "kroer"
 
 
-def ftrl(step_size: float, *, weights: str = "constant") -> Minimizer:
-    """Follow the regularized leader with dilated entropy (Farina et al. 2020):
+@dataclass(frozen=True)
+class FTRL(EntropyMinimizer):
+    """Follow the regularized leader (Farina et al. 2020):
     L += G; b = softmax(eta L / beta)."""
-    return _entropy_minimizer("ftrl", step_size, weights)
+
+    rule: ClassVar[str] = "ftrl"
 
 
-def omd(step_size: float, *, weights: str = "constant") -> Minimizer:
-    """Online mirror descent with dilated entropy (Farina et al. 2020):
-    b ~ b exp(eta G / beta)."""
-    return _entropy_minimizer("omd", step_size, weights)
+@dataclass(frozen=True)
+class OMD(EntropyMinimizer):
+    """Online mirror descent (Farina et al. 2020): b ~ b exp(eta G / beta)."""
+
+    rule: ClassVar[str] = "omd"
 
 
-class Averaging(NamedTuple):
-    """The policy of iteration t enters the average with weight t ** gamma."""
+RULES: dict[str, type[Minimizer]] = {
+    kind.rule: kind for kind in (RegretMatching, RegretMatchingPlus, FTRL, OMD)
+}
+"""The rules by their names."""
+
+
+def regret_matching(*, initial_regret: float = 0.0) -> RegretMatching:
+    """Regret matching, see `RegretMatching`."""
+    return RegretMatching(initial_regret)
+
+
+def regret_matching_plus(*, initial_regret: float = 0.0) -> RegretMatchingPlus:
+    """Regret matching+, see `RegretMatchingPlus`."""
+    return RegretMatchingPlus(initial_regret)
+
+
+def ftrl(step_size: float, *, weights: str = "constant") -> FTRL:
+    """Follow the regularized leader with dilated entropy, see `FTRL`."""
+    return FTRL(step_size, weights)
+
+
+def omd(step_size: float, *, weights: str = "constant") -> OMD:
+    """Online mirror descent with dilated entropy, see `OMD`."""
+    return OMD(step_size, weights)
+
+
+# --- the average -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Averaging(Part):
+    """The policy of iteration t enters the average with weight t ** gamma.
+
+    The weights must add up to a number that a double holds. So with a gamma above 14 a
+    solver refuses to go on beyond a number of iterations (`most_iterations`): 485,000
+    for gamma 50, 743 for gamma 100.
+
+    Raises:
+        ValueError: `gamma` is no number in [0, MOST_GAMMA].
+    """
 
     gamma: float = 0.0
 
+    def __post_init__(self) -> None:
+        self._set(gamma=refusals.number(self.gamma, "gamma", 0, MOST_GAMMA))
+
 
 def polynomial(gamma: float) -> Averaging:
-    """Weights t ** gamma."""
-    if not 0 <= gamma < float("inf"):
-        raise ValueError(f"gamma={gamma} is not a number >= 0.")
-    return Averaging(float(gamma))
+    """Weights t ** gamma, for gamma in 0 .. 100; `Averaging` says how far they go."""
+    return Averaging(gamma)
+
+
+def most_iterations(averaging: Averaging) -> int:
+    """A number of iterations T after which the weights of an average add up to no more
+    than MOST_WEIGHT; at most 2 ** 62, which nobody reaches."""
+    # 1 + 2 ** gamma + ... + T ** gamma <= T ** (gamma + 1)
+    bits = math.log2(MOST_WEIGHT) / (averaging.gamma + 1)
+    return int(2.0 ** min(bits, 62.0))
 
 
 UNIFORM = Averaging(0.0)
@@ -176,3 +366,38 @@ ALGORITHMS = {
     "omd": Algorithm(EXTERNAL, omd(1.0)),
 }
 """The named algorithms, as the command line calls them."""
+
+
+def check_algorithm(algorithm: Any) -> None:
+    """Raises ValueError unless a value is an Algorithm of three parts.
+
+    The parts have checked themselves when they were made.
+    """
+    if not isinstance(algorithm, Algorithm):
+        raise ValueError(
+            f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
+            f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
+        )
+    sampling, minimizer, averaging, _ = algorithm
+    for part, kind in (
+        (sampling, Sampling),
+        (minimizer, Minimizer),
+        (averaging, Averaging),
+    ):
+        if not isinstance(part, kind):
+            raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+
+
+def _hint(value: Any) -> str:
+    if isinstance(value, str) and value.lower() in ALGORITHMS:
+        name = value.lower()
+        constants = [k for k, v in _constants().items() if v == ALGORITHMS[name]]
+        words = [f"ms.{constant}" for constant in constants]
+        return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
+    return ""
+
+
+def _constants() -> dict[str, Algorithm]:
+    """The module's named algorithms."""
+    found = globals().items()
+    return {name: value for name, value in found if isinstance(value, Algorithm)}

@@ -1,17 +1,23 @@
 """OpenSpiel's solver classes by name, signature and method, on top of Solver.
 
-Change the import and nothing else. What differs: they are many times faster; averages
-are exact whatever the average type; a policy that was returned does not change when the
-solver goes on; and randomness comes from the `seed` argument alone.
+To use them, change the import and nothing else. They differ from OpenSpiel's in three
+ways: they are many times faster, their averages are exact whatever the average type,
+and a policy that was returned does not change when the solver goes on.
+
+Seeds work as in OpenSpiel. Its Python classes draw from numpy's global generator, so
+ours take their seed from it unless they are made with a `seed`. After `np.random.seed`
+runs repeat, and the runs of a study over seeds differ. The pyspiel classes have a
+`seed` argument whose default is one fixed seed.
 """
 
 import contextlib
 import enum
+from typing import Any
 
 import numpy as np
 import pyspiel
-from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     FULL,
@@ -23,20 +29,28 @@ from mccfr_spiel.algorithms import (
     regret_matching,
     regret_matching_plus,
 )
-from mccfr_spiel.game_tree import TreeFullError
-from mccfr_spiel.policy import SequencePolicy, check_strings_unshared
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.tabular import TabularPolicy
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import TreeFullError
 
 
 class AverageType(enum.Enum):
-    """OpenSpiel's ways to average in external sampling; both are exact here."""
+    """OpenSpiel's two ways to average in external sampling; here both are exact."""
 
     SIMPLE = 0
     FULL = 1
 
 
 class _CFRSolver:
-    """`open_spiel.python.algorithms.cfr._CFRSolver`."""
+    """`open_spiel.python.algorithms.cfr._CFRSolver`, with pyspiel's methods as well.
+
+    `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python
+    that `pyspiel.exploitability`, `pyspiel.nash_conv` and `pyspiel.TabularBestResponse`
+    accept, too. Functions that need a `pyspiel.Policy`, such as
+    `pyspiel.expected_returns`, accept what `tabular_average_policy` and
+    `tabular_current_policy` return.
+    """
 
     def __init__(
         self,
@@ -54,37 +68,48 @@ class _CFRSolver:
                 alternating=bool(alternating_updates),
             ),
         )
-        self._uniform: openspiel_policy.TabularPolicy | None = None
+        self._uniform: TabularPolicy | None = None
 
     def evaluate_and_update_policy(self) -> None:
         """Runs one iteration."""
         self._solver.iteration()
 
-    def current_policy(self) -> openspiel_policy.TabularPolicy:
-        """A copy of the policy that the next iteration uses."""
+    def current_policy(self) -> TabularPolicy:
+        """Returns a copy of the policy that the next iteration uses."""
         return self._tabular(self._solver.current_vector())
 
-    def average_policy(self) -> openspiel_policy.TabularPolicy:
-        """A copy of the average policy."""
+    def average_policy(self) -> TabularPolicy:
+        """Returns a copy of the average policy."""
         return self._tabular(self._solver.average_vector())
 
-    def _tabular(self, vector: np.ndarray) -> openspiel_policy.TabularPolicy:
+    def tabular_current_policy(self) -> pyspiel.TabularPolicy:
+        """Returns `current_policy` as a compiled policy."""
+        return pyspiel.TabularPolicy(self.current_policy())
+
+    def tabular_average_policy(self) -> pyspiel.TabularPolicy:
+        """Returns `average_policy` as a compiled policy."""
+        return pyspiel.TabularPolicy(self.average_policy())
+
+    def _tabular(self, vector: np.ndarray) -> TabularPolicy:
         tree = self._solver.tree
         if self._uniform is None:
-            check_strings_unshared(tree)
-            self._uniform = openspiel_policy.TabularPolicy(tree.game)
+            self._uniform = uniform = TabularPolicy(tree.game)
+            players = tree.infosets["player"].tolist()
+            keys = map(uniform.key, tree.info_states, players)
             rows = np.fromiter(
-                (self._uniform.state_lookup[name] for name in tree.info_states),
-                np.int64,
-                tree.num_infosets,
+                map(uniform.state_lookup.__getitem__, keys), np.int64, len(players)
             )
             self._rows = np.repeat(rows, tree.infosets["num_actions"])
             self._columns = tree.actions[tree.num_players :]
         policy = self._uniform.__copy__()
-        policy._random_state = np.random.RandomState()  # left out by its __copy__
         table = policy.action_probability_array
         table[self._rows, self._columns] = vector[tree.num_players :]
         return policy
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_again = ("_rows", "_columns")
+        kept = {k: v for k, v in self.__dict__.items() if k not in made_again}
+        return kept | {"_uniform": None}
 
 
 _MINIMIZERS = {False: regret_matching(), True: regret_matching_plus()}
@@ -122,10 +147,11 @@ class ExternalSamplingSolver:
         game: pyspiel.Game,
         average_type: AverageType = AverageType.SIMPLE,
         *,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
-        """As OpenSpiel's; `seed` is ours: numpy's global generator is not used."""
+        """Makes the solver; without a `seed`, numpy's global generator draws one."""
         _check_average_type(average_type)
+        seed = _numpys_seed() if seed is None else seed
         self._solver = Solver(game, EXTERNAL_SAMPLING, seed=seed)
 
     def iteration(self) -> None:
@@ -140,8 +166,9 @@ class ExternalSamplingSolver:
 class OutcomeSamplingSolver:
     """`open_spiel.python.algorithms.outcome_sampling_mccfr.OutcomeSamplingSolver`."""
 
-    def __init__(self, game: pyspiel.Game, *, seed: int = 0) -> None:
-        """As OpenSpiel's; `seed` is ours: numpy's global generator is not used."""
+    def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
+        """Makes the solver; without a `seed`, numpy's global generator draws one."""
+        seed = _numpys_seed() if seed is None else seed
         self._solver = Solver(game, OUTCOME_SAMPLING, seed=seed)
 
     def iteration(self) -> None:
@@ -154,25 +181,30 @@ class OutcomeSamplingSolver:
 
 
 class _PyspielSolver:
-    """What pyspiel's two MCCFR solvers share."""
+    """The methods that pyspiel's two MCCFR solvers share."""
 
     def __init__(self, game: pyspiel.Game, algorithm: Algorithm, seed: int) -> None:
         self._solver = Solver(game, algorithm, seed=seed)
-        # Else states that walks do not meet are not in the policy's table.
+        # The whole tree is expanded so that the policy's table also has the states that
+        # no walk meets. A tree that is too large is given back and grows with the
+        # walks.
+        tree = self._solver.tree
         with contextlib.suppress(TreeFullError):
-            self._solver.tree.expand_all(most=_MOST_NODES_EXPANDED)
+            tree.expand_all(
+                most=_MOST_NODES_EXPANDED, most_memory=tree.budget.limit // 8
+            )
 
     def run_iteration(self) -> None:
         """Runs one iteration: one walk for each player."""
         self._solver.iteration()
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:
-        """A copy of the average policy, uniform at states that were never met."""
+        """Returns a copy of the average policy; it is uniform at states never met."""
         return self._solver.average_policy().to_pyspiel()
 
 
 _MOST_NODES_EXPANDED = 1_000_000
-"""Up to here pyspiel.nash_conv(game, policy) finds every state in a policy's table."""
+"""In trees up to this size pyspiel.nash_conv finds every state in a policy's table."""
 
 
 class ExternalSamplingMCCFRSolver(_PyspielSolver):
@@ -194,11 +226,21 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
     def __init__(
         self, game: pyspiel.Game, epsilon: float = 0.6, seed: int = -1
     ) -> None:
+        """Takes OpenSpiel's arguments; all negative seeds are one and the same seed."""
+        seed = max(refusals.integer(seed, "seed"), -1)
         super().__init__(game, Algorithm(outcome(epsilon), regret_matching()), seed)
 
 
 def _check_average_type(average_type: object) -> None:
-    """Any enumeration's SIMPLE and FULL will do: OpenSpiel has two of its own."""
+    """Raises ValueError unless this is the SIMPLE or FULL of any enumeration.
+
+    OpenSpiel has two such enumerations of its own.
+    """
     name = getattr(average_type, "name", None)
     if name not in AverageType.__members__:
         raise ValueError(f"{average_type!r} is not an AverageType: SIMPLE or FULL.")
+
+
+def _numpys_seed() -> int:
+    """Draws a seed from numpy's global generator, as OpenSpiel's classes do."""
+    return int(np.random.randint(2**31 - 1))  # noqa: NPY002 (OpenSpiel draws from it)

@@ -1,50 +1,59 @@
 """Outcome sampling as an online learner (Lanctot, Waugh, Zinkevich, Bowling 2009).
 
-Outcome sampling needs of a hand only the player's own information states, the
-probabilities with which it chose its own actions, and the payoff: everybody else's
-probabilities cancel. So it can learn while it plays against opponents it does not know.
+Of each hand, outcome sampling needs only the player's own information states, the
+probabilities with which it chose its own actions, and the payoff, because everybody
+else's probabilities cancel. So a player can learn by it while playing against opponents
+it does not know.
 """
 
-import numpy as np
+import math
+import os
+import warnings
+from typing import Any
+
 import pyspiel
 
-from mccfr_spiel.game_tree import load_game
-from mccfr_spiel.randomness import infoset_place, plain_stream_key, plain_uniform
+from mccfr_spiel import refusals
+from mccfr_spiel.compiled.randomness import (
+    infoset_place,
+    plain_stream_key,
+    plain_uniform,
+)
+from mccfr_spiel.kernels.sampling import plain_draw_action
+from mccfr_spiel.limits.budget import Budget, MaxMemory, MemoryBudgetError, make_budget
+from mccfr_spiel.online.infosets import Infoset, Scaled, bytes_of
+from mccfr_spiel.online.saving import Learned, Move, pack, unpack
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.tree.loading import load_game
+
+MOST_PAYOFF = 1e100
+"""The largest payoff. Sums of larger ones would overflow after many hands."""
 
 
-class _Infoset:
-    """What the bot knows of one of its infosets: arrays over its actions `[A]`."""
-
-    __slots__ = ("actions", "average", "paid", "parent", "place", "policy", "regret")
-
-    def __init__(
-        self, place: int, actions: list[int], parent: "tuple[_Infoset, int] | None"
-    ) -> None:
-        self.place = place
-        self.actions = actions
-        self.parent = parent
-        self.regret = [0.0] * len(actions)
-        self.policy = [1 / len(actions)] * len(actions)
-        self.average = [0.0] * len(actions)
-        self.paid = 0.0
+class MemoryBudgetWarning(UserWarning):
+    """Something has filled its `max_memory` and keeps nothing new from now on."""
 
 
 class OnlineOutcomeSamplingBot(pyspiel.Bot):
     """Plays one seat and learns by outcome sampling with regret matching.
 
-    It sees its own information states and the payoff of each hand, nothing else; the
-    game may be hidden, stochastic, have any number of players. At an infoset it plays
-    its policy mixed with the uniform one, `(1 - epsilon) b + epsilon / |A|`. After a
-    hand with payoff u, the value of the j-th action taken is u times the probability
-    b of the own actions after it over that q with which all own actions were drawn, and
-    the regrets move at the infosets met.
+    The bot sees only its own information states and the payoff of each hand. The rules
+    may be hidden, there may be chance moves, and any number of players. At an infoset
+    the bot plays its policy b mixed with the uniform one, `(1 - epsilon) b + epsilon /
+    |A|`. After a hand with payoff u, the value of each action taken is u times the
+    product of b over the own actions after it, divided by the probability q with which
+    all own actions were drawn. The regrets then move at the infosets that were met.
 
-    The average policy is that of the exact sum of its plans: an infoset is paid, when
-    it is met, what the parent sequence's sum grew by since.
+    The average policy is that of the exact sum of the plans of all hands. It is
+    computed lazily: when an infoset is met, it is paid what the sum at its parent
+    sequence has grown by since it was last met.
 
-    Drive it as any OpenSpiel bot and call `observe_outcome` after each hand;
-    `restart()` drops a hand without an outcome. Draws are a pure function of (seed,
-    hand, information state), so a run repeats if the opponents do.
+    A hand may have any number of own decisions. Sums are kept with exponents of their
+    own, so neither 1 / q nor a product of b overflows or underflows.
+
+    Use it like any OpenSpiel bot, and call `observe_outcome` after each hand.
+    `restart()` drops a hand that had no outcome. Draws are a pure function of (seed,
+    hand, information state), so a run repeats if the opponents' moves do.
     """
 
     def __init__(
@@ -54,51 +63,55 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         *,
         epsilon: float = 0.6,
         seed: int = 0,
+        max_memory: MaxMemory = None,
     ) -> None:
-        """A bot that has seen nothing and plays uniformly.
+        """Makes a bot that has seen nothing and plays uniformly.
 
         Args:
-            game: to read the number of players from; not its rules.
+            game: the game, of which only the number of players is read, not the rules.
             player_id: the seat.
-            epsilon: share of the uniform policy in what is played. Lanctot et al. use
-                0.6 where only the average counts; it is paid for in play.
+            epsilon: the share of the uniform policy in what is played. Lanctot et al.
+                use 0.6, which suits learning an average; a bot loses payoff by it.
             seed: any integer; taken modulo 2^64.
+            max_memory: bytes, or words such as "4GiB", that what the bot learns may
+                take; by default half of what is free when it is made, see `GameTree`.
+                When that is full, the bot warns once. It goes on learning at the
+                infosets it knows, plays uniformly at new ones, and forgets those.
 
         Raises:
-            ValueError: no such seat, or epsilon not in (0, 1].
+            ValueError: there is no such seat, or epsilon is not in (0, 1].
         """
         pyspiel.Bot.__init__(self)
-        self.num_players: int = load_game(game).num_players()
-        if not 0 <= player_id < self.num_players:
-            raise ValueError(
-                f"player_id={player_id} is not in 0 .. {self.num_players - 1}."
-            )
-        if not 0 < epsilon <= 1:
-            raise ValueError(
-                f"epsilon={epsilon} is not in (0, 1]: without exploration the "
-                "estimates of the actions it stopped playing are biased."
-            )
-        self._player_id = player_id
-        self.epsilon = epsilon
-        self.seed = seed
+        self._set_up(load_game(game).num_players(), player_id, epsilon, seed)
+        self.budget = make_budget(max_memory)
+
+    def _set_up(
+        self, num_players: int, player_id: int, epsilon: float, seed: int
+    ) -> None:
+        self.num_players = num_players
+        self._player_id = refusals.player(player_id, num_players, "player_id")
+        # Without exploration the estimates of actions it no longer plays are biased.
+        self.epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
+        self.seed = refusals.integer(seed, "seed")
+        self.is_full = False
         self.num_hands = 0
-        self._infosets: dict[str, _Infoset] = {}
-        self._hand: list[tuple[_Infoset, int, float]] = []
+        self._infosets: dict[str, Infoset] = {}
+        self._hand: list[Move] = []
         self._stream = 0
         self.restart()
 
     # --- what OpenSpiel calls ----------------------------------------------
 
     def player_id(self) -> int:
-        """The seat."""
+        """The seat that the bot plays."""
         return self._player_id
 
     def provides_policy(self) -> bool:
-        """Whether `get_policy` and `step_with_policy` work: they do."""
+        """Whether `get_policy` and `step_with_policy` work; always True."""
         return True
 
     def restart(self) -> None:
-        """Begins a hand; one without an outcome is forgotten."""
+        """Begins a new hand; a hand that had no outcome is forgotten."""
         self._hand.clear()
         hand = self.num_hands + 1
         self._stream = plain_stream_key(
@@ -106,14 +119,14 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         )
 
     def restart_at(self, state: pyspiel.State) -> None:
-        """As `restart`; the state is not looked at."""
+        """Begins a new hand, as `restart` does, whatever the state."""
         self.restart()
 
     def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
-        """Other players' actions are not looked at."""
+        """Does nothing, since the bot does not look at other players' actions."""
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """(action, probability) as it would be played here, exploration included."""
+        """The (action, probability) pairs played here, exploration included."""
         actions = state.legal_actions(self._player_id)
         known = self._infosets.get(state.information_state_string(self._player_id))
         policy = known.policy if known else [1 / len(actions)] * len(actions)
@@ -122,68 +135,74 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     def step_with_policy(
         self, state: pyspiel.State
     ) -> tuple[list[tuple[int, float]], int]:
-        """What `get_policy` gives, and the action drawn from it."""
+        """Returns what `get_policy` does, and an action drawn from it."""
         policy = self.get_policy(state)
         return policy, self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
-        """Draws an action at one of its own decisions and remembers it."""
+        """Draws an action at one of the bot's own decisions and remembers it."""
         info_state = state.information_state_string(self._player_id)
         actions = state.legal_actions(self._player_id)
         infoset = self._meet(info_state, actions)
         probabilities = self._explore(infoset.policy)
         draw = plain_uniform(self._stream, infoset.place)
-        chosen = len(actions) - 1
-        for index, q in enumerate(probabilities):
-            draw -= q
-            if draw < 0:
-                chosen = index
-                break
+        chosen = plain_draw_action(probabilities, 0, len(actions), draw)
         self._hand.append((infoset, chosen, probabilities[chosen]))
         return actions[chosen]
 
     # --- learning ----------------------------------------------------------
 
     def observe_outcome(self, payoff: float) -> None:
-        """Ends a hand: learns from its payoff to this player.
+        """Ends a hand and learns from its payoff to this player.
+
+        The first loop pays every infoset of the hand what it owes to the average, while
+        it still has the policy of the hand. The last loop goes through the hand
+        backwards. When it reaches an infoset, `value` times two to the `scale` is the
+        estimated value of the action taken there; the loop moves the regrets and the
+        policy, and passes the value of the infoset up to the action before it.
 
         Raises:
-            ValueError: the payoff is not finite.
+            ValueError: the payoff is not a number of at most MOST_PAYOFF in size.
         """
-        if not np.isfinite(payoff):
-            raise ValueError(f"payoff={payoff} is not a finite number.")
-        for infoset, _, _ in self._hand:
-            self._pay(infoset)
+        payoff = refusals.number(payoff, "payoff", -MOST_PAYOFF, MOST_PAYOFF)
         self.num_hands += 1
-        reach = 1.0
+        for infoset, _, _ in self._hand:
+            above = infoset.parent[0].average if infoset.parent else None
+            infoset.pay(self.num_hands, infoset.average, above)
+        reach, scale = 1.0, 0  # the probability q is reach * 2**scale
         for _, _, q in self._hand:
-            reach *= q
-        value = payoff / reach  # of the sequence taken, passed up
+            reach, shift = math.frexp(reach * q)
+            scale += shift
+        value, scale = payoff / reach, -scale
         for infoset, chosen, _ in reversed(self._hand):
-            policy, regret = infoset.policy, infoset.regret
-            below = policy[chosen] * value
+            policy, sums = infoset.policy, infoset.regret
+            here = sums.make_room(value, scale)
+            regret = sums.values
+            below = policy[chosen] * here
             for index in range(len(regret)):
                 regret[index] -= below
-            regret[chosen] += value
+            regret[chosen] += here
             total = sum(r for r in regret if r > 0)
             if total > 0:
                 infoset.policy = [max(r, 0.0) / total for r in regret]
             else:
                 infoset.policy = [1 / len(regret)] * len(regret)
-            value = below
+            value, shift = math.frexp(policy[chosen] * value)
+            scale += shift
         self.restart()
 
     def _explore(self, policy: list[float]) -> list[float]:
         share = self.epsilon / len(policy)
         return [(1 - self.epsilon) * b + share for b in policy]
 
-    def _meet(self, info_state: str, actions: list[int]) -> _Infoset:
+    def _meet(self, info_state: str, actions: list[int]) -> Infoset:
         parent = self._hand[-1][:2] if self._hand else None
         infoset = self._infosets.get(info_state)
         if infoset is None:
             place = infoset_place(self._player_id, info_state)
-            infoset = _Infoset(place, actions, parent)
-            self._infosets[info_state] = infoset
+            infoset = Infoset(place, actions, parent)
+            if self._has_room(info_state, len(actions)):
+                self._infosets[info_state] = infoset
         elif infoset.actions != actions or infoset.parent != parent:
             raise ValueError(
                 f"Player {self._player_id} meets the information state {info_state!r} "
@@ -192,37 +211,46 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
             )
         return infoset
 
-    def _pay(self, infoset: _Infoset) -> None:
-        """Adds to an infoset's average what it owes; its ancestors are paid."""
-        if infoset.parent is None:
-            mass = float(self.num_hands + 1)
-        else:
-            before, taken = infoset.parent
-            mass = before.average[taken]
-        # The policy of this hand, before its update, counts too.
-        debt = mass - infoset.paid
-        infoset.paid = mass
-        for index, b in enumerate(infoset.policy):
-            infoset.average[index] += debt * b
+    def _has_room(self, info_state: str, num_actions: int) -> bool:
+        """Takes the bytes of one more infoset from the budget, if there is room.
+
+        A bot that has once been full has no room ever after. Otherwise a smaller
+        infoset could be kept although its parent was not.
+        """
+        size = bytes_of(info_state, num_actions)
+        if not self.is_full and size > self.budget.left:
+            self.is_full = True
+            warnings.warn(
+                f"The {len(self._infosets):,} infosets that player {self._player_id}'s "
+                f"bot has met fill {self.budget.in_words()}: from now on it plays "
+                "uniformly at new ones and forgets them.",
+                MemoryBudgetWarning,
+                stacklevel=4,
+            )
+        if self.is_full:
+            return False
+        self.budget.meet(1, 0, size)
+        return True
 
     # --- what it learned ---------------------------------------------------
 
     @property
     def num_infosets(self) -> int:
-        """How many own infosets it has met."""
+        """The number of own infosets that the bot has kept."""
         return len(self._infosets)
 
     def policy_at(self, info_state: str) -> dict[int, float] | None:
-        """Action -> b at one information state, None if it was never met."""
+        """Action -> b at one information state; None if it was never met."""
         infoset = self._infosets.get(info_state)
         if infoset is None:
             return None
         return dict(zip(infoset.actions, infoset.policy, strict=True))
 
     def current_policy(self) -> dict[str, dict[int, float]]:
-        """Information state -> action -> b, without exploration; a snapshot.
+        """A snapshot, information state -> action -> b, without exploration.
 
-        Information states never met are left out; it would play uniformly there.
+        Information states that were never met are left out; the bot would play
+        uniformly there.
         """
         return {
             info_state: dict(zip(infoset.actions, infoset.policy, strict=True))
@@ -230,20 +258,108 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         }
 
     def average_policy(self) -> dict[str, dict[int, float]]:
-        """The average of the policies of all hands, weighted by own reach; as above."""
-        sums: dict[int, list[float]] = {}
+        """The average of the policies of all hands, each weighted by own reach.
+
+        The form is that of `current_policy`. The loop meets ancestors first, so the
+        sums at the parent have been paid when an infoset asks for them. It pays copies,
+        which leaves the bot as it is.
+        """
+        paid: dict[int, Scaled] = {}
         policy = {}
-        for info_state, infoset in self._infosets.items():  # ancestors come first
-            if infoset.parent is None:
-                mass = float(self.num_hands)
-            else:
-                before, taken = infoset.parent
-                mass = sums[id(before)][taken]
-            debt = mass - infoset.paid
-            pairs = zip(infoset.average, infoset.policy, strict=True)
-            sums[id(infoset)] = average = [a + debt * b for a, b in pairs]
+        for info_state, infoset in self._infosets.items():
+            above = paid[id(infoset.parent[0])] if infoset.parent else None
+            paid[id(infoset)] = sums = infoset.average.copy()
+            infoset.pay(self.num_hands, sums, above)
+            average = sums.values[:-1]
             total = sum(average)
             size = len(average)
             shares = [a / total for a in average] if total > 0 else [1 / size] * size
             policy[info_state] = dict(zip(infoset.actions, shares, strict=True))
         return policy
+
+    # --- saving ------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all of the bot's state into a file, from which `load` resumes exactly.
+
+        That holds in the middle of a hand as well. The file appears whole or not at
+        all, and an older one is kept as `path` + ".previous".
+
+        Raises:
+            OSError: the file cannot be written; an older one is left as it was.
+        """
+        checkpoint.save(path, self._contents(), checkpoint.BOT)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, max_memory: MaxMemory = None
+    ) -> "OnlineOutcomeSamplingBot":
+        """Reads what `save` wrote and goes on as if nothing had happened.
+
+        Args:
+            path: the file.
+            max_memory: as in the constructor, since a file does not remember it. If it
+                is given and no hand is open, a bot that was full keeps new infosets
+                again.
+
+        Raises:
+            CheckpointError: the file is damaged, or is not a bot's.
+            MemoryBudgetError: what the bot learned does not fit `max_memory`.
+            OSError: the file cannot be read.
+        """
+        return cls._from_contents(checkpoint.load(path, checkpoint.BOT), max_memory)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = checkpoint.to_bytes(self._contents(), checkpoint.BOT)
+        return _unpickle, (type(self), data)
+
+    def _contents(self) -> checkpoint.Contents:
+        hand, arrays = pack(Learned(self._infosets, self._hand))
+        header = {
+            "version": checkpoint.VERSION,
+            "num_players": self.num_players,
+            "player_id": self._player_id,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+            "num_hands": self.num_hands,
+            "is_full": self.is_full,
+            "hand": hand,
+        }
+        return checkpoint.Contents(header, arrays)
+
+    @classmethod
+    def _from_contents(
+        cls, contents: checkpoint.Contents, max_memory: MaxMemory = None
+    ) -> Any:
+        budget = make_budget(max_memory)
+        with checkpoint.odd_contents_in_words(checkpoint.BOT):
+            try:
+                bot = cls._restore(contents, budget)
+                if max_memory is not None and not bot._hand:
+                    bot.is_full = False
+                return bot
+            except (checkpoint.CheckpointError, MemoryBudgetError):
+                raise
+            except ValueError as error:
+                raise checkpoint.DamagedError(
+                    f"The file's bot is an odd one: {error}"
+                ) from error
+
+    @classmethod
+    def _restore(cls, contents: checkpoint.Contents, budget: Budget) -> Any:
+        header, arrays = contents
+        bot = cls.__new__(cls)
+        pyspiel.Bot.__init__(bot)
+        fields = ("num_players", "player_id", "epsilon", "seed")
+        bot._set_up(*(header[name] for name in fields))
+        bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)
+        bot.budget, bot.is_full = budget, header["is_full"] is True
+        learned = unpack(header["hand"], arrays, bot._player_id, budget)
+        bot._infosets = learned.infosets
+        bot.restart()
+        bot._hand = learned.hand
+        return bot
+
+
+def _unpickle(cls: type[OnlineOutcomeSamplingBot], data: bytes) -> Any:
+    return cls._from_contents(checkpoint.from_bytes(data, checkpoint.BOT))

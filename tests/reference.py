@@ -3,8 +3,8 @@
 An oracle for the compiled solvers. It reads the game from pyspiel, names everything by
 OpenSpiel's information-state strings and recomputes what the solvers maintain: plans,
 averages and updates of the whole game, no array, no laziness. Only the draws come from
-`mccfr_spiel.randomness`, so that a textbook and a solver with the same seed walk the
-same paths.
+`mccfr_spiel.compiled.randomness`, so that a textbook and a solver with the same seed
+walk the same paths.
 
 A sequence of a player is `(info_state, action)`, or `EMPTY` before its first action.
 """
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.randomness import (
+from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
     child_place,
     infoset_place,
@@ -141,8 +141,10 @@ def dilated_weights(infosets: dict, weights: str) -> dict[tuple[int, str], float
     return beta
 
 
-# The local rules: (policy, memory, gradient, eta / beta) at an infoset give the next
-# policy, the next memory and the value passed up. Lists in the order of the actions.
+# The local rules: (policy, memory, gradient, minimizer, beta) at an infoset give the
+# next policy, the next memory and the value passed up. Lists in the order of the
+# actions; the minimizer has the rule's parameters; beta is the weight of the dilated
+# entropy.
 
 
 def dot(left: list[float], right: list[float]) -> float:
@@ -161,22 +163,23 @@ def log_sum_exp(values: list[float]) -> float:
     return top + math.log(sum(math.exp(value - top) for value in values))
 
 
-def regret_matching(policy, memory, gradient, scale):
+def regret_matching(policy, memory, gradient, minimizer, beta):
     """Memory: the cumulative regrets (Zinkevich et al. 2007)."""
     value = dot(policy, gradient)
     memory = [regret + g - value for regret, g in zip(memory, gradient, strict=True)]
     return normalized([max(regret, 0.0) for regret in memory]), memory, value
 
 
-def regret_matching_plus(policy, memory, gradient, scale):
+def regret_matching_plus(policy, memory, gradient, minimizer, beta):
     """Memory: the regrets, cut at 0 after each update (Tammelin 2014)."""
-    _, memory, value = regret_matching(policy, memory, gradient, scale)
+    _, memory, value = regret_matching(policy, memory, gradient, minimizer, beta)
     memory = [max(regret, 0.0) for regret in memory]
     return normalized(memory), memory, value
 
 
-def ftrl(policy, memory, gradient, scale):
+def ftrl(policy, memory, gradient, minimizer, beta):
     """Memory: the sums of the gradients."""
+    scale = minimizer.step_size / beta
     before = [scale * total for total in memory]
     memory = [total + g for total, g in zip(memory, gradient, strict=True)]
     after = [scale * total for total in memory]
@@ -185,8 +188,9 @@ def ftrl(policy, memory, gradient, scale):
     return policy, memory, (log_total - log_sum_exp(before)) / scale
 
 
-def omd(policy, memory, gradient, scale):
+def omd(policy, memory, gradient, minimizer, beta):
     """Memory: none, the policy is the center."""
+    scale = minimizer.step_size / beta
     top = max(gradient)
     factors = [math.exp(scale * (g - top)) for g in gradient]
     weights = [b * factor for b, factor in zip(policy, factors, strict=True)]
@@ -216,7 +220,7 @@ class Textbook:
     """Monte Carlo CFR and its relatives (any number of players, general sum).
 
     The settings are read by attribute: `sampling` has chance, opponents, player,
-    epsilon, prune; `minimizer` has rule, step_size, weights; `averaging` has gamma.
+    epsilon, prune; `minimizer` has rule and its parameters; `averaging` has gamma.
     Initial regrets are 0. `policy` and `memory` are open to the tests.
     """
 
@@ -233,7 +237,8 @@ class Textbook:
         self.nodes_touched = 0
         self.root, self.infosets = read_game(self.game)
         self.balanced = balanced_strategy(self.infosets)
-        self.beta = dilated_weights(self.infosets, minimizer.weights)
+        weights = getattr(minimizer, "weights", "constant")
+        self.beta = dilated_weights(self.infosets, weights)
         self.policy = {}
         self.memory = {}
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
@@ -328,12 +333,12 @@ class Textbook:
         for key, infoset in reversed(self.infosets.items()):
             if infoset.player != player or infoset.sequences[0] not in gradient:
                 continue
-            scale = self.minimizer.step_size / self.beta[key]
             self.policy[key], self.memory[key], value = rule(
                 self.policy[key],
                 self.memory[key],
                 [values[sequence] for sequence in infoset.sequences],
-                scale,
+                self.minimizer,
+                self.beta[key],
             )
             values[infoset.parent] += value
 

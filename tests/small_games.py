@@ -44,7 +44,13 @@ def move(player: int, info_state: str, *children: Tree, actions=None) -> Tree:
 
 
 def small_game(
-    root: Tree, num_players: int = 2, *, name: str = "small", **of_type: Any
+    root: Tree,
+    num_players: int = 2,
+    *,
+    name: str = "small",
+    num_actions: int = 10,
+    max_utility: float = 1000.0,
+    **of_type: Any,
 ) -> pyspiel.Game:
     """The game of a tree; `of_type` replaces fields of its GameType."""
     fields: dict[str, Any] = {
@@ -65,11 +71,11 @@ def small_game(
     }
     game_type = pyspiel.GameType(**(fields | of_type))
     info = pyspiel.GameInfo(
-        num_distinct_actions=10,
+        num_distinct_actions=num_actions,
         max_chance_outcomes=10,
         num_players=num_players,
-        min_utility=-1000.0,
-        max_utility=1000.0,
+        min_utility=-max(max_utility, 1000.0),
+        max_utility=max_utility,
         max_game_length=20,
     )
     return _SmallGame(game_type, info, root)

@@ -13,7 +13,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver
-from mccfr_spiel.growth import WalkTooLargeError
+from mccfr_spiel.tree.growth import WalkTooLargeError
 
 SOLVED = (
     "kuhn_poker(players=4)",

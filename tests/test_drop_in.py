@@ -3,11 +3,13 @@
 import importlib.util
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import types
 import unittest
 
+import numpy as np
 import open_spiel.python.algorithms.cfr as openspiel_cfr
 import pyspiel
 import pytest
@@ -186,13 +188,135 @@ def test_constructor_arguments_are_openspiels():
         assert 0 < conv < 11 / 6
 
 
-def test_seeds_make_runs():
+def run(solver, iterations=20):
+    for _ in range(iterations):
+        solver.iteration()
+    return solver.average_policy().to_dict()
+
+
+PYTHONS = [ms.ExternalSamplingSolver, ms.OutcomeSamplingSolver]
+
+
+@pytest.mark.parametrize("kind", PYTHONS)
+def test_a_seed_argument_makes_the_run_whatever_numpys_generator_is(kind):
+    game = pyspiel.load_game("kuhn_poker")
+    np.random.seed(1)
+    first = run(kind(game, seed=0))
+    np.random.seed(2)
+    assert run(kind(game, seed=0)) == first != run(kind(game, seed=1))
+
+
+@pytest.mark.parametrize("kind", PYTHONS)
+def test_without_a_seed_numpys_generator_makes_the_run_as_in_openspiel(kind):
+    game = pyspiel.load_game("kuhn_poker")
+    runs = []
+    for seed in (1, 2, 3, 1):
+        np.random.seed(seed)
+        runs.append(run(kind(game)))
+    assert runs[0] == runs[3]
+    assert runs[0] != runs[1] != runs[2] != runs[0]
+    second = run(kind(game))  # the generator has gone on
+    assert second != runs[3]
+
+
+def test_pyspiels_default_seeds_are_fixed_and_negative_ones_are_all_the_same():
     game = pyspiel.load_game("kuhn_poker")
 
-    def run(solver):
+    def after(solver):
         for _ in range(20):
-            solver.iteration()
-        return solver.average_policy().to_dict()
+            solver.run_iteration()
+        policy = solver.average_policy()
+        return policy.get_state_policy("0"), policy.get_state_policy("1p")
 
-    for kind in (ms.ExternalSamplingSolver, ms.OutcomeSamplingSolver):
-        assert run(kind(game)) == run(kind(game, seed=0)) != run(kind(game, seed=1))
+    for module in (pyspiel, ms):  # the claim about OpenSpiel is checked, too
+        external, sampling = (
+            module.ExternalSamplingMCCFRSolver,
+            module.OutcomeSamplingMCCFRSolver,
+        )
+        runs = []
+        for seed in (1, 2):
+            np.random.seed(seed)
+            runs.append((after(external(game)), after(sampling(game))))
+        assert runs[0] == runs[1]
+        assert after(external(game, 0)) == runs[0][0] != after(external(game, 1))
+        assert after(sampling(game, 0.6, -1)) == runs[0][1]
+        assert after(sampling(game, 0.6, -7)) == runs[0][1]
+        assert after(sampling(game, 0.6, 7)) != runs[0][1]
+
+
+# --- the methods of pyspiel's CFR solvers ------------------------------------
+
+COMPILED = [("CFRSolver", "cfr"), ("CFRPlusSolver", "cfrplus")]
+
+
+@pytest.mark.parametrize(("name", "flag"), COMPILED)
+def test_openspiels_example_of_its_compiled_cfr_prints_the_same(name, flag, tmp_path):
+    imports = {
+        "import pyspiel\n": "import pyspiel\nimport mccfr_spiel\n",
+        f"pyspiel.{name}(": f"mccfr_spiel.{name}(",
+    }
+    mine = run_example("cfr_cpp_example.py", imports, tmp_path, f"--solver={flag}")
+    assert len(mine) == 33
+    game = pyspiel.load_game("kuhn_poker")
+    theirs = getattr(pyspiel, name)(game)  # not pickled: that would make CFR of CFR+
+    lines = []
+    for number in range(20):
+        theirs.evaluate_and_update_policy()
+        value = pyspiel.exploitability(game, theirs.average_policy())
+        if number >= 10:
+            lines.append(
+                f"Tabular policy length: {len(theirs.tabular_average_policy())}"
+            )
+        lines.append(f"Iteration {number} exploitability: {value:.6f}")
+        if number == 9:
+            lines += ["Persisting the model...", "Loading the model..."]
+            lines.append(f"Exploitability of the loaded model: {value:.6f}")
+    assert mine == lines
+
+
+@pytest.mark.parametrize("name", ["CFRSolver", "CFRPlusSolver"])
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "leduc_poker"])
+def test_every_method_of_pyspiels_class_gives_what_it_gives(game, name):
+    game = pyspiel.load_game(game)
+    mine, theirs = getattr(ms, name)(game), getattr(pyspiel, name)(game)
+    methods = {m for m in dir(theirs) if not m.startswith("_")}
+    assert methods <= set(dir(mine))
+    for _ in range(7):
+        mine.evaluate_and_update_policy()
+        theirs.evaluate_and_update_policy()
+    for method in methods - {"evaluate_and_update_policy"}:
+        ours, its = getattr(mine, method)(), getattr(theirs, method)()
+        if method.startswith("tabular"):
+            assert type(ours) is type(its)
+            table, expected = ours.policy_table(), its.policy_table()
+            assert table.keys() == expected.keys()
+            for key, row in expected.items():
+                assert dict(table[key]) == pytest.approx(dict(row), abs=1e-12)
+        conv = pyspiel.nash_conv(game, its)
+        assert pyspiel.nash_conv(game, ours) == pytest.approx(conv, abs=1e-12)
+        assert ms.nash_conv(game, ours) == pytest.approx(conv, abs=1e-12)
+
+
+def test_compiled_functions_read_a_returned_table_as_it_is_now():
+    game = pyspiel.load_game("kuhn_poker")
+    policy = ms.CFRSolver(game).average_policy()
+    assert pyspiel.nash_conv(game, policy) == pytest.approx(11 / 12)
+    policy.policy_for_key("0pb")[:] = [1.0, 0.0]
+    theirs = pyspiel.UniformRandomPolicy(game).policy_table()
+    theirs["0pb"] = [(0, 1.0), (1, 0.0)]
+    assert pyspiel.nash_conv(game, policy) == pyspiel.nash_conv(game, theirs)
+    assert pyspiel.nash_conv(game, policy) < 0.9
+
+
+def test_a_pickled_cfr_solver_goes_on_as_one_that_was_not():
+    game = pyspiel.load_game("leduc_poker")
+    solver = ms.CFRPlusSolver(game)
+    solver.evaluate_and_update_policy()
+    before = solver.average_policy()
+    other = pickle.loads(pickle.dumps(solver))
+    for _ in range(3):
+        solver.evaluate_and_update_policy()
+        other.evaluate_and_update_policy()
+    mine, copys = solver.average_policy(), other.average_policy()
+    assert (mine.action_probability_array == copys.action_probability_array).all()
+    assert (mine.action_probability_array != before.action_probability_array).any()

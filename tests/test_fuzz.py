@@ -21,13 +21,17 @@ from hypothesis import strategies
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, checkpoint, experiments
-from mccfr_spiel.checkpoint import CheckpointError
-from mccfr_spiel.game_tree import TreeFullError
-from mccfr_spiel.linear_program import solve_lp
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.experiments import read_settings
+from mccfr_spiel.experiments.flags import DEFAULT, KINDS
+from mccfr_spiel.experiments.settings import check
+from mccfr_spiel.offline.linear_program import solve_lp
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel.tree.game_tree import TreeFullError
+from tests.kernels.test_estimators import ESTIMATORS, expectation, with_zeros
 from tests.reference import full_gradient, random_policy
 from tests.small_games import chance, leaf, move, small_game
-from tests.test_estimators import ESTIMATORS, expectation, with_zeros
 from tests.vectors import largest_difference, vector_of
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "30"))
@@ -171,8 +175,8 @@ def test_growth_drops_and_checkpoints_change_nothing(game, seed):
             whole.iterate(5)
             grown.iterate(5)
             dropped.iterate(5)
-            data = checkpoint.to_bytes(dropped._contents())
-            dropped = Solver._from_contents(checkpoint.from_bytes(data), game)
+            data = checkpoint.to_bytes(dropped.contents())
+            dropped = Solver.from_contents(checkpoint.from_bytes(data), game)
             for other in (grown, dropped):
                 policy = other.average_policy().to_dict()
                 assert not largest_difference(policy, whole.average_policy().to_dict())
@@ -220,10 +224,10 @@ def test_a_checkpoint_with_random_bytes_and_a_right_digest_is_safe(seed):
     solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
     solver.iterate(3)
     frame = len(checkpoint.MAGIC) + checkpoint._DIGEST_SIZE
-    data = checkpoint.to_bytes(solver._contents())[frame:]
+    data = checkpoint.to_bytes(solver.contents())[frame:]
     try:
         contents = checkpoint.from_bytes(sealed(scribbled(data, generator)))
-        loaded = Solver._from_contents(contents, None)
+        loaded = Solver.from_contents(contents, None)
     except ValueError:
         return
     loaded.average_policy().to_dict()
@@ -293,7 +297,7 @@ JSON = strategies.recursive(
     ),
     max_leaves=5,
 )
-FIELDS = strategies.sampled_from(experiments.Settings._fields)
+FIELDS = strategies.sampled_from(list(KINDS))
 
 
 def reads_or_says_why(content):
@@ -302,7 +306,7 @@ def reads_or_says_why(content):
         path = pathlib.Path(folder) / "settings.json"
         path.write_bytes(content)
         try:
-            settings = experiments.read_settings(path)
+            settings = read_settings(path)
         except ValueError as error:
             words = str(error)
         else:
@@ -310,7 +314,7 @@ def reads_or_says_why(content):
             assert type(settings.iterations) is int
             assert type(settings.game) is str
             with contextlib.suppress(ValueError):
-                experiments.check(settings)
+                check(settings)
         assert str(path) in words
 
 
@@ -325,5 +329,5 @@ def test_settings_of_any_values_are_read_or_refused_in_words(values):
 def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):
     reads_or_says_why(data)
     reads_or_says_why(b"[" * 100_000 + data)
-    good = {"settings": experiments.Settings()._asdict()}
+    good = {"settings": {**DEFAULT}}
     reads_or_says_why(scribbled(json.dumps(good).encode(), random.Random(seed)))

@@ -1,14 +1,21 @@
 """The online bot: exact unbiasedness, exact averages, OpenSpiel's interface."""
 
 import collections
+import copy
+import pickle
 import random
+from fractions import Fraction
 
 import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
-from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
+from mccfr_spiel import Solver
+from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import CheckpointError
 
 KUHN = pyspiel.load_game("kuhn_poker")
 
@@ -138,7 +145,7 @@ def test_one_hand_is_unbiased_exactly(seat, epsilon):
             state.apply_action(action)
         bot.observe_outcome(state.returns()[seat])
         for info_state, infoset in bot._infosets.items():
-            for action, r in zip(infoset.actions, infoset.regret, strict=True):
+            for action, r in zip(infoset.actions, infoset.regret.values, strict=True):
                 means[info_state, action] += prob * r
     expected = counterfactual_regrets(game, seat, policy, other)
     assert len(expected) == 12
@@ -283,24 +290,36 @@ def test_openspiels_evaluate_bots_drives_it():
     assert sum(returns) == 0
 
 
+def is_uniform(policy):
+    return all(len(set(row.values())) == 1 for row in policy.values())
+
+
 def test_a_dropped_hand_teaches_nothing():
     bot = OnlineOutcomeSamplingBot(KUHN, 0, seed=1)
     rng = random.Random(1)
     play(KUHN, bot, uniform(rng), rng)
     bot.restart()
     assert bot.num_hands == 0
-    assert all(p == {0: 0.5, 1: 0.5} for p in bot.current_policy().values())
+    assert is_uniform(bot.current_policy())
+    payoff = play(KUHN, bot, uniform(rng), rng)[0]  # the same with an outcome does
+    bot.observe_outcome(payoff)
+    assert bot.num_hands == 1
+    assert not is_uniform(bot.current_policy())
 
 
 def test_policies_are_snapshots():
     bot = OnlineOutcomeSamplingBot(KUHN, 0, seed=1)
     rng = random.Random(1)
     bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[0])
-    policy, copy = bot.current_policy(), bot.current_policy()
+    policies = bot.current_policy(), bot.average_policy()
+    copies = copy.deepcopy(policies)
     for _ in range(50):
         bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[0])
-    assert policy == copy
-    assert bot.current_policy() != copy
+    assert policies == copies
+    for now, then in zip(
+        (bot.current_policy(), bot.average_policy()), copies, strict=True
+    ):
+        assert any(now[info_state] != then[info_state] for info_state in then)
 
 
 def test_get_policy_is_what_is_played():
@@ -326,6 +345,7 @@ def test_three_players_are_welcome():
     for _ in range(20):
         bot.observe_outcome(play(game, bot, uniform(rng), rng)[2])
     assert bot.num_infosets > 4
+    assert not is_uniform(bot.current_policy())
 
 
 def test_bad_arguments_are_named():
@@ -348,3 +368,206 @@ def test_imperfect_recall_is_refused():
 
     with pytest.raises(ValueError, match="perfect recall"):
         play_many()
+
+
+# --- hands of any length -----------------------------------------------------
+
+
+class Decision:
+    """All that the bot asks of a state."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def information_state_string(self, player):
+        return str(self.number)
+
+    def legal_actions(self, player):
+        return [0, 1]
+
+
+class ByTheBook:
+    """Outcome sampling's sums for a chain of decisions, in exact rational numbers."""
+
+    def __init__(self, length):
+        self.regret = [[Fraction(0), Fraction(0)] for _ in range(length)]
+        self.plans = [[Fraction(0), Fraction(0)] for _ in range(length)]
+
+    def learn(self, policies, hand, payoff):
+        """One hand of (action, q) at all decisions, played with these policies."""
+        mass, reach = Fraction(1), Fraction(1)
+        for plan, policy, (_, q) in zip(self.plans, policies, hand, strict=True):
+            for action in (0, 1):
+                plan[action] += mass * policy[action]
+            mass *= policy[1]  # by which alone the chain goes on
+            reach *= q
+        value = Fraction(payoff) / reach
+        for regret, policy, (action, _) in reversed(
+            list(zip(self.regret, policies, hand, strict=True))
+        ):
+            below = policy[action] * value
+            for other in (0, 1):
+                regret[other] += (value if other == action else 0) - below
+            value = below
+
+
+@pytest.mark.parametrize("length", [5, 1024, 1100, 2500])
+def test_after_thousands_of_own_decisions_its_sums_are_exact(length):
+    """The hand goes on after action 1 only, and the last decision alone pays."""
+    bot = Scripted(KUHN, 0, epsilon=0.5, seed=0)
+    book = ByTheBook(length)
+    random.seed(3)
+    for hand in range(6):
+        bot.script = (1,) * (length - 1) + (hand % 3 % 2,)
+        known = bot.current_policy()
+        rows = [known.get(str(k), {0: 0.5, 1: 0.5}) for k in range(length)]
+        policies = [[Fraction(row[0]), Fraction(row[1])] for row in rows]
+        for number in range(length):
+            assert bot.step(Decision(number)) == bot.script[number]
+        played = [(chosen, Fraction(q)) for _, chosen, q in bot._hand]
+        payoff = 1.0 if bot.script[-1] else -0.75
+        book.learn(policies, played, payoff)
+        bot.observe_outcome(payoff)
+    current, average = bot.current_policy(), bot.average_policy()
+    assert current[str(length - 1)] == {0: 0.0, 1: 1.0}
+    for number in range(length):
+        for sums, policy in ((book.regret, current), (book.plans, average)):
+            positive = [max(value, Fraction(0)) for value in sums[number]]
+            total = sum(positive)
+            expected = [float(v / total) if total else 0.5 for v in positive]
+            mine = list(policy[str(number)].values())
+            assert mine == pytest.approx(expected, abs=1e-9), number
+
+
+def test_payoffs_that_sums_cannot_hold_are_refused():
+    bot = OnlineOutcomeSamplingBot(KUHN, 0)
+    for payoff in (1e308, -2e100):
+        with pytest.raises(ValueError, match="payoff="):
+            bot.observe_outcome(payoff)
+    bot.observe_outcome(1e100)
+
+
+# --- saving --------------------------------------------------------------------
+
+
+def hands(bot, count, seed):
+    rng = random.Random(seed)
+    for _ in range(count):
+        bot.observe_outcome(play(LEDUC, bot, uniform(rng), rng)[0])
+
+
+LEDUC = pyspiel.load_game("leduc_poker")
+
+
+@pytest.mark.parametrize("way", ["file", "pickle"])
+def test_a_saved_bot_goes_on_as_if_nothing_had_happened(way, tmp_path):
+    bot = OnlineOutcomeSamplingBot(LEDUC, 0, epsilon=0.3, seed=2**70 + 5)
+    hands(bot, 300, 1)
+    state = LEDUC.new_initial_state().child(0).child(1)
+    first = bot.step(state)  # in the middle of a hand
+    if way == "file":
+        bot.save(tmp_path / "bot")
+        other = OnlineOutcomeSamplingBot.load(tmp_path / "bot")
+    else:
+        other = pickle.loads(pickle.dumps(bot))
+    assert other.player_id() == 0
+    assert other.average_policy() == bot.average_policy()
+    assert not is_uniform(bot.average_policy())
+    after = state.child(first)
+    for both in (bot, other):
+        again = after.child(after.legal_actions()[-1])
+        if again.current_player() == 0:
+            both.step(again)
+        both.observe_outcome(1.5)
+        hands(both, 200, 2)
+    assert other.current_policy() == bot.current_policy()
+    assert other.average_policy() == bot.average_policy()
+    assert other.num_hands == bot.num_hands == 501
+
+
+def test_a_full_bot_comes_back_full_or_with_room(tmp_path):
+    bot = OnlineOutcomeSamplingBot(LEDUC, 0, seed=3, max_memory=20_000)
+    with pytest.warns(MemoryBudgetWarning):
+        hands(bot, 200, 1)
+    known = bot.num_infosets
+    state = LEDUC.new_initial_state().child(0).child(1)
+    while not state.is_terminal():  # a hand with infosets that it forgets
+        if state.current_player() == 0:
+            state.apply_action(bot.step(state))
+        else:
+            state.apply_action(state.legal_actions()[-1])
+    bot.save(tmp_path / "bot")
+    other = OnlineOutcomeSamplingBot.load(tmp_path / "bot")
+    for both in (bot, other):
+        both.observe_outcome(-2.0)
+        hands(both, 100, 2)
+    assert other.average_policy() == bot.average_policy()
+    assert other.is_full
+    assert other.num_infosets == known
+    bot.save(tmp_path / "bot")
+    other = OnlineOutcomeSamplingBot.load(tmp_path / "bot", max_memory="1MiB")
+    hands(other, 100, 3)
+    assert other.num_infosets > known
+    with pytest.raises(MemoryBudgetError):
+        OnlineOutcomeSamplingBot.load(tmp_path / "bot", max_memory=100)
+
+
+def test_a_file_that_is_no_bots_or_is_damaged_is_refused(tmp_path):
+    bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
+    run_rng = random.Random(1)
+    for _ in range(30):
+        bot.observe_outcome(play(KUHN, bot, uniform(run_rng), run_rng)[1])
+    path = tmp_path / "bot"
+    bot.save(path)
+    good = path.read_bytes()
+    Solver("kuhn_poker").save(tmp_path / "solver")
+    with pytest.raises(CheckpointError, match="checkpoint of a mccfr_spiel solver"):
+        OnlineOutcomeSamplingBot.load(tmp_path / "solver")
+    with pytest.raises(CheckpointError, match="a bot that mccfr_spiel saved"):
+        Solver.load(path)
+    for place in range(0, len(good), 97):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 16]) + good[place + 1 :])
+        with pytest.raises(CheckpointError):
+            OnlineOutcomeSamplingBot.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"player_id": 2},
+        {"epsilon": 0.0},
+        {"epsilon": "x"},
+        {"num_hands": -1},
+        {"hand": [[99, 0, 0.5, 2]]},
+        {"hand": [[0, 9, 0.5, 2]]},
+        {"hand": [[0, 0, 0.0, 2]]},
+        {"hand": [[-1, 0, 0.5, 0]]},
+        {"hand": [[-1, 2, 0.5, 2]]},
+        {"hand": [3]},
+        {"num_players": None},
+    ],
+)
+def test_a_file_with_a_good_digest_and_odd_contents_is_refused(change, tmp_path):
+    bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
+    rng = random.Random(1)
+    bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[1])
+    contents = bot._contents()
+    contents.header.update(change)
+    checkpoint.save(tmp_path / "bot", contents, checkpoint.BOT)
+    with pytest.raises(CheckpointError):
+        OnlineOutcomeSamplingBot.load(tmp_path / "bot")
+
+
+@pytest.mark.parametrize("table", ["counts", "actions", "policy", "parents", "ends"])
+def test_tables_that_do_not_fit_are_refused(table, tmp_path):
+    bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
+    rng = random.Random(1)
+    bot.observe_outcome(play(KUHN, bot, uniform(rng), rng)[1])
+    header, arrays = bot._contents()
+    for odd in (arrays[table][:0], arrays[table] + 7, arrays[table] - 9):
+        changed = checkpoint.Contents(header, arrays | {table: odd})
+        checkpoint.save(tmp_path / "bot", changed, checkpoint.BOT)
+        if table == "actions" and len(odd):
+            continue  # any numbers will do
+        with pytest.raises(CheckpointError):
+            OnlineOutcomeSamplingBot.load(tmp_path / "bot")

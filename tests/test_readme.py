@@ -1,11 +1,15 @@
 """What README promises in its first screens runs as printed."""
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
-README = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -37,3 +41,22 @@ def test_commands_are_two_lines_that_start_from_nothing():
         ".venv/bin/python run_experiments.py",
         ".venv/bin/python -m pytest -n auto",
     ]
+
+
+@pytest.mark.slow
+def test_the_sweep_of_the_documentation_leaves_its_figure(tmp_path):
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    script = tmp_path / "sweep.py"
+    script.write_text(block.replace("1_000_000", "20_000").replace("=10)", "=2)"))
+    result = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (result.stdout, result.returncode) == ("[]\n", 0), result.stderr
+    assert len([*(tmp_path / "my_sweep").glob("*_s[01].csv")]) == 6
+    assert (tmp_path / "my_sweep" / "figure.png").stat().st_size > 1000

@@ -9,7 +9,7 @@ from open_spiel.python.algorithms import cfr
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
 from tests.small_games import leaf, move, small_game, three_players, uneven_deal
 from tests.vectors import largest_difference, start_together, vector_of
@@ -122,7 +122,7 @@ def memory_at(solver, info_state):
     """The solver's cumulative regrets at an infoset."""
     infoset = solver.tree.infosets[solver.tree.find(info_state)]
     start = infoset["first_sequence"]
-    return solver._tables.memory[start : start + infoset["num_actions"]]
+    return solver.state.tables.memory[start : start + infoset["num_actions"]]
 
 
 def names_apart(solver, mine, theirs, regrets):
@@ -360,11 +360,13 @@ def test_simultaneous_updates_survive_the_loss_of_the_tree():
     small.iterate(200)
     assert_equal_bit_for_bit(small, whole)
     assert small.tree.num_nodes <= 100
+    rows = small.average_policy().to_dict().values()
+    assert any(max(row.values()) > 0.9 for row in rows)  # there was much to lose
 
 
 def test_a_deeper_stack_changes_nothing():
     wide = move(0, "wide", *(leaf(float(a), -float(a)) for a in range(600)))
-    game = small_game(wide)
+    game = small_game(wide, num_actions=600)
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
     textbook = Textbook(game, *ms.EXTERNAL_SAMPLING[:3], seed=1)
     solver.iterate(5)
@@ -411,7 +413,7 @@ def test_the_size_of_the_payoffs_does_not_change_regret_matching():
             return [leaf(factor * u, -factor * u) for u in payoffs]
 
         replies = [move(1, "1", *ends(0.3, -1.7)), move(1, "1", *ends(-0.9, 0.4))]
-        return small_game(move(0, "0", *replies))
+        return small_game(move(0, "0", *replies), max_utility=2000.0)
 
     for algorithm in (ms.CFR, ms.CFR_PLUS, ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
         policies = []
@@ -419,6 +421,7 @@ def test_the_size_of_the_payoffs_does_not_change_regret_matching():
             solver = Solver(game(factor), algorithm, seed=8)
             solver.iterate(40)
             policies.append(solver.average_policy().to_dict())
+        assert any(max(row.values()) > 0.6 for row in policies[0].values())
         assert policies[1] == policies[0]
         assert largest_difference(policies[2], policies[0]) < 1e-9
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mccfr_spiel.game_tree import GameTree
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
 from tests.reference import EMPTY, Gradient, Policy, Textbook
 
 
@@ -35,7 +35,7 @@ def gradient_of(tree: GameTree, player: int, gradient: np.ndarray) -> Gradient:
 
 def start_together(solver: Solver, textbook: Textbook) -> None:
     """Gives the textbook the solver's memories and policies, before it has run."""
-    tree, tables = solver.tree, solver._tables
+    tree, tables = solver.tree, solver.state.tables
     for infoset, (_, start, _, count, player) in enumerate(tree.infosets.tolist()):
         key = player, tree.info_state(infoset)
         textbook.memory[key] = tables.memory[start : start + count].tolist()

@@ -1,0 +1,162 @@
+"""Iterations a second of this checkout beside those of another one, an older one say.
+
+    git worktree add ../before v0.1.0
+    python -m benchmarks.before --before=../before
+
+Each checkout has a process of its own, and the two take turns in short spells of
+processor time, so that a busy machine slows both. A ratio is this one's rate divided by
+the other's. Of the ratios within one turn, the middle one is printed. What disturbs a
+spell makes it slower and never faster, so the ratio of the best rates of all turns is
+printed, too; it is the steadier one where other programs share the machine. Where its
+memory happens to lie makes a process a few percent faster or slower for all its life,
+so several pairs of processes are measured. The first pair compiles into empty caches,
+the others read them: the seconds of both first calls are printed, too.
+"""
+
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import IO, cast
+
+from absl import app, flags
+
+from benchmarks.machine import GAMES, describe, markdown, per_second
+
+ALGORITHMS = ("EXTERNAL_SAMPLING", "OUTCOME_SAMPLING", "CFR", "CFR_PLUS")
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("before", None, "The other checkout.", required=True)
+flags.DEFINE_list("games", list(GAMES), "Which of the games.")
+flags.DEFINE_list("algorithms", list(ALGORITHMS), "Which of the algorithms.")
+flags.DEFINE_integer("pairs", 5, "How many pairs of processes.", lower_bound=1)
+flags.DEFINE_integer("rounds", 8, "How often each pair takes turns.", lower_bound=1)
+flags.DEFINE_float("seconds", 0.2, "Length of a turn of one of them.", lower_bound=0)
+flags.DEFINE_bool("one_by_one", False, "With a call for each iteration.")
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import mccfr_spiel as ms
+
+assert ms.__file__.startswith(sys.argv[1]), ms.__file__
+game, algorithm, one_by_one = sys.argv[2], sys.argv[3], sys.argv[4] == "True"
+solver = ms.Solver(ms.GameTree(game).expand_all(), getattr(ms, algorithm), seed=1)
+began = time.perf_counter()
+solver.iterate(1)
+print(time.perf_counter() - began, flush=True)
+
+
+def run(count):
+    if one_by_one:
+        iterate = solver.iteration
+        for _ in range(count):
+            iterate()
+    else:
+        solver.iterate(count)
+
+
+for line in sys.stdin:
+    count = int(line)
+    began = time.process_time()
+    run(count)
+    print(time.process_time() - began, flush=True)
+"""
+
+
+class Side:
+    """A process that runs one checkout's solver when it is told to."""
+
+    def __init__(
+        self, root: pathlib.Path, cache: str, game: str, algorithm: str
+    ) -> None:
+        command = [sys.executable, "-c", PROGRAM, str(root), GAMES[game], algorithm]
+        command.append(str(FLAGS.one_by_one))
+        variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        self._process = subprocess.Popen(
+            command,
+            cwd=root,
+            env={**variables, "NUMBA_CACHE_DIR": cache},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.first_call = float(cast("IO[str]", self._process.stdout).readline())
+
+    def seconds(self, count: int) -> float:
+        """Processor time of so many iterations."""
+        orders = cast("IO[str]", self._process.stdin)
+        orders.write(f"{count}\n")
+        orders.flush()
+        return float(cast("IO[str]", self._process.stdout).readline())
+
+    def spell(self, seconds: float) -> int:
+        """How many iterations take about so many seconds."""
+        count = 1
+        while (took := self.seconds(count)) < seconds / 4:
+            count *= 2
+        return max(1, round(count * seconds / took))
+
+    def end(self) -> None:
+        """Ends the process."""
+        cast("IO[str]", self._process.stdin).close()
+        self._process.wait()
+
+
+def measure(game: str, algorithm: str, roots: list[pathlib.Path]) -> list[str]:
+    """A row: rates of both, least and middle ratio, first calls cold and cached."""
+    with tempfile.TemporaryDirectory() as folder:
+        caches = [f"{folder}/{number}" for number in range(2)]
+        first_calls: list[list[float]] = []
+        rates: list[list[float]] = []
+        for _ in range(1 + FLAGS.pairs):
+            sides = [
+                Side(root, cache, game, algorithm)
+                for root, cache in zip(roots, caches, strict=True)
+            ]
+            first_calls.append([side.first_call for side in sides])
+            if len(first_calls) > 1:
+                rates += _take_turns(sides)
+            for side in sides:
+                side.end()
+    cold, cached = first_calls[0], [min(c) for c in zip(*first_calls[1:], strict=True)]
+    bests = [max(side) for side in zip(*rates, strict=True)]
+    ratios = [here / before for before, here in rates]
+    return [
+        game,
+        algorithm,
+        *(per_second(best) for best in bests),
+        f"{bests[1] / bests[0]:.3f}",
+        f"{statistics.median(ratios):.3f}",
+        f"{cold[0]:.1f} -> {cold[1]:.1f}",
+        f"{1000 * cached[0]:.0f} -> {1000 * cached[1]:.0f}",
+    ]
+
+
+def _take_turns(sides: list[Side]) -> list[list[float]]:
+    """The iterations per second of each side, round by round."""
+    count = sides[0].spell(FLAGS.seconds)
+    sides[1].spell(FLAGS.seconds)
+    return [
+        [count / side.seconds(count) for side in sides] for _ in range(FLAGS.rounds)
+    ]
+
+
+def main(_: list[str]) -> None:
+    roots = [pathlib.Path(FLAGS.before).resolve(), HERE]
+    rows = [
+        measure(game, algorithm, roots)
+        for game in FLAGS.games
+        for algorithm in FLAGS.algorithms
+    ]
+    header = ["game", "algorithm", "before/s", "here/s", "best ratio", "median ratio"]
+    header += ["first call, cold, s", "first call, cached, ms"]
+    print(describe("before"), "", markdown(header, rows), sep="\n")
+
+
+if __name__ == "__main__":
+    app.run(main)

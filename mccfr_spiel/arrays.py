@@ -1,0 +1,113 @@
+"""The arrays that a game becomes, and how their rows are numbered.
+
+Three rules of numbering hold for every tree, and every compiled loop rests on them:
+
+- a node's children are contiguous and have larger numbers than the node;
+- information sets ("infosets") are numbered by first visit, so that an ancestor comes
+  before its descendants;
+- a *sequence* is an (infoset, action) pair or a player's empty sequence. The empty ones
+  come first (sequence p is player p's), and an infoset's actions are contiguous.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+CHANCE_NODE = -1
+UNEXPANDED = -3
+TERMINAL = -4
+
+NODE = np.dtype(
+    {
+        "names": ["first_child", "start", "infoset", "num_children", "player"],
+        "formats": ["<i4", "<i4", "<i4", "<u2", "<i2"],
+    }
+)
+"""A node, 16 bytes.
+
+`player` is the one who acts, or CHANCE_NODE, TERMINAL, UNEXPANDED. The children are
+`first_child .. first_child + num_children - 1`, in the order of `legal_actions()` or
+`chance_outcomes()`. `start` is the infoset's first sequence at a decision, the first
+entry in `chance_probs` at chance, the row of `utilities` at a terminal node.
+"""
+
+INFOSET = np.dtype(
+    {
+        "names": ["place", "first_sequence", "parent", "num_actions", "player"],
+        "formats": ["<u8", "<i4", "<i4", "<i4", "<i4"],
+    }
+)
+"""An infoset, 24 bytes.
+
+`place` seeds its draws (see compiled/randomness.py), `first_sequence` is the first of
+its `num_actions` sequences, `player` acts there, and `parent` is that player's last
+sequence before it.
+"""
+
+MAX_CHILDREN = np.iinfo(np.uint16).max
+MAX_INDEX = np.iinfo(np.int32).max
+
+Name = str | tuple[int, str]
+"""What tells an infoset apart: its information-state string, or (player, string) where
+another player had that string first. No pair equals a string, so any string will do."""
+
+
+class InfosetNames(Protocol):
+    """A store of the names of infosets; tree/names.py lists the kinds there are."""
+
+    def __len__(self) -> int: ...
+
+    def get(self, name: Name, default: int = -1, /) -> int:
+        """The first infoset with a name, `default` if there is none."""
+        ...
+
+    def info_state(self, infoset: int, /) -> str:
+        """The information-state string of an infoset."""
+        ...
+
+    def strings(self) -> list[str]:
+        """`[I]` the information-state strings."""
+        ...
+
+    def stored(self, players: Sequence[int], /) -> Iterable[str]:
+        """`[I]` the names as files spell them, given each infoset's player."""
+        ...
+
+    def shared(self, players: Sequence[int], /) -> set[str]:
+        """The strings that more than one player has, given each infoset's player."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the names take."""
+        ...
+
+
+def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
+    """The strings that more than one player has, given each string's player."""
+    owners: dict[str, int] = {}
+    pairs = zip(strings, players, strict=True)
+    return {string for string, p in pairs if owners.setdefault(string, p) != p}
+
+
+_LARGE_STORE = 2**16
+
+
+def reserve(store: np.ndarray, size: int) -> np.ndarray:
+    """Returns `store`, or if it has fewer rows than `size` a larger copy of it."""
+    if size <= len(store):
+        return store
+    grown = np.zeros((grown_size(len(store), size), *store.shape[1:]), store.dtype)
+    grown[: len(store)] = store
+    return grown
+
+
+def grown_size(length: int, size: int) -> int:
+    """The rows to give a store of `length` rows that needs `size`.
+
+    A large store grows by an eighth, a small one by half: while rows are copied the old
+    store and the new one are both in memory.
+    """
+    more = length // 2 if length < _LARGE_STORE else length // 8
+    return max(size, length + more)

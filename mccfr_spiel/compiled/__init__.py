@@ -1,0 +1,1 @@
+"""What makes numba usable here: cached code, frames of arrays, draws, prefetching."""

@@ -1,0 +1,67 @@
+"""Keeps signals out of code that must not be left in the middle.
+
+Ctrl-C raises KeyboardInterrupt between any two steps of Python code. Numba's compiler
+is not made for that: its registries are filled by imports and generators, which cannot
+be repeated once they were interrupted. Every later compilation in the process would
+fail ("duplicate registration", "generator raised StopIteration").
+"""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+_SIGNALS = sorted(signal.valid_signals())
+
+
+class _Noted:
+    """A signal handler that only notes which signals arrived, and where."""
+
+    def __init__(self) -> None:
+        self.frames: dict[int, FrameType | None] = {}
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.frames.setdefault(number, frame)
+
+
+@contextlib.contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Runs a block to its end before any Python signal handler is called.
+
+    Handlers that became due are called right after the block, each once, in the order
+    in which the signals arrived. What they raise, usually KeyboardInterrupt, leaves the
+    block. Signals that are ignored, or that end the process without Python code, are
+    not affected. Only the main thread runs handlers, so in others there is nothing to
+    do.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    noted = _Noted()
+    handlers: dict[int, Callable[..., object]] = {}
+    with contextlib.ExitStack() as afterwards:
+        # These callbacks run in reverse order, however many of them raise: first all
+        # handlers are put back, then those that became due are called.
+        afterwards.callback(_deliver, noted, handlers)
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if not callable(handler) or isinstance(handler, _Noted):
+                continue  # no Python code, or deferred by a block around this one
+            handlers[number] = handler
+            afterwards.callback(signal.signal, number, handler)
+            try:
+                signal.signal(number, noted)
+            except ValueError:  # in a subinterpreter, where no signals arrive either
+                break
+        yield
+
+
+def _deliver(noted: _Noted, handlers: dict[int, Callable[..., object]]) -> None:
+    """Calls the handlers that became due, however many of them raise."""
+    for number in list(noted.frames)[:1]:
+        frame = noted.frames.pop(number)
+        try:
+            handlers[number](number, frame)
+        finally:
+            _deliver(noted, handlers)

@@ -1,0 +1,216 @@
+"""numba.njit whose disk cache forgets everything when the package changes.
+
+Numba compiles a cached function again only if its *own* file has changed, so a caller
+keeps running the old version of a function that was edited in another file. Here the
+cache folder is named by a hash of all sources of the package. An edit anywhere makes
+everything compile again, and an unchanged package is loaded from disk in milliseconds.
+`code_cache` keeps the files.
+"""
+
+import contextlib
+import functools
+import hashlib
+import pathlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+import numba
+import numpy as np
+from numba.core import config as numba_config
+from numba.core.errors import NumbaError
+from numba.core.registry import CPUDispatcher
+
+from mccfr_spiel.compiled import code_cache
+from mccfr_spiel.compiled.code_cache import CodeCache, CodeStore
+from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.storage.folders import user_cache_folder
+
+config: Any = numba_config  # its attributes are made at run time
+
+IS_COMPILED = not config.DISABLE_JIT
+"""Whether `jit` compiles; with NUMBA_DISABLE_JIT kernels run as plain Python."""
+
+_PACKAGE = pathlib.Path(__file__).parents[1]
+
+
+_Numbas: Any = CPUDispatcher  # its base classes are made at run time
+
+
+class _Dispatcher(_Numbas):
+    """Numba's compiled function, whose compilation Ctrl-C does not interrupt.
+
+    Calls of versions that are compiled or loaded already do not come through here.
+    """
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        with _in_one_go(self.py_func):
+            return super()._compile_for_args(*args, **kws)
+
+    def compile(self, sig: Any) -> Any:
+        with _in_one_go(self.py_func):
+            return super().compile(sig)
+
+    def keep(self, cache: CodeCache) -> None:
+        """Sets where compiled versions are kept."""
+        self._cache: Any = cache
+
+
+@contextlib.contextmanager
+def _in_one_go(function: Callable[..., Any]) -> Iterator[None]:
+    """Defers signals, and warns of what an error in the midst of numba may lead to."""
+    with signals_deferred():
+        try:
+            yield
+        except (NumbaError, Warning):  # of the function; numba itself is all right
+            raise
+        except Exception as error:
+            if not getattr(error, "__notes__", None):
+                error.add_note(
+                    f"This stopped numba in the midst of compiling {function.__name__}."
+                    " Numba may be unable to compile anything more in this process: if "
+                    "calls go on to fail, start the program again."
+                )
+            raise
+
+
+def sources_digest(files: Iterable[pathlib.Path]) -> str:
+    """A short hexadecimal hash of the names and contents of some source files."""
+    digest = hashlib.blake2b(digest_size=12)
+    for file in sorted(files):
+        data = file.read_bytes()
+        digest.update(f"{file.name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+@functools.cache
+def package_digest() -> str | None:
+    """A hash of all sources of this package; None if they are not files.
+
+    Both caches go by it, that of compiled code and that of trees. Hashing everything is
+    the rule that nobody can forget to extend when code moves or is added. A package in
+    an archive, or without its sources, has neither cache, since a change of its code
+    could not be seen.
+    """
+    files = list(_PACKAGE.rglob("*.py"))
+    return sources_digest(files) if files else None
+
+
+@functools.cache
+def _store(base: pathlib.Path) -> CodeStore:
+    return CodeStore(base)
+
+
+def _folder_name(extra_sources: tuple[pathlib.Path, ...]) -> str | None:
+    """The name of the folder for code made from the package and other files.
+
+    The files are read now, when the functions in them are made. At the first call they
+    might have been edited. The name is None if one of them cannot be read.
+    """
+    digest = package_digest()
+    if digest is None:
+        return None
+    if not extra_sources:
+        return f"code-{digest}"
+    try:
+        return f"code-{digest}-{sources_digest(extra_sources)}"
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _cache_in(folder: pathlib.Path) -> Iterator[None]:
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = previous
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    inline: Literal["never", "always"] = "never",
+    extra_sources: tuple[pathlib.Path, ...] = (),
+) -> Any:
+    """`numba.njit` with the cache described above; usable with or without arguments.
+
+    Where NUMBA_DISABLE_JIT turns it off, integers still wrap around without a warning.
+    NUMBA_CACHE_DIR moves the cache; where nothing can be kept, a `CompileCacheWarning`
+    says so at the first compilation.
+
+    Args:
+        function: the function to compile.
+        inline: numba's option of that name.
+        extra_sources: files outside the package whose functions the compiled code
+            calls; an edit in one of them compiles afresh too.
+    """
+    if function is None:
+        return functools.partial(jit, inline=inline, extra_sources=extra_sources)
+    if config.DISABLE_JIT:
+        return np.errstate(over="ignore")(function)
+    options = {"inline": inline, "error_model": "numpy"}
+    folder = _folder_name(extra_sources) if inline == "never" else None
+    if folder is None:
+        return _dispatcher(function, options)
+    base = pathlib.Path(config.CACHE_DIR) if config.CACHE_DIR else user_cache_folder()
+    store = _store(base.absolute())
+    if not code_cache.is_supported():
+        return _numbas_own(function, options, store, folder)
+    made = _dispatcher(function, options)
+    made.keep(CodeCache(function, store, folder))
+    return made
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compiles a helper whose code is pasted into every compiled function that calls
+    it.
+
+    A loop can then be written in short named steps at no cost: LLVM sees one function,
+    drops the branches that a caller's constants rule out, and keeps what the steps hand
+    to one another in registers. That holds as long as the arrays handed over own no
+    memory, as the views of frame.py; for others, each call would count references.
+    """
+    if config.DISABLE_JIT:
+        return function
+    return _dispatcher(function, {"forceinline": True, "error_model": "numpy"})
+
+
+def pasted(function: Callable[..., Any]) -> Any:
+    """Like `inlined`, but numba pastes the code before LLVM sees it.
+
+    LLVM optimizes an inlined helper by itself, for loops of any length, and once more
+    where it is called. For the update of an infoset, whose loops run over two or three
+    actions, that costs a tenth of all instructions of a walk. Pasted code is optimized
+    once, in its place. Numba pastes only simple functions, and compiles more slowly.
+    """
+    if config.DISABLE_JIT:
+        return function
+    return _dispatcher(function, {"inline": "always", "error_model": "numpy"})
+
+
+def uncached(function: Callable[..., Any]) -> Any:
+    """`numba.njit` without a cache, for functions that come from no file."""
+    return function if config.DISABLE_JIT else _dispatcher(function, {})
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> _Dispatcher:
+    """What `numba.njit` makes of a function, of our own class."""
+    return _Dispatcher(function, {}, {"nopython": True, "boundscheck": None, **options})
+
+
+def _numbas_own(
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    store: CodeStore,
+    folder: str,
+) -> Any:
+    """A function with numba's own cache, if `CodeCache` does not fit this numba."""
+    try:
+        place = store.make(folder)
+    except OSError as error:
+        store.give_up(error)
+        return _dispatcher(function, options)
+    with _cache_in(place):
+        return numba.njit(cache=True, **options)(function)

@@ -1,0 +1,42 @@
+"""Asking the processor for memory before it is needed.
+
+Which node a walk visits next depends on the draw at the present one. In a tree much
+larger than the processor's caches it would wait for memory at every step. So all
+children are asked for before the draw is made, and arrive while it is.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+
+def prefetch(array, index):
+    """Starts to load an entry of an array into the caches, and does nothing else."""
+
+
+def _emit(context: Any, array: Any, index: Any) -> Any:
+    integer = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
+    to_read, to_be_kept, data = 0, 3, 1
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        entry = builder.gep(view.data, [arguments[1]])
+        function = cgutils.get_or_insert_function(
+            builder.module, kind, "llvm.prefetch.p0i8"
+        )
+        hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
+        builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+_prefetch: Any = intrinsic(_emit)
+
+
+@overload(prefetch)
+def _compiled_prefetch(array, index):
+    return lambda array, index: _prefetch(array, index)

@@ -1,0 +1,89 @@
+"""Draws as a pure function of (seed, iteration, updating player, place).
+
+There is no generator whose state would advance. A *place* is an information set or, for
+chance, a history, and a walk draws at most one number at each place. Hence external
+sampling draws one action per information set, however many of its histories it meets
+(Lanctot et al. 2009), and neither the growth of the tree nor a checkpoint can change a
+result.
+
+Compiled functions take `np.uint64`; functions called plain_... take Python's integers.
+"""
+
+import hashlib
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import jit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_PATH = np.uint64(0xD1342543DE82EF95)
+_ONE = np.uint64(1)
+_TO_UNIT = 2.0**-53
+
+ROOT_PLACE = np.uint64(0x243F6A8885A308D3)
+"""The place of the empty history."""
+
+
+@jit
+def mix(x):
+    """The finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * _FIRST
+    x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return x ^ (x >> np.uint64(31))
+
+
+@jit
+def stream_key(seed, iteration, player, num_players):
+    """The key of one walk: `seed` is uint64, `iteration` counts from 1."""
+    walk = np.uint64(iteration * num_players + player)
+    return mix(mix(seed + _GOLDEN) + walk * _GOLDEN)
+
+
+@jit
+def uniform(stream, place):
+    """The number in [0, 1) that the walk with the key `stream` draws at a place."""
+    return np.float64(np.int64(mix(stream ^ place) >> np.uint64(11))) * _TO_UNIT
+
+
+@jit
+def child_place(place, child):
+    """The place of a history that goes on to child number `child`."""
+    return place * _PATH + (np.uint64(child) + _ONE)
+
+
+def infoset_place(player: int, info_state: str) -> int:
+    """The place of an information set: 64 bits of a hash of its player and string."""
+    text = f"{player} {info_state}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+# --- the same with Python's integers, which is faster if Python calls ------------
+
+_MASK = 2**64 - 1
+_PLAIN_FIRST, _PLAIN_SECOND = int(_FIRST), int(_SECOND)
+_PLAIN_PATH, _PLAIN_GOLDEN = int(_PATH), int(_GOLDEN)
+
+
+def _plain_mix(x: int) -> int:
+    """`mix`."""
+    x = ((x ^ (x >> 30)) * _PLAIN_FIRST) & _MASK
+    x = ((x ^ (x >> 27)) * _PLAIN_SECOND) & _MASK
+    return x ^ (x >> 31)
+
+
+def plain_stream_key(seed: int, iteration: int, player: int, num_players: int) -> int:
+    """`stream_key`."""
+    walk = (iteration * num_players + player) * _PLAIN_GOLDEN
+    return _plain_mix((_plain_mix((seed + _PLAIN_GOLDEN) & _MASK) + walk) & _MASK)
+
+
+def plain_uniform(stream: int, place: int) -> float:
+    """`uniform`."""
+    return (_plain_mix(stream ^ place) >> 11) * _TO_UNIT
+
+
+def plain_child_place(place: int, child: int) -> int:
+    """`child_place`."""
+    return (place * _PLAIN_PATH + child + 1) & _MASK

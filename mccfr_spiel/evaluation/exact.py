@@ -1,0 +1,134 @@
+"""How good a policy is, computed exactly; equal to OpenSpiel's routines to 1e-12."""
+
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import refusals
+from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.full_pass import full_pass, inner
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
+
+_BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
+"""What reading a policy takes for each: numpy's vectors, and Python's objects."""
+
+Game = pyspiel.Game | str | GameTree
+
+
+def _read(
+    game: Game, policy: Any, max_memory: MaxMemory
+) -> tuple[GameTree, np.ndarray]:
+    """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
+
+    A tree that a solver has grown is left as it is; a whole one is kept beside it.
+    """
+    if isinstance(game, GameTree):
+        tree = complete_tree(game, max_memory)
+        is_vector = isinstance(policy, np.ndarray)
+        if tree is not game and is_vector and policy.shape == (game.num_sequences,):
+            policy = SequencePolicy(game, policy)  # the other tree has other numbers
+    elif isinstance(policy, SequencePolicy) and isinstance(policy.tree, GameTree):
+        tree = whole_tree_beside(policy.tree, game, max_memory)
+    else:
+        tree = complete_tree(game, max_memory)
+    infosets, sequences = tree.num_infosets, tree.num_sequences
+    size = _BYTES_OF_SEQUENCE * sequences
+    if not isinstance(policy, np.ndarray):
+        size += _BYTES_OF_INFOSET * infosets
+    tree.budget.require(size, "Reading the policy and its plans takes")
+    return tree, policy_vector(tree, policy)
+
+
+def expected_returns(
+    game: Game, policy: Any, *, max_memory: MaxMemory = None
+) -> np.ndarray:
+    """`[P]` what each player gets on average when all follow the policy.
+
+    Args:
+        game: a game, its load string, or its tree, which saves making one at each call.
+            A tree that a solver has grown is left as it is; a whole one is kept beside
+            it.
+        policy: see `policy_vector`. A policy that was made for another game with the
+            same load string is read by its information-state strings, as OpenSpiel
+            does.
+        max_memory: bytes, or words such as "4GiB", that the call may take, a tree that
+            it makes included, see `GameTree`. A tree that is passed in has a limit of
+            its own.
+
+    Raises:
+        TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are
+            ValueErrors. `sampled_returns` and `learned_response` need no tree.
+        ValueError: see `GameTree` and `policy_vector`.
+    """
+    tree, vector = _read(game, policy, max_memory)
+    passes = full_pass(tree)
+    plan = passes.plan(vector)
+    return np.array(
+        [
+            inner(passes.gradient(plan, player), plan)
+            for player in range(tree.num_players)
+        ]
+    )
+
+
+def nash_conv(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
+    """NashConv: the sum over players of what each would gain by a best response.
+
+    In a two-player zero-sum game this is the saddle-point gap and twice
+    `exploitability`. Arguments and errors are those of `expected_returns`.
+    """
+    tree, vector = _read(game, policy, max_memory)
+    return full_pass(tree).nash_conv(vector)
+
+
+def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
+    """NashConv / 2, for two-player constant-sum games only.
+
+    Arguments and errors are those of `expected_returns`, and:
+
+    Raises:
+        ValueError: the game is not a two-player constant-sum game.
+    """
+    tree, vector = _read(game, policy, max_memory)
+    if not is_two_player_constant_sum(tree.game):
+        raise ValueError(
+            f"{tree.source} is not a two-player constant-sum game, for which alone "
+            "exploitability is defined; use nash_conv."
+        )
+    return full_pass(tree).nash_conv(vector) / 2
+
+
+def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
+    """Whether the game has two players and a constant sum, as exploitability needs."""
+    utility = game.get_type().utility
+    return game.num_players() == 2 and utility in (
+        pyspiel.GameType.Utility.ZERO_SUM,
+        pyspiel.GameType.Utility.CONSTANT_SUM,
+    )
+
+
+def best_response_policy(
+    game: Game, policy: Any, player: int, *, max_memory: MaxMemory = None
+) -> SequencePolicy:
+    """The policy with the player's part replaced by a best response to the others.
+
+    Arguments and errors are those of `expected_returns`, and:
+
+    Raises:
+        ValueError: there is no such player.
+    """
+    tree, vector = _read(game, policy, max_memory)
+    player = refusals.player(player, tree.num_players)
+    passes = full_pass(tree)
+    vector = vector.copy()
+    gradient = passes.gradient(passes.plan(vector), player)
+    response = passes.best_response(gradient, player)
+    members = passes.members(player)
+    for start, count in tree.infosets[members][["first_sequence", "num_actions"]]:
+        vector[start : start + count] = 0
+    vector[response.choice[members]] = 1
+    return SequencePolicy(tree, vector)

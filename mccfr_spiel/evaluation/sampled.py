@@ -1,0 +1,413 @@
+"""How good a policy is in a game too large to enumerate, estimated by playing it.
+
+`sampled_returns` estimates what the players get, with a confidence interval.
+`learned_response` learns a response of one player to a fixed policy and plays it. No
+response gets more than a best response, so the result is a *lower bound* on the value
+of a best response. It is not NashConv and may be far from it.
+
+The intervals rest on the central limit theorem. They can be trusted after many plays,
+unless very rare payoffs dominate the mean.
+"""
+
+import contextlib
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms import (
+    EXTERNAL,
+    LINEAR,
+    OUTCOME,
+    Algorithm,
+    Sampling,
+    regret_matching_plus,
+)
+from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.kernels.sampling import plain_draw_action
+from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
+from mccfr_spiel.rules.declared import (
+    Declared,
+    check_returns,
+    declared_by,
+    tell_history,
+)
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.loading import load_game
+
+CONFIDENCE = 0.95
+
+_MOST_SECONDS = 1e9
+
+_MAX_NODES = 1_000_000
+"""An external walk over this many nodes takes some ten seconds, and the clock is read
+only between walks."""
+
+
+class Estimate(NamedTuple):
+    """The mean of many plays, and how far from it the truth may be.
+
+    Attributes:
+        mean: the mean of the plays.
+        half_width: half the width of the confidence interval around the mean.
+        plays: the number of plays.
+    """
+
+    mean: float
+    half_width: float
+    plays: int
+
+    @property
+    def low(self) -> float:
+        """The lower end of the confidence interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end of the confidence interval."""
+        return self.mean + self.half_width
+
+
+class LearnedResponse(NamedTuple):
+    """What a learned response of one player to a policy gets.
+
+    Attributes:
+        player: the player who responds.
+        value: what the response gets; a lower bound on the value of a best response.
+        own: what the policy itself gets in the player's seat.
+        gain: value - own; a lower bound on what a best response would gain. It is below
+            0 if the response was learned badly, while 0 is a lower bound in any case.
+        response: the response, a policy of that player.
+        iterations: the number of iterations that it was learned with.
+    """
+
+    player: int
+    value: Estimate
+    own: Estimate
+    gain: Estimate
+    response: openspiel_policy.Policy
+    iterations: int
+
+
+def sampled_returns(
+    game: pyspiel.Game | str,
+    policies: Any,
+    *,
+    plays: int = 10_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> list[Estimate]:
+    """`[P]` what each player gets on average, estimated by playing.
+
+    Args:
+        game: any game that lists its chance outcomes; it may have simultaneous moves.
+        policies: one policy for all players, or a list `[P]` with one for each. They
+            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy.
+        plays: how often the game is played, at least 2.
+        seed: the seed of the plays.
+        confidence: the probability with which each interval, taken alone, holds the
+            truth.
+
+    Raises:
+        ValueError: an argument is out of range, or a policy gives no distribution.
+        GameError: returns are not as the game declares.
+    """
+    loaded = load_game(game)
+    players = loaded.num_players()
+    if not isinstance(policies, Sequence) or isinstance(policies, str):
+        policies = [policies] * players
+    if len(policies) != players:
+        raise ValueError(f"{len(policies)} policies for {players} players of {game}.")
+    plays = refusals.integer(plays, "plays", 2)  # an interval needs two
+    confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
+    if confidence == 1:
+        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+    generator = np.random.Generator(np.random.PCG64(refusals.integer(seed, "seed", 0)))
+    asked = [_Asked(policy) for policy in policies]
+    declared = declared_by(loaded)
+    returns = np.array(
+        [_play(loaded, declared, asked, generator) for _ in range(plays)]
+    )
+    quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    deviations = returns.std(axis=0, ddof=1) / math.sqrt(plays)
+    return [
+        Estimate(float(mean), float(quantile * deviation), plays)
+        for mean, deviation in zip(returns.mean(axis=0), deviations, strict=True)
+    ]
+
+
+def learned_response(
+    game: pyspiel.Game | str,
+    policy: Any,
+    player: int,
+    *,
+    iterations: int | None = None,
+    seconds: float = 20.0,
+    plays: int = 10_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    max_nodes: int = _MAX_NODES,
+    max_memory: MaxMemory = None,
+) -> LearnedResponse:
+    """Learns a response to a policy by sampling, then plays it with fresh draws.
+
+    MCCFR learns the response while the other players follow the policy. It uses
+    external sampling, or outcome sampling if one external walk meets more than
+    `max_nodes` nodes or `max_memory` bytes. The response takes the most frequent action
+    at each information state that was met and follows the policy everywhere else.
+
+    Args:
+        game: any game that `Solver` takes, with moves in turn.
+        policy: a policy of all players, see `sampled_returns`.
+        player: the player who responds.
+        iterations: the number of iterations of learning. None: as many as take about
+            `seconds`, which is not the same number each time.
+        seconds: see `iterations`.
+        plays, seed, confidence: see `sampled_returns`.
+        max_nodes: as in `Solver`.
+        max_memory: as in `Solver`; learning ends when what was met fills it.
+
+    Raises:
+        ValueError: there is no such player, the game has simultaneous moves, or
+        `Solver`
+            refuses the game.
+    """
+    loaded = load_game(game)
+    player = refusals.player(player, loaded.num_players())
+    plays = refusals.integer(plays, "plays", 2)  # refused before minutes of learning
+    seed = refusals.integer(seed, "seed", 0)
+    if iterations is not None:
+        iterations = refusals.integer(iterations, "iterations", 0)
+    seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
+    if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(
+            f"{game} has simultaneous moves; give its turn-based form, "
+            "pyspiel.convert_to_turn_based(game)."
+        )
+    until = (iterations, seconds)
+
+    def make_tree() -> _ResponseTree:
+        return _ResponseTree(loaded, policy, player, max_nodes, max_memory)
+
+    solver = None
+    with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
+        solver = _learn(EXTERNAL, make_tree(), until, seed)
+    # Not in an `except`, since there the error would keep the first tree alive.
+    solver = solver or _learn(OUTCOME, make_tree(), until, seed)
+    response = Response(policy, solver, player)
+    mixed: list[Any] = [policy] * loaded.num_players()
+    own = sampled_returns(
+        game, mixed, plays=plays, seed=2 * seed, confidence=confidence
+    )
+    mixed[player] = response
+    value = sampled_returns(
+        game, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence
+    )
+    mine, theirs = value[player], own[player]
+    half_width = math.hypot(mine.half_width, theirs.half_width)
+    gain = Estimate(mine.mean - theirs.mean, half_width, plays)
+    return LearnedResponse(player, mine, theirs, gain, response, solver.num_iterations)
+
+
+class Response(openspiel_policy.Policy):
+    """Takes a player's most frequent action where a solver met the state, and follows
+    another policy elsewhere."""
+
+    def __init__(self, policy: Any, solver: Solver, player: int) -> None:
+        tree = solver.tree
+        super().__init__(tree.source, [player])
+        self._otherwise = _Asked(policy)
+        self._tree = tree
+        self._average = solver.average_vector()
+        self._actions = tree.actions
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """The action of the response, with probability 1."""
+        player = state.current_player() if player_id is None else player_id
+        infoset = self._tree.find(state.information_state_string(player), player)
+        if infoset < 0:
+            return self._otherwise(state, player)
+        _, start, _, count, _ = self._tree.infosets[infoset].item()
+        best = int(np.argmax(self._average[start : start + count]))
+        return {int(self._actions[start + best]): 1.0}
+
+
+# --- playing -------------------------------------------------------------------
+
+
+class _Asked:
+    """Any OpenSpiel policy as a function (state, player) -> action -> probability."""
+
+    def __init__(self, policy: Any) -> None:
+        if not hasattr(policy, "action_probabilities"):
+            raise ValueError(f"{policy!r} is not a policy that answers states.")
+        self._policy = policy
+
+    def __call__(self, state: pyspiel.State, player: int) -> dict[int, float]:
+        if not isinstance(self._policy, pyspiel.Policy):
+            return self._policy.action_probabilities(state, player)
+        if state.is_simultaneous_node():
+            name = state.information_state_string(player)
+            return dict(self._policy.action_probabilities(name))
+        return dict(self._policy.action_probabilities(state))
+
+
+def _play(
+    game: pyspiel.Game,
+    declared: Declared,
+    asked: Sequence[_Asked],
+    generator: np.random.Generator,
+) -> list[float]:
+    """Plays the game once and returns the players' returns, checked."""
+    state = game.new_initial_state()
+    try:
+        while not state.is_terminal():
+            _move(state, asked, generator)
+        returns = state.returns()
+        check_returns(declared, returns)
+    except Exception as error:
+        tell_history(error, state)
+        raise
+    return returns
+
+
+def _move(
+    state: pyspiel.State, asked: Sequence[_Asked], generator: np.random.Generator
+) -> None:
+    """Draws a move of everybody who acts in the state and makes it."""
+    if state.is_chance_node():
+        actions, probs = zip(*state.chance_outcomes(), strict=True)
+        state.apply_action(_draw(actions, probs, generator.random()))
+    elif state.is_simultaneous_node():
+        state.apply_actions(
+            [_drawn(asked, state, player, generator) for player in range(len(asked))]
+        )
+    else:
+        player = state.current_player()
+        state.apply_action(_drawn(asked, state, player, generator))
+
+
+def _drawn(
+    asked: Sequence[_Asked],
+    state: pyspiel.State,
+    player: int,
+    generator: np.random.Generator,
+) -> int:
+    if not state.legal_actions(player):
+        return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
+    probs = asked[player](state, player)
+    if not abs(sum(probs.values()) - 1) < 1e-6:
+        raise ValueError(f"Player {player}'s policy gives {probs} at the state {state}")
+    return _draw(list(probs), list(probs.values()), generator.random())
+
+
+def _draw(actions: Sequence[int], probs: Sequence[float], draw: float) -> int:
+    return actions[plain_draw_action(probs, 0, len(probs), draw)]
+
+
+# --- learning a response -------------------------------------------------------
+
+
+class _FixedState:
+    """A state in which the moves of all players but one are moves of chance."""
+
+    __slots__ = ("_asked", "_player", "_state")
+
+    def __init__(self, state: pyspiel.State, asked: _Asked, player: int) -> None:
+        self._state = state
+        self._asked = asked
+        self._player = player
+
+    def current_player(self) -> int:
+        acting = self._state.current_player()
+        return acting if acting < 0 or acting == self._player else CHANCE_NODE
+
+    def is_chance_node(self) -> bool:
+        return self.current_player() == CHANCE_NODE
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        if self._state.is_chance_node():
+            return self._state.chance_outcomes()
+        probs = self._asked(self._state, self._state.current_player())
+        return [(action, probs.get(action, 0.0)) for action in self.legal_actions()]
+
+    def legal_actions(self) -> list[int]:
+        return self._state.legal_actions()
+
+    def information_state_string(self, player: int) -> str:
+        return self._state.information_state_string(player)
+
+    def is_terminal(self) -> bool:
+        return self._state.is_terminal()
+
+    def returns(self) -> list[float]:
+        return self._state.returns()
+
+    def apply_action(self, action: int) -> None:
+        self._state.apply_action(action)
+
+    def clone(self) -> "_FixedState":
+        return _FixedState(self._state.clone(), self._asked, self._player)
+
+    def child(self, action: int) -> "_FixedState":
+        return _FixedState(self._state.child(action), self._asked, self._player)
+
+    def history(self) -> list[int]:
+        return self._state.history()
+
+    def get_game(self) -> pyspiel.Game:
+        return self._state.get_game()
+
+    def __str__(self) -> str:
+        return str(self._state)
+
+
+class _ResponseTree(GameTree):
+    """The tree that one player faces when the other players follow a policy."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        policy: Any,
+        player: int,
+        max_nodes: int,
+        max_memory: MaxMemory,
+    ) -> None:
+        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory)
+        self.rules = None
+        self._asked = _Asked(policy)
+        self._player = player
+
+    def new_state(self) -> Any:
+        return _FixedState(super().new_state(), self._asked, self._player)
+
+
+def _learn(
+    sampling: Sampling,
+    tree: _ResponseTree,
+    until: tuple[int | None, float],
+    seed: int,
+) -> Solver:
+    """Runs a solver for so many iterations or seconds, or until memory is full."""
+    iterations, seconds = until
+    solver = Solver(
+        tree, Algorithm(sampling, regret_matching_plus(), LINEAR), seed=seed
+    )
+    with contextlib.suppress(MemoryBudgetError):
+        if iterations is not None:
+            solver.iterate(iterations)
+            return solver
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            solver.iterate(max(solver.num_iterations // 8, 1))
+    return solver

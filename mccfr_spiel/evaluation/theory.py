@@ -1,0 +1,378 @@
+"""The convergence theorems: the quantities they need and the bounds they give.
+
+Lanctot, Waugh, Zinkevich, Bowling 2009 bound the average regret of MCCFR in terms of a
+player's *M-value* and the least sampling probability. Farina, Kroer, Sandholm 2020
+bound the gap in terms of the range of the gradient estimates. Each bound is a function
+of the number of iterations T, which may be an array, so that the bound can be drawn
+beside a measured curve.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyspiel
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms import UNIFORM, Algorithm, regret_matching
+from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole_trees import complete_tree
+
+Numbers = npt.ArrayLike
+
+
+class PlayerTheory(NamedTuple):
+    """The quantities of one player that appear in the theorems.
+
+    Attributes:
+        num_infosets: |I_i|.
+        num_sequences: |Sigma_i|, the empty sequence included.
+        max_actions: |A_i|, the most actions at one infoset.
+        m_value: M_i, between sqrt|I_i| and |I_i|.
+        utility_range: largest minus least return.
+        least_probability: delta of outcome sampling, see `least_sampling_probability`.
+        balanced_probability: a lower bound on the same quantity for balanced outcome
+            sampling, 1 / (|Sigma_i| - 1).
+    """
+
+    num_infosets: int
+    num_sequences: int
+    max_actions: int
+    m_value: float
+    utility_range: float
+    least_probability: float
+    balanced_probability: float
+
+
+def player_theory(
+    game: pyspiel.Game | str | GameTree, *, epsilon: float = 0.6
+) -> tuple[PlayerTheory, ...]:
+    """Computes the quantities of every player.
+
+    Args:
+        game: a game, its load string or its tree, which is expanded whole.
+        epsilon: the exploration of outcome sampling.
+
+    Raises:
+        ValueError: the tree cannot be made (see GameTree), or epsilon is not in (0, 1].
+    """
+    tree = complete_tree(game)
+    values = m_values(tree)
+    ranges = np.ptp(tree.utilities, axis=0)
+    counts = tree.infosets["num_actions"]
+    players = []
+    for player in range(tree.num_players):
+        actions = counts[tree.infosets["player"] == player]
+        num_sequences = 1 + int(actions.sum())
+        players.append(
+            PlayerTheory(
+                num_infosets=len(actions),
+                num_sequences=num_sequences,
+                max_actions=int(actions.max(initial=0)),
+                m_value=values[player],
+                utility_range=float(ranges[player]),
+                least_probability=least_sampling_probability(tree, player, epsilon),
+                balanced_probability=1 / max(num_sequences - 1, 1),
+            )
+        )
+    return tuple(players)
+
+
+def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
+    """Each player's M_i: the sum over own action sequences of sqrt(number of infosets).
+
+    An *own action sequence* is a sequence of the player's actions, regardless of the
+    infosets where they were taken. An infoset belongs to the sequence of the actions
+    that lead to it (Lanctot et al. 2009, section 3).
+    """
+    tree = complete_tree(game)
+    infosets = tree.infosets
+    owner = np.repeat(np.arange(tree.num_infosets), infosets["num_actions"])
+    owner = np.concatenate((np.full(tree.num_players, -1), owner)).tolist()
+    actions = tree.actions.tolist()
+    # An own action sequence is identified by its prefix's number and its last action.
+    numbers: dict[tuple[int, int], int] = {}
+    group = [0] * tree.num_infosets
+    for infoset, parent in enumerate(infosets["parent"].tolist()):
+        before = owner[parent]
+        key = (-1, parent) if before < 0 else (group[before], actions[parent])
+        group[infoset] = numbers.setdefault(key, len(numbers))
+    player = infosets["player"]
+    sizes = np.array(group, np.int64)
+    return tuple(
+        float(np.sqrt(np.bincount(sizes[player == p])).sum())
+        for p in range(tree.num_players)
+    )
+
+
+@jit
+def _longest(nodes, depth):
+    """The largest depth of any node; `depth` `[N]` starts as zeros.
+
+    A child has a larger number than its parent, so the depth of a node is final when
+    the loop reaches it, and the pass writes the depths of its children.
+    """
+    longest = 0
+    for node in range(len(nodes)):
+        below = depth[node] + 1
+        first = nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            depth[child] = below
+            longest = max(longest, below)
+    return longest
+
+
+def longest_history(game: pyspiel.Game | str | GameTree) -> int:
+    """The length of the game's longest history, counted in moves including chance's."""
+    tree = complete_tree(game)
+    return int(_longest(tree.nodes, np.zeros(tree.num_nodes, np.int32)))
+
+
+@jit
+def _least_products(first_sequence, parent, num_actions, share, products):
+    """Writes the product of `share` / (number of actions) along each sequence.
+
+    An ancestor comes before its descendants, so the product of the parent sequence is
+    final when the loop reaches an infoset.
+    """
+    for i in range(len(parent)):
+        start = first_sequence[i]
+        value = products[parent[i]] * share / num_actions[i]
+        for s in range(start, start + num_actions[i]):
+            products[s] = value
+
+
+def least_sampling_probability(
+    game: pyspiel.Game | str | GameTree, player: int, epsilon: float
+) -> float:
+    """The delta of Theorem 5 that holds for all policies.
+
+    Outcome sampling draws each action of the updating player with probability at least
+    epsilon / |A(I)|. Chance and the opponents are sampled with the same probabilities
+    by which they weigh the history, so those cancel. What remains is a division of the
+    payoff by the product of the player's own sampling probabilities, and delta is the
+    least value that this product can take.
+    """
+    epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
+    tree = complete_tree(game)
+    player = refusals.player(player, tree.num_players)
+    infosets = tree.infosets
+    products = np.ones(tree.num_sequences)
+    _least_products(
+        infosets["first_sequence"].astype(np.int64),
+        infosets["parent"].astype(np.int64),
+        infosets["num_actions"].astype(np.int64),
+        epsilon,
+        products,
+    )
+    mine = infosets["player"] == player
+    starts = infosets["first_sequence"][mine]
+    return float(products[starts].min(initial=1.0))
+
+
+@jit
+def _least_history(nodes, chance_probs, policy, share, player, products):
+    """The least positive probability of any terminal history under the sampling.
+
+    The loop meets each node before its children and writes the probability with which
+    the sampling reaches them.
+    """
+    products[0] = 1.0
+    least = 1.0
+    for node in range(len(nodes)):
+        record = nodes[node]
+        acting = record["player"]
+        count = np.int64(record["num_children"])
+        if count == 0:
+            if products[node] > 0.0:
+                least = min(least, products[node])
+            continue
+        for child in range(count):
+            entry = record["start"] + child
+            if acting == CHANCE_NODE:
+                q = chance_probs[entry]
+            elif acting == player:
+                q = (1.0 - share) * policy[entry] + share / count
+            else:
+                q = policy[entry]
+            products[record["first_child"] + child] = products[node] * q
+    return least
+
+
+def least_history_probability(
+    game: pyspiel.Game | str | GameTree,
+    player: int,
+    epsilon: float,
+    policy: np.ndarray,
+) -> float:
+    """The least positive q(z) of outcome sampling, with chance and opponents included.
+
+    This is the delta of Theorem 5 as printed, for one policy. It changes with the
+    policy and is far below `least_sampling_probability`.
+
+    Args:
+        game: a game, its load string or its tree, which is expanded whole.
+        player: the player being updated.
+        epsilon: the share of the uniform policy in that player's draws.
+        policy: as in `policy_vector`.
+
+    Raises:
+        ValueError: there is no such player, or epsilon is not in [0, 1].
+    """
+    tree = complete_tree(game)
+    player = refusals.player(player, tree.num_players)
+    epsilon = refusals.number(epsilon, "epsilon", 0, 1)
+    policy = policy_vector(tree, policy)
+    products = np.empty(tree.num_nodes)
+    return float(
+        _least_history(tree.nodes, tree.chance_probs, policy, epsilon, player, products)
+    )
+
+
+# --- bounds ------------------------------------------------------------------
+
+
+def _check(iterations: Numbers, confidence: float | None = None) -> np.ndarray:
+    counts = np.asarray(iterations, float)
+    if not (counts > 0).all():
+        raise ValueError(f"iterations={iterations} must be above 0.")
+    if confidence is not None:
+        name = "the probability of failure p"
+        refusals.number(confidence, name, 0, 1, open_low=True)
+    return counts
+
+
+def cfr_regret_bound(player: PlayerTheory, iterations: Numbers) -> np.ndarray:
+    """Theorem 3 of Lanctot et al. 2009: after T iterations the average regret of CFR is
+    at most `range M sqrt|A| / sqrt T`."""
+    counts = _check(iterations)
+    scale = player.utility_range * player.m_value * np.sqrt(player.max_actions)
+    return scale / np.sqrt(counts)
+
+
+def external_sampling_regret_bound(
+    player: PlayerTheory, iterations: Numbers, p: float
+) -> np.ndarray:
+    """Theorem 4: with probability 1 - p the average regret is at most `1 + sqrt(2 / p)`
+    times the bound of CFR."""
+    p = refusals.number(p, "the probability of failure p", 0, 1, open_low=True)
+    return (1 + np.sqrt(2 / p)) * cfr_regret_bound(player, iterations)
+
+
+def outcome_sampling_regret_bound(
+    player: PlayerTheory, iterations: Numbers, p: float, delta: float | None = None
+) -> np.ndarray:
+    """Theorem 5: with probability 1 - p the average regret is at most 1 / delta times
+    the bound of external sampling.
+
+    `delta` defaults to the player's `least_probability`.
+    """
+    if delta is None:
+        delta = player.least_probability
+    delta = refusals.number(delta, "delta", 0, 1, open_low=True)
+    return external_sampling_regret_bound(player, iterations, p) / delta
+
+
+def estimate_range(player: PlayerTheory, sampling: str) -> float:
+    """Mt_i of Proposition 2, the largest error of an estimated payoff.
+
+    Args:
+        sampling: "external", "chance" or "opponent": the utility range; "balanced":
+            |Sigma_i| - 1 times that; "outcome": 1 / delta times that.
+    """
+    factors = {
+        "external": 1.0,
+        "chance": 1.0,
+        "opponent": 1.0,
+        "balanced": 1 / player.balanced_probability,
+        "outcome": 1 / player.least_probability,
+    }
+    if sampling not in factors:
+        raise ValueError(f"sampling={sampling!r} is none of {', '.join(factors)}.")
+    return player.utility_range * factors[sampling]
+
+
+def gap_bound(
+    players: tuple[PlayerTheory, ...],
+    iterations: Numbers,
+    p: float,
+    regrets: tuple[Numbers, Numbers],
+    sampling: str,
+) -> np.ndarray:
+    """Proposition 2 of Farina et al. 2020, on the gap of the average policies.
+
+    With probability 1 - 2p the saddle-point gap is at most
+    `(R1 + R2) / T + (2 range + Mt1 + Mt2) sqrt(2 / T log(1 / p))`.
+
+    Args:
+        players: the quantities of both players.
+        iterations: T.
+        p: a probability in (0, 1).
+        regrets: each player's total regret *on the estimates* after T iterations, or a
+            bound on it.
+        sampling: see `estimate_range`.
+    """
+    counts = _check(iterations, p)
+    if not isinstance(players, tuple):
+        raise ValueError(f"players={players!r} is no tuple of two PlayerTheory.")
+    if len(players) != 2:
+        raise ValueError(f"Proposition 2 is about two players, not {len(players)}.")
+    first, second = (np.asarray(regret, float) for regret in regrets)
+    spread = 2 * players[0].utility_range
+    spread += sum(estimate_range(player, sampling) for player in players)
+    return (first + second) / counts + spread * np.sqrt(2 / counts * np.log(1 / p))
+
+
+def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
+    """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
+    sampling, minimizer, averaging, _ = algorithm
+    if not is_two_player_constant_sum(game):
+        raise ValueError(
+            f"Regrets bound no NashConv in {game}: it is no two-player zero-sum game."
+        )
+    if minimizer != regret_matching() or averaging != UNIFORM:
+        raise ValueError(
+            "Theorems 3 to 5 are about regret matching from regrets 0 with the uniform "
+            f"average, not {minimizer} with weights t^{averaging.gamma:g}."
+        )
+    everyone_else = sampling.chance and sampling.opponents
+    if sampling.is_sampled and (not everyone_else or sampling.player == "balanced"):
+        raise ValueError(
+            "Theorems 4 and 5 are about external and outcome sampling; else there is "
+            "only Proposition 2 (gap_bound), which needs the regrets of the run."
+        )
+
+
+def nash_conv_bound(
+    game: pyspiel.Game | str | GameTree, algorithm: Algorithm, p: float = 0.05
+) -> Callable[[Numbers], np.ndarray]:
+    """The theorems' bound on NashConv of the average policy, as a function of T.
+
+    NashConv is at most the sum of the players' average regrets. The bound is therefore
+    the sum of the players' bounds by Theorem 3 (nothing sampled), or by Theorem 4 or 5,
+    each of which then fails with probability p / 2. The theorems assume simultaneous
+    updates; with alternating updates the same curve is returned.
+
+    Raises:
+        ValueError: no theorem covers the algorithm or the game, or p is not in (0, 1].
+    """
+    tree = complete_tree(game)
+    check_covered(tree.game, algorithm)
+    sampling = algorithm.sampling
+    refusals.number(p, "the probability of failure p", 0, 1, open_low=True)
+    players = player_theory(tree, epsilon=sampling.epsilon or 1.0)
+
+    def bound(iterations: Numbers) -> np.ndarray:
+        if not sampling.is_sampled:
+            return np.add(*(cfr_regret_bound(q, iterations) for q in players))
+        theorem = external_sampling_regret_bound
+        if sampling.player != "all":
+            theorem = outcome_sampling_regret_bound
+        return np.add(*(theorem(q, iterations, p / 2) for q in players))
+
+    return bound

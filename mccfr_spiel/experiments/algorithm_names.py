@@ -1,0 +1,235 @@
+"""Names for algorithms: how settings, folders, legends and files call them.
+
+A *method* here is anything that solves a game: an `Algorithm`, which `Solver` runs, or
+an `OfflineMethod`. Its name and its parts come from the value alone, so two settings
+that run the same thing agree on what it is called.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import (
+    ALGORITHMS,
+    RULES,
+    Algorithm,
+    Averaging,
+    EntropyMinimizer,
+    Minimizer,
+    Sampling,
+    check_algorithm,
+)
+from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
+
+Method = Algorithm | OfflineMethod
+
+T = TypeVar("T")
+
+METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
+"""Everything that has a name of its own."""
+
+SAMPLINGS = {
+    "full": algorithms.FULL,
+    "pruned": algorithms.full(prune=True),
+    "chance": algorithms.CHANCE,
+    "opponent": algorithms.OPPONENT,
+    "external": algorithms.EXTERNAL,
+    "outcome": algorithms.OUTCOME,
+    "balanced_outcome": algorithms.BALANCED_OUTCOME,
+}
+"""The estimators, as settings call them."""
+
+MINIMIZERS: dict[str, Minimizer] = {
+    name: kind(1.0) if issubclass(kind, EntropyMinimizer) else kind()
+    for name, kind in RULES.items()
+}
+"""The local rules with their default parameters; the step size is 1."""
+
+AVERAGINGS = {
+    "uniform": algorithms.UNIFORM,
+    "linear": algorithms.LINEAR,
+    "quadratic": algorithms.QUADRATIC,
+}
+"""The averages, as settings call them."""
+
+SETTING_OF_PARAMETER = {
+    "step_size": "step_size",
+    "weights": "weights",
+    "initial_regret": "random_initial_regrets",
+}
+"""The parameters of rules that are settings of their own, and what they are called."""
+
+
+# --- names ---------------------------------------------------------------------
+
+
+def name_of(method: Method) -> str:
+    """A word that says what a method is, such as `outcome_ftrl_step_size=0.5`.
+
+    A method in `METHODS` has its name there. Any other algorithm is called after one
+    with the same sampling and minimizer if there is one, or else after these two parts;
+    what differs from their defaults follows.
+    """
+    if isinstance(method, OfflineMethod):
+        parts = method.parameters
+        parts.pop("time_limit", None)  # it says when to give up, not what is run
+        return "_".join([method.name, *_words(parts)])
+    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
+    same = [name for name in alike if ALGORITHMS[name] == method]
+    if same:
+        return same[0]
+    if alike:
+        base, words = ALGORITHMS[alike[0]], [alike[0]]
+    else:
+        base = Algorithm(method.sampling, method.minimizer)
+        words = _words_of_two_parts(method.sampling, method.minimizer)
+    if method.averaging != base.averaging:
+        words.append(_averaging_name(method.averaging))
+    if method.alternating != base.alternating:
+        words.append("alternating" if method.alternating else "simultaneous")
+    return "_".join(words)
+
+
+def parts_of(method: Method) -> dict[str, Any]:
+    """The name of a method, and setting -> value for every part that it has."""
+    name = {"name": name_of(method)}
+    if isinstance(method, OfflineMethod):
+        return name | method.parameters
+    sampling, minimizer, averaging, alternating = method
+    parts: dict[str, Any] = {"sampling": _sampling_name(sampling)}
+    if sampling.player == "epsilon":
+        parts["epsilon"] = sampling.epsilon
+    parts["minimizer"] = minimizer.rule
+    parts |= rule_settings(minimizer)
+    parts |= {"averaging": _averaging_name(averaging), "alternating": alternating}
+    return name | parts
+
+
+def rule_settings(minimizer: Minimizer) -> dict[str, Any]:
+    """The parameters of a rule by the names of settings, without regrets that start at
+    0, as they do by default."""
+    return {
+        SETTING_OF_PARAMETER.get(name, name): value
+        for name, value in minimizer._asdict().items()
+        if name != "initial_regret" or value
+    }
+
+
+def _words_of_two_parts(sampling: Sampling, minimizer: Minimizer) -> list[str]:
+    words = [_sampling_name(sampling)]
+    if sampling.player == "epsilon" and sampling.epsilon != algorithms.OUTCOME.epsilon:
+        words.append(f"epsilon={sampling.epsilon:.12g}")
+    default = MINIMIZERS.get(minimizer.rule)
+    defaults = {} if default is None else rule_settings(default)
+    changed = {
+        name: value
+        for name, value in rule_settings(minimizer).items()
+        if value != defaults.get(name)
+    }
+    return [*words, minimizer.rule, *_words(changed)]
+
+
+def _words(parts: Mapping[str, Any]) -> list[str]:
+    """Words for parts: strings stand for themselves, other values need their names."""
+    return [
+        value if isinstance(value, str) else f"{name}={_digits(value)}"
+        for name, value in parts.items()
+    ]
+
+
+def _digits(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, int | float) else str(value)
+
+
+def _sampling_name(sampling: Sampling) -> str:
+    """A name in SAMPLINGS, whatever epsilon is, or else what is sampled, in words."""
+    plain = sampling
+    if sampling.player == "epsilon":
+        plain = sampling._replace(epsilon=algorithms.OUTCOME.epsilon)
+    name = key_of(plain, SAMPLINGS)
+    if name is not None:
+        return name
+    words = {
+        "chance": sampling.chance,
+        "opponents": sampling.opponents,
+        sampling.player: sampling.player != "all",
+        "pruned": sampling.prune,
+    }
+    return "+".join(word for word, is_so in words.items() if is_so)
+
+
+def _averaging_name(averaging: Averaging) -> str:
+    return key_of(averaging, AVERAGINGS) or f"gamma={averaging.gamma:.12g}"
+
+
+def key_of(value: object, values: Mapping[str, object]) -> str | None:
+    """The name of a value in a table of values, None if it is not there."""
+    return next((name for name, one in values.items() if one == value), None)
+
+
+# --- parts as JSON -----------------------------------------------------------------
+
+
+def settings_of_method(method: Method) -> dict[str, Any]:
+    """Setting -> value as JSON has it, as few as say which method it is.
+
+    They are `algorithm`, a name in METHODS, and the parts in which the method differs
+    from the one of that name. A part without a name, such as an average with weights
+    t ** 1.5, is given as the dictionary of its fields. flags.py makes the same method
+    of these settings.
+    """
+    if isinstance(method, OfflineMethod):
+        return {"algorithm": method.name} | method.parameters
+    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
+    same = [name for name in alike if ALGORITHMS[name] == method]
+    name = [*same, *alike, "external_sampling"][0]
+    base = ALGORITHMS[name]
+    found: dict[str, Any] = {"algorithm": name}
+    if method.sampling != base.sampling:
+        found |= _sampling_settings(method.sampling)
+    if method.minimizer != base.minimizer:
+        found |= _minimizer_settings(method.minimizer)
+    if method.averaging != base.averaging:
+        averaging = key_of(method.averaging, AVERAGINGS)
+        found["averaging"] = averaging or method.averaging._asdict()
+    if method.alternating != base.alternating:
+        found["alternating"] = method.alternating
+    return found
+
+
+def _sampling_settings(sampling: Sampling) -> dict[str, Any]:
+    name = key_of(sampling, SAMPLINGS)
+    if name is not None:
+        return {"sampling": name}
+    if sampling == algorithms.OUTCOME._replace(epsilon=sampling.epsilon):
+        return {"sampling": "outcome", "epsilon": sampling.epsilon}
+    return {"sampling": sampling._asdict()}
+
+
+def _minimizer_settings(minimizer: Minimizer) -> dict[str, Any]:
+    rule, parameters = minimizer.rule, minimizer._asdict()
+    if rule in MINIMIZERS and parameters.keys() <= SETTING_OF_PARAMETER.keys():
+        return {"minimizer": rule} | rule_settings(minimizer)
+    return {"minimizer": {"rule": rule} | parameters}
+
+
+def checked(method: object) -> Method:
+    """The method itself, or the one of that name in METHODS.
+
+    Raises:
+        ValueError: it is neither a method that can be run nor the name of one.
+    """
+    if isinstance(method, str):
+        return named("algorithm", method, METHODS)
+    if isinstance(method, OfflineMethod):
+        return method
+    check_algorithm(method)
+    assert isinstance(method, Algorithm)
+    return method
+
+
+def named(kind: str, name: str, values: Mapping[str, T]) -> T:
+    """The value of a name; raises ValueError if there is none."""
+    if name not in values:
+        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.")
+    return values[name]

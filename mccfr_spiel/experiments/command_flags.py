@@ -1,0 +1,262 @@
+"""The flags of the command line, as absl defines them.
+
+Flags that say what is run have the names of `flags.Flags`. The module that calls
+`define_flags` owns the flags, so its --help lists them.
+"""
+
+import math
+
+from absl import flags
+
+from mccfr_spiel.experiments import reproduction, table_1
+from mccfr_spiel.experiments.algorithm_names import (
+    AVERAGINGS,
+    METHODS,
+    MINIMIZERS,
+    SAMPLINGS,
+)
+from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
+from mccfr_spiel.experiments.settings import EVALUATIONS
+from mccfr_spiel.offline import linear_program
+from mccfr_spiel.offline.methods import OFFLINE_METHODS
+
+flags.disclaim_key_flags()
+
+EXPERIMENT_FLAGS = (
+    "seeds",
+    "only",
+    "executor",
+    "workers",
+    "ray_address",
+    "tree_cache",
+)
+"""The flags that only --experiment takes."""
+
+
+def define_flags() -> None:
+    """Defines the flags; called once, by the program that parses them."""
+    _define_method()
+    _define_limits()
+    _define_evaluation()
+    _define_files()
+    _define_experiments()
+    for name in ("checkpoint_every", "evaluation_seconds"):
+        flags.register_validator(
+            name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
+        )
+
+
+def _define_method() -> None:
+    """The game, and what solves it."""
+    flags.DEFINE_string(
+        "game", DEFAULT["game"], "Any string that pyspiel.load_game takes."
+    )
+    flags.DEFINE_integer(
+        "players", None, "Number of players, where the game has a choice."
+    )
+    flags.DEFINE_enum(
+        "algorithm",
+        DEFAULT["algorithm"],
+        list(METHODS),
+        "What to run. --sampling, --minimizer, --averaging and --alternating replace "
+        f"parts of it, except in {', '.join(OFFLINE_METHODS)}, which have none.",
+    )
+    flags.DEFINE_enum("sampling", None, SAMPLINGS, "What a walk over the tree samples.")
+    flags.DEFINE_float(
+        "epsilon", None, "Exploration of outcome sampling, in (0, 1]; 0.6 if not given."
+    )
+    flags.DEFINE_enum("minimizer", None, MINIMIZERS, "The rule that moves the policy.")
+    flags.DEFINE_float(
+        "step_size",
+        None,
+        "Step size of ftrl and omd, 1 if not given, or of mirror_prox, by default 1 "
+        "over the largest entry of the payoff matrix.",
+    )
+    flags.DEFINE_enum(
+        "weights",
+        None,
+        ["constant", "kroer"],
+        "Weights of the dilated entropy in ftrl and omd; constant if not given.",
+    )
+    flags.DEFINE_float(
+        "random_initial_regrets",
+        None,
+        "Start from random regrets between 0 and this, drawn by --seed; from 0 if not "
+        "given.",
+    )
+    flags.DEFINE_enum(
+        "averaging",
+        None,
+        AVERAGINGS,
+        "Weight of iteration t in the average policy: 1, t or t squared.",
+    )
+    flags.DEFINE_boolean(
+        "alternating", None, "Update the players one after the other, or all at once."
+    )
+
+
+def _define_limits() -> None:
+    """When a run ends, and when its rows are due."""
+    flags.DEFINE_integer(
+        "iterations",
+        DEFAULT["iterations"],
+        "Number of iterations; each updates every player once.",
+        lower_bound=1,
+    )
+    flags.DEFINE_integer(
+        "until_nodes_touched",
+        None,
+        "Stop with the first iteration after which so many nodes have been touched, "
+        "whatever --iterations says; rows are then spaced by nodes touched.",
+        lower_bound=1,
+    )
+    flags.DEFINE_integer("seed", DEFAULT["seed"], "Seed of all draws.")
+    flags.DEFINE_integer(
+        "print_freq",
+        None,
+        "A row every so many iterations, or nodes with --until_nodes_touched; by "
+        "default, rows grow further apart.",
+        lower_bound=1,
+    )
+    flags.DEFINE_integer(
+        "rows_per_decade",
+        DEFAULT["rows_per_decade"],
+        "How many rows from 10 to 100, from 100 to 1000, ..., without --print_freq.",
+        lower_bound=1,
+    )
+    flags.DEFINE_integer(
+        "rows_from",
+        DEFAULT["rows_from"],
+        "Without --print_freq, no row is due before this.",
+        lower_bound=1,
+    )
+    flags.DEFINE_float(
+        "until_nash_conv",
+        None,
+        "Stop at the first row whose NashConv is not above this.",
+    )
+
+
+def _define_evaluation() -> None:
+    """How a policy is measured, and what that and the offline methods may take."""
+    flags.DEFINE_enum(
+        "evaluate",
+        DEFAULT["evaluate"],
+        EVALUATIONS,
+        "exact: NashConv in each row, which takes the whole game tree. sampled: at the "
+        "end the policy is played, for its value and for a lower bound of what a best "
+        "response gains (evaluation.json). none: only solve.",
+    )
+    flags.DEFINE_integer(
+        "evaluation_plays",
+        10_000,
+        "Plays for each estimate of --evaluate=sampled.",
+        lower_bound=2,
+    )
+    flags.DEFINE_float(
+        "evaluation_seconds",
+        20.0,
+        "Seconds of learning a response for each player, with --evaluate=sampled.",
+        lower_bound=0.0,
+    )
+    flags.DEFINE_boolean(
+        "bounds",
+        DEFAULT["bounds"],
+        "Add the theorem's bound on NashConv, which holds with probability 0.95 where "
+        "something is sampled, to results.csv and the picture.",
+    )
+    flags.DEFINE_enum(
+        "method",
+        None,
+        linear_program.METHODS,
+        "How HiGHS solves the linear program; simplex if not given.",
+    )
+    flags.DEFINE_enum(
+        "factorization",
+        None,
+        linear_program.SPARSIFICATIONS,
+        "How sparsified_lp factors the payoff matrix; differences if not given.",
+    )
+    flags.DEFINE_float("time_limit", None, "Seconds for HiGHS; none if not given.")
+    flags.DEFINE_integer(
+        "max_nodes", DEFAULT["max_nodes"], "The most nodes of the tree kept in memory."
+    )
+    flags.DEFINE_string(
+        "max_memory",
+        None,
+        "The most memory that the program may take, such as 4GiB; by default half of "
+        "what is free when it begins. A game whose whole tree cannot fit is refused at "
+        "once. A run that samples ends when the memory is full, with all files "
+        "written; --resume goes on with more.",
+    )
+
+
+def _define_files() -> None:
+    """The folder of a run."""
+    flags.DEFINE_string(
+        "output_dir",
+        None,
+        "Folder for the results; by default a new one below results/, named after the "
+        "game, the algorithm and the seed.",
+    )
+    flags.DEFINE_boolean("overwrite", False, "Replace the results in --output_dir.")
+    flags.DEFINE_float(
+        "checkpoint_every",
+        60.0,
+        "The most seconds between two checkpoints. A run also begins and ends with "
+        "one, and makes one with a row if saving takes less than a twentieth of the "
+        "time.",
+        lower_bound=0.0,
+    )
+    flags.DEFINE_boolean(
+        "resume",
+        False,
+        "Go on with the run in --output_dir, with its settings; begin it if there is "
+        f"none. Only {' and '.join(CHANGEABLE)} may change.",
+    )
+    flags.DEFINE_list(
+        "import",
+        [],
+        "Python modules to import first, such as those that register a game of yours.",
+    )
+
+
+def _define_experiments() -> None:
+    """The papers' tables and figures."""
+    flags.DEFINE_enum(
+        "experiment",
+        None,
+        [table_1.NAME, *reproduction.EXPERIMENTS],
+        "A table or figure of the papers, in place of a single run.",
+    )
+    flags.DEFINE_integer(
+        "seeds",
+        None,
+        "How many seeds an experiment runs; as many as in the paper if not given.",
+    )
+    flags.DEFINE_string(
+        "only", "", "Run only the settings of an experiment whose names contain this."
+    )
+    flags.DEFINE_enum(
+        "executor",
+        "local",
+        ["local", "ray"],
+        "What runs the settings of an experiment.",
+    )
+    flags.DEFINE_integer(
+        "workers",
+        None,
+        "Processes of an experiment; if not given, one for each core, or as many as "
+        "the cluster has room for.",
+        lower_bound=1,
+    )
+    flags.DEFINE_string(
+        "ray_address",
+        None,
+        "Address of a Ray cluster; one is started here if not given.",
+    )
+    flags.DEFINE_string(
+        "tree_cache",
+        None,
+        "Folder of an experiment's game trees; the user's cache folder if not given.",
+    )

@@ -1,0 +1,233 @@
+"""Flags -> Settings: the only place where names become values.
+
+The command line, settings.json and users of `named_settings` describe a run by names
+and numbers without structure: `--sampling=outcome --epsilon=0.4`. `Flags` lists them;
+`named_settings` makes the value, and `flags_of` goes back.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack
+
+from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import RULES, Algorithm, Averaging, Minimizer, Sampling
+from mccfr_spiel.experiments.algorithm_names import (
+    AVERAGINGS,
+    METHODS,
+    MINIMIZERS,
+    SAMPLINGS,
+    SETTING_OF_PARAMETER,
+    Method,
+    named,
+    settings_of_method,
+)
+from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.offline.methods import OfflineMethod
+from mccfr_spiel.storage.results_folder import load_string
+
+
+class Flags(TypedDict, total=False):
+    """What a run may be told, by name; what is missing or None has its default.
+
+    Keys without an explanation are the fields of `Settings`. The parts of an algorithm
+    replace those of the one that `algorithm` names.
+
+    Attributes:
+        players: the game's parameter of that name, added to `game`.
+        algorithm: a name in `algorithm_names.METHODS`.
+        sampling: a name in SAMPLINGS, or the fields of a `Sampling`.
+        epsilon: the exploration of outcome sampling, in (0, 1].
+        minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
+        step_size: eta of ftrl, omd and mirror_prox.
+        weights: of the dilated entropy in ftrl and omd, "constant" or "kroer".
+        random_initial_regrets: the regrets start at random between 0 and this.
+        averaging: a name in AVERAGINGS, or the fields of an `Averaging`.
+        alternating: whether players are updated one after the other.
+        method: of HiGHS in lp and sparsified_lp, a name in `linear_program.METHODS`.
+        factorization: of sparsified_lp, in `linear_program.SPARSIFICATIONS`.
+        time_limit: seconds for HiGHS.
+    """
+
+    game: str
+    players: int | None
+    algorithm: str
+    sampling: str | dict | None
+    epsilon: float | None
+    minimizer: str | dict | None
+    step_size: float | None
+    weights: str | None
+    random_initial_regrets: float | None
+    averaging: str | dict | None
+    alternating: bool | None
+    iterations: int
+    until_nodes_touched: int | None
+    seed: int
+    print_freq: int | None
+    rows_per_decade: int
+    rows_from: int
+    until_nash_conv: float | None
+    evaluate: str
+    bounds: bool
+    method: str | None
+    factorization: str | None
+    time_limit: float | None
+    max_nodes: int
+    max_memory: int | str | None
+
+
+KINDS: dict[str, Any] = typing.get_type_hints(Flags)
+"""Flag -> its type, in the order in which files list them."""
+
+_FIELDS = {field.name for field in dataclasses.fields(Settings)} - {"game", "algorithm"}
+_ONLINE_PARTS = (
+    "sampling",
+    "epsilon",
+    "minimizer",
+    "step_size",
+    "weights",
+    "random_initial_regrets",
+    "averaging",
+    "alternating",
+)
+_PARTS = (*_ONLINE_PARTS, "method", "factorization", "time_limit")
+
+CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv", "max_memory")
+"""The flags that may be others when a run is resumed."""
+
+
+def named_settings(**flags: Unpack[Flags]) -> Settings:
+    """The settings that names describe.
+
+        named_settings(game="kuhn_poker", players=3, algorithm="cfr", sampling="chance")
+
+    Raises:
+        ValueError: a name is unknown, a number is out of range, or a parameter is given
+            that the method does not have.
+    """
+    given: dict[str, Any] = {**flags}
+    game = load_string(given.get("game", Settings().game), given.get("players"))
+    parts = {name: given.get(name) for name in _PARTS}
+    method = _make_method(given.get("algorithm", DEFAULT["algorithm"]), parts)
+    fields = {name: given[name] for name in _FIELDS if name in given}
+    return Settings(game, method, **fields)
+
+
+def flags_of(settings: Settings) -> Flags:
+    """All flags, with those set that describe the settings: the inverse of
+    `named_settings`."""
+    flags: dict[str, Any] = dict.fromkeys(KINDS)
+    fields = dataclasses.fields(settings)
+    flags |= {field.name: getattr(settings, field.name) for field in fields}
+    flags |= settings_of_method(settings.algorithm)
+    return typing.cast(Flags, flags)
+
+
+DEFAULT: Mapping[str, Any] = types.MappingProxyType({**flags_of(Settings())})
+"""What each flag is when it is not given."""
+
+
+# --- parts of a method -----------------------------------------------------------
+
+
+def _make_method(name: str, parts: dict[str, Any]) -> Method:
+    """The named method with the parts that are not None in the place of its own."""
+    method = named("algorithm", name, METHODS)
+    if isinstance(method, OfflineMethod):
+        return _make_offline(method, parts)
+    for part in ("method", "factorization", "time_limit"):
+        if parts[part] is not None:
+            raise ValueError(
+                f"{part}={parts[part]} is given, but {name} solves no linear program; "
+                "drop it."
+            )
+    alternating = parts["alternating"]
+    return Algorithm(
+        _make_sampling(method.sampling, parts["sampling"], parts["epsilon"]),
+        _make_minimizer(method.minimizer, parts),
+        _make_averaging(method.averaging, parts["averaging"]),
+        method.alternating if alternating is None else alternating,
+    )
+
+
+def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod:
+    given = {name: value for name, value in parts.items() if value is not None}
+    known = {field.name for field in dataclasses.fields(method)}
+    for part, value in given.items():
+        if part not in known:
+            raise ValueError(
+                f"{part}={value} is given, but {method.name} has none; drop it."
+            )
+    return method._replace(**given)
+
+
+def _make_sampling(
+    default: Sampling, given: str | dict | None, epsilon: float | None
+) -> Sampling:
+    sampling = default
+    if isinstance(given, dict):
+        sampling = _from_fields("sampling", Sampling, given)
+    elif given is not None:
+        sampling = named("sampling", given, SAMPLINGS)
+    if epsilon is None:
+        return sampling
+    if sampling.player != "epsilon":
+        raise ValueError(
+            f"epsilon={epsilon} is given, but only outcome sampling explores "
+            "with epsilon; choose it or drop epsilon."
+        )
+    return algorithms.outcome(epsilon)
+
+
+def _make_minimizer(default: Minimizer, parts: dict[str, Any]) -> Minimizer:
+    minimizer, given = default, parts["minimizer"]
+    if isinstance(given, dict):
+        fields = {name: value for name, value in given.items() if name != "rule"}
+        kind = named("minimizer", str(given.get("rule")), RULES)
+        minimizer = _from_fields("minimizer", kind, fields)
+    elif given is not None:
+        minimizer = named("minimizer", given, MINIMIZERS)
+    changes = {
+        parameter: parts[setting]
+        for parameter, setting in SETTING_OF_PARAMETER.items()
+        if parts[setting] is not None
+    }
+    _check_parameters(minimizer, changes)
+    return minimizer._replace(**changes)
+
+
+def _check_parameters(minimizer: Minimizer, given: dict[str, Any]) -> None:
+    """Raises ValueError if a parameter is given that the rule does not have."""
+    rule = minimizer.rule
+    unknown = given.keys() - minimizer._asdict().keys()
+    if "step_size" in unknown:
+        raise ValueError(
+            f"step_size={given['step_size']} is given, but {rule} has none; choose "
+            "ftrl or omd, or drop it."
+        )
+    if "weights" in unknown:
+        raise ValueError(
+            f"weights={given['weights']} is given, but {rule} has no regularizer; "
+            "choose ftrl or omd, or drop it."
+        )
+    if "initial_regret" in unknown:
+        raise ValueError(
+            f"random_initial_regrets={given['initial_regret']} is given, but {rule} "
+            "keeps no regrets; choose regret_matching or regret_matching_plus, or drop "
+            "it."
+        )
+
+
+def _make_averaging(default: Averaging, given: str | dict | None) -> Averaging:
+    if isinstance(given, dict):
+        return _from_fields("averaging", Averaging, given)
+    return default if given is None else named("averaging", given, AVERAGINGS)
+
+
+def _from_fields(kind: str, make: Any, fields: dict[str, Any]) -> Any:
+    """A part made of its fields, as a file has them."""
+    try:
+        return make(**fields)
+    except TypeError as error:
+        raise ValueError(f"{kind}={fields} is not a {kind}: {error}") from error

@@ -1,0 +1,200 @@
+"""Experiments of many panels: settings that become a sweep, a summary and a figure.
+
+An experiment is panels of curves; a curve is a setting that is run with some seeds.
+`sweep` makes the table that experiments/sweeps.py runs, `summarize` makes one CSV file
+of its results, and experiments/plotting.py draws from that file alone.
+"""
+
+import csv
+import io
+import math
+import pathlib
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from mccfr_spiel.experiments.dues import row_dues
+from mccfr_spiel.experiments.settings import Settings, measure
+from mccfr_spiel.storage.atomic import write_file
+
+SUMMARY = "summary.csv"
+SUMMARY_COLUMNS: tuple[str, ...] = (
+    "panel",
+    "curve",
+    "family",
+    "seeds",
+    "due",
+    "iteration",
+    "nodes_touched",
+    "gradient_evaluations",
+    "seconds",
+    "nash_conv",
+    "nash_conv_std",
+    "bound",
+)
+"""The header of a summary. A row has means over seeds, and the standard deviation of
+NashConv, at the point where each seed has reached `due` iterations (or nodes touched,
+if the settings go by those)."""
+
+
+class Curve(NamedTuple):
+    """A setting of an experiment.
+
+    Attributes:
+        label: of the curve in the legend; it also names the files.
+        settings: what is run. The seed is replaced by each of the experiment's.
+        family: the figure shows only the best curve of each family; a curve without
+            family is always shown.
+    """
+
+    label: str
+    settings: Settings
+    family: str = ""
+
+
+class Panel(NamedTuple):
+    """Curves on one game.
+
+    Attributes:
+        title: of the game in the figure; it also names the files.
+        curves: in the order of the legend.
+        num_nodes: the nodes of the game's tree, each of which a gradient evaluation
+            touches once.
+    """
+
+    title: str
+    curves: tuple[Curve, ...]
+    num_nodes: int
+
+
+class Experiment(NamedTuple):
+    """An experiment of a paper, or one of ours.
+
+    Attributes:
+        panels: in the order of the figure.
+        axes: the horizontal axes, (column, "linear" or "log"), of each row of panels.
+        seeds: how many runs each curve is the mean of, unless the user says otherwise.
+    """
+
+    panels: tuple[Panel, ...]
+    axes: tuple[tuple[str, str], ...] = (("nodes_touched", "log"),)
+    seeds: int = 1
+
+
+def sweep(
+    experiment: Experiment, *, seeds: int | None = None, only: str = ""
+) -> dict[str, Settings]:
+    """The sweep of an experiment as a table key -> settings, seed by seed.
+
+    Args:
+        experiment: what is run.
+        seeds: how many seeds, from 0 on; None for as many as the experiment has.
+        only: keep only the keys that contain this, such as a game's name.
+
+    Raises:
+        ValueError: no key has `only` in it, or two curves have the same key.
+    """
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"seeds={seeds} is not at least 1.")
+    table: dict[str, Settings] = {}
+    for seed in range(seeds or experiment.seeds):
+        for panel in experiment.panels:
+            for curve in panel.curves:
+                name = key(panel, curve, seed)
+                if name in table:
+                    raise ValueError(
+                        f"Two curves would share the files {name}.*: {curve.label!r} "
+                        f"of {panel.title!r} and another. Choose labels that differ in "
+                        "letters or digits."
+                    )
+                table[name] = curve.settings._replace(seed=seed)
+    chosen = {name: one for name, one in table.items() if only in name}
+    if not chosen:
+        names = sorted({name.rpartition("_s")[0] for name in table})
+        raise ValueError(f"only={only!r} is part of none of {', '.join(names)}.")
+    return chosen
+
+
+def key(panel: Panel, curve: Curve, seed: int) -> str:
+    """The name of a run's files, without their endings."""
+    name = f"{panel.title}_{curve.label}".lower().replace("+", "plus")
+    return re.sub(r"[^a-z0-9.]+", "_", name) + f"_s{seed}"
+
+
+def summarize(experiment: Experiment, folder: pathlib.Path) -> pathlib.Path:
+    """Writes the means over the finished runs in a sweep's folder; returns the path."""
+    path = folder / SUMMARY
+    text = io.StringIO()
+    writer = csv.DictWriter(text, SUMMARY_COLUMNS)
+    writer.writeheader()
+    for panel in experiment.panels:
+        for curve in panel.curves:
+            writer.writerows(_means(panel, curve, folder))
+    write_file(path, text.getvalue().encode())
+    return path
+
+
+def _means(
+    panel: Panel, curve: Curve, folder: pathlib.Path
+) -> Iterator[dict[str, Any]]:
+    """The means of a curve over its seeds, at each number of iterations (or of nodes
+    touched) at which a row was due.
+
+    Each seed contributes its row of the first iteration that reached the number. That
+    is the same rule for every seed, even where one iteration has passed several numbers
+    and left one row for all of them. A seed that ended earlier is left out; the column
+    `seeds` says how many are in.
+    """
+    pattern = re.compile(re.escape(key(panel, curve, 0)[:-1]) + r"\d+\.csv")
+    files = [path for path in folder.iterdir() if pattern.fullmatch(path.name)]
+    tables = [_read(path) for path in sorted(files)]
+    column = measure(curve.settings)
+    at = [0] * len(tables)
+    before = None
+    # One pass makes the means at one due number. at[seed] is the first row of the
+    # seed's table that reaches the number; it only moves forward.
+    for due in row_dues(curve.settings):
+        for seed, table in enumerate(tables):
+            while at[seed] < len(table) and table[at[seed]][column] < due:
+                at[seed] += 1
+        if at == before:  # in every seed, one iteration has passed this number, too
+            continue
+        before = at.copy()
+        rows = [table[i] for table, i in zip(tables, at, strict=True) if i < len(table)]
+        if not rows:
+            return
+        yield _mean_row(panel, curve, due, rows)
+
+
+def _mean_row(
+    panel: Panel, curve: Curve, due: int, rows: Sequence[dict[str, float]]
+) -> dict[str, Any]:
+    """A row of the summary, from the rows of some seeds at one due number."""
+    averaged = ("iteration", "nodes_touched", "seconds", "nash_conv", "bound")
+    gaps = [row["nash_conv"] for row in rows]
+    evaluations = [row["nodes_touched"] / panel.num_nodes for row in rows]
+    return {
+        "panel": panel.title,
+        "curve": curve.label,
+        "family": curve.family,
+        "seeds": len(rows),
+        "due": due,
+        "gradient_evaluations": statistics.fmean(evaluations),
+        "nash_conv_std": statistics.stdev(gaps) if len(gaps) > 1 else 0.0,
+    } | {name: _mean([row[name] for row in rows]) for name in averaged}
+
+
+def _read(path: pathlib.Path) -> list[dict[str, float]]:
+    """The rows of a finished run, as numbers; an empty field is nan."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    return [
+        {name: float(value or "nan") for name, value in line.items()} for line in lines
+    ]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean, or None where the runs did not measure the column."""
+    mean = statistics.fmean(values)
+    return None if math.isnan(mean) else mean

@@ -1,0 +1,226 @@
+"""The experiments of the papers, and ours beside them, as data.
+
+Each is an `Experiment`: which settings are run, in which panels, on which axes. The
+command line runs one by its name in EXPERIMENTS.
+"""
+
+from mccfr_spiel.algorithms import (
+    BALANCED_OUTCOME,
+    CFR,
+    CFR_PLUS,
+    EXTERNAL,
+    EXTERNAL_SAMPLING,
+    OUTCOME_SAMPLING,
+    PRUNED_CFR,
+    Algorithm,
+    Sampling,
+    ftrl,
+    omd,
+    regret_matching,
+)
+from mccfr_spiel.experiments.panels import (
+    Curve,
+    Experiment,
+    Panel,
+    key,
+    summarize,
+    sweep,
+)
+from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.offline.methods import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
+
+__all__ = [
+    "EXPERIMENTS",
+    "LANCTOT_2009",
+    "STEP_SIZES",
+    "Curve",
+    "Experiment",
+    "Panel",
+    "key",
+    "summarize",
+    "sweep",
+]
+
+STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
+"""The step sizes of FTRL and OMD that Farina et al. compare."""
+
+# --- Lanctot, Waugh, Zinkevich, Bowling 2009 ---------------------------------------
+
+LANCTOT_2009 = {
+    "Goofspiel, 7 cards": (
+        "python_goofspiel(num_cards=7)",
+        98_309_835,
+        5_000_000_000,
+    ),
+    "Latent Tic-Tac-Toe": ("latent_ttt", 58_086_835, 600_000_000),
+    "One-Card Poker, 500 cards": (
+        "python_one_card_poker(cards=500)",
+        2_246_001,
+        1_000_000_000,
+    ),
+    "Princess and Monster, 3x3": (
+        "python_princess_and_monster(rows=3,cols=3,horizon=13)",
+        91_803_132,
+        500_000_000,
+    ),
+}
+"""The games, the number of their nodes, and the right edge of their panel."""
+
+_FAMILY_OF_2009 = {
+    "CFR": CFR,
+    "CFR with pruning": PRUNED_CFR,
+    "outcome sampling": OUTCOME_SAMPLING,
+    "external sampling": EXTERNAL_SAMPLING,
+}
+"""The curves of each panel."""
+
+
+def _lanctot2009_figure1() -> Experiment:
+    panels = []
+    for title, (game, num_nodes, budget) in LANCTOT_2009.items():
+        curves = tuple(
+            Curve(
+                label,
+                Settings(
+                    game,
+                    algorithm,
+                    until_nodes_touched=budget,
+                    rows_per_decade=10,
+                    rows_from=100_000,
+                ),
+            )
+            for label, algorithm in _FAMILY_OF_2009.items()
+        )
+        panels.append(Panel(title, curves, num_nodes))
+    axes = ("nodes_touched", "linear"), ("nodes_touched", "log")
+    return Experiment(tuple(panels), axes)
+
+
+# --- Farina, Kroer, Sandholm 2020 --------------------------------------------------
+
+_FARINA_2020 = {
+    "Leduc13": ("python_leduc_ranks(ranks=13)", 166_336),
+    "Goofspiel, 4 cards": (
+        "python_goofspiel(num_cards=4,imp_info=False,points_order=random,"
+        "returns_type=point_difference)",
+        54_421,
+    ),
+    "Search, 4 turns": ("python_search(turns=4)", 21_613),
+    "Search, 5 turns": ("python_search(turns=5)", 87_927),
+    "Battleship, 3x2": (
+        "battleship(board_width=3,board_height=2,ship_sizes=[2],ship_values=[1],"
+        "num_shots=3,allow_repeated_shots=false)",
+        732_607,
+    ),
+}
+"""The games, and the number of their nodes."""
+
+_TRAVERSALS = 50
+"""The budget of each run, in traversals of the whole tree."""
+
+
+def _farina2020(sampling: Sampling) -> Experiment:
+    panels = []
+    for title, (game, num_nodes) in _FARINA_2020.items():
+        base = Settings(
+            game,
+            Algorithm(sampling, regret_matching()),
+            until_nodes_touched=_TRAVERSALS * num_nodes,
+            print_freq=num_nodes,
+        )
+        curves = [Curve("MCCFR", base)]
+        curves += [
+            Curve(
+                f"{rule}, step size {step:g}",
+                base._replace(
+                    algorithm=Algorithm(sampling, make(step, weights="kroer"))
+                ),
+                rule,
+            )
+            for rule, make in (("FTRL", ftrl), ("OMD", omd))
+            for step in STEP_SIZES
+        ]
+        panels.append(Panel(title, tuple(curves), num_nodes))
+    return Experiment(tuple(panels), (("nodes_touched", "linear"),), seeds=50)
+
+
+# --- beside each other -------------------------------------------------------------
+
+_OFFLINE = {
+    "CFR": (CFR, 10_000),
+    "CFR+": (CFR_PLUS, 10_000),
+    "EGT": (EGT, 3_000),
+    "practical EGT": (PRACTICAL_EGT, 3_000),
+    "mirror prox": (MIRROR_PROX, 3_000),
+    "LP": (LP, 1),
+}
+"""The methods of Farina's lecture 10, and how many iterations of each are run."""
+
+
+def _offline() -> Experiment:
+    panels = [
+        Panel(
+            title,
+            tuple(
+                Curve(
+                    label,
+                    Settings(game, algorithm, iterations=iterations),
+                )
+                for label, (algorithm, iterations) in _OFFLINE.items()
+                # HiGHS would need hours for the largest program.
+                if label != "LP" or num_nodes < 700_000
+            ),
+            num_nodes,
+        )
+        for title, (game, num_nodes) in _FARINA_2020.items()
+    ]
+    axes = ("gradient_evaluations", "log"), ("seconds", "log")
+    return Experiment(tuple(panels), axes)
+
+
+_BOUNDED = {
+    "Kuhn poker": ("kuhn_poker", 58),
+    "Leduc poker": ("leduc_poker", 9_457),
+    "Goofspiel, 4 cards": ("python_goofspiel(num_cards=4)", 2_229),
+    "Liar's dice": ("liars_dice", 294_883),
+}
+"""The games, and the number of their nodes."""
+
+
+def _bounds() -> Experiment:
+    """The theorems are about simultaneous updates, so those are run."""
+    runs = {
+        "CFR": (CFR, 10_000),
+        "external sampling": (EXTERNAL_SAMPLING, 1_000_000),
+        "outcome sampling": (OUTCOME_SAMPLING, 10_000_000),
+    }
+    panels = [
+        Panel(
+            title,
+            tuple(
+                Curve(
+                    label,
+                    Settings(
+                        game,
+                        algorithm._replace(alternating=False),
+                        iterations=iterations,
+                        bounds=True,
+                    ),
+                )
+                for label, (algorithm, iterations) in runs.items()
+            ),
+            num_nodes,
+        )
+        for title, (game, num_nodes) in _BOUNDED.items()
+    ]
+    return Experiment(tuple(panels), (("iteration", "log"),))
+
+
+EXPERIMENTS = {
+    "lanctot2009_figure1": _lanctot2009_figure1(),
+    "farina2020_figure3": _farina2020(EXTERNAL),
+    "farina2020_figure4": _farina2020(BALANCED_OUTCOME),
+    "offline": _offline(),
+    "bounds": _bounds(),
+}
+"""The experiments, as the command line calls them."""

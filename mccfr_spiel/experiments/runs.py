@@ -1,0 +1,216 @@
+"""Runs: a solver made from settings, and the loop that yields the rows of its table.
+
+What becomes of a row is the caller's business: the command line prints it and
+experiments/recording.py writes it, experiments/sweeps.py only writes it.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.evaluation.theory import nash_conv_bound
+from mccfr_spiel.experiments.algorithm_names import Method
+from mccfr_spiel.experiments.dues import row_dues
+from mccfr_spiel.experiments.settings import Settings, budget_of, measure
+from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
+from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
+
+COLUMNS: tuple[str, ...] = (
+    "iteration",
+    "nodes_touched",
+    "seconds",
+    "nash_conv",
+    "exploitability",
+    "bound",
+    "due",
+)
+"""The keys of a row and the header of results.csv. `due` is the largest number of
+`row_dues` that the row has reached. Rows of two seeds are compared by it, because one
+iteration may pass several of these numbers and then leaves only one row."""
+
+_COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
+"""What a solver calls the columns that `row_dues` may count."""
+
+_SLICE_SECONDS = 0.25
+"""How long the solver runs, about, before `on_progress` is called again."""
+
+
+# --- making solvers ------------------------------------------------------------
+
+
+def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
+    """The solver that the settings describe; its tree is whole for exact evaluation.
+
+    Args:
+        settings: the run.
+        tree: the game's whole tree, if there is one already.
+
+    Raises:
+        ValueError: the game cannot be solved; see `GameTree`, `Solver` and
+            `OfflineMethod.start`.
+    """
+    tree = tree or GameTree(
+        settings.game, max_nodes=settings.max_nodes, max_memory=budget_of(settings)
+    )
+    if settings.evaluate == "exact":
+        tree.expand_all()
+    return _start(settings.algorithm, tree, settings.seed)
+
+
+def _start(method: Method, tree: GameTree, seed: int) -> GameSolver:
+    if isinstance(method, Algorithm):
+        return Solver(tree, method, seed=seed)
+    return method.start(tree)
+
+
+def warm_up(settings: Settings) -> None:
+    """Compiles what the method and the evaluation run, on a small game.
+
+    Otherwise the seconds of the first row would include those of the compiler.
+    """
+    method = settings.algorithm
+    if isinstance(method, LinearProgramMethod | SparsifiedProgramMethod):
+        method = method._replace(time_limit=None)  # the limit is for the game itself
+    # The tree is not expanded before the iteration, so that growing is compiled, too.
+    tree = GameTree("kuhn_poker")
+    solver = _start(method, tree, seed=0)
+    solver.iterate(1)
+    tree.expand_all()
+    nash_conv(tree, solver.average_vector())
+
+
+def make_bound(solver: GameSolver) -> Callable[[], float]:
+    """The least NashConv that theory promises of the solver's average policy now.
+
+    For `Solver` the bound is that of `theory.nash_conv_bound` (with probability 0.95 if
+    the algorithm samples); a first-order method has its own.
+
+    Raises:
+        ValueError: no theorem covers the method.
+    """
+    if isinstance(solver, Solver):
+        bound = nash_conv_bound(solver.tree, solver.algorithm)
+        return lambda: float(bound(solver.num_iterations))
+    if isinstance(solver, BoundsItsGap):
+        return lambda: solver.gap_bound
+    raise ValueError("This method has no curve to bound; drop bounds.")
+
+
+# --- running -------------------------------------------------------------------
+
+
+def run(settings: Settings) -> tuple[GameSolver, list[dict[str, Any]]]:
+    """Runs the settings to their end; returns the solver and the rows."""
+    solver = make_solver(settings)
+    return solver, list(rows(solver, settings))
+
+
+def rows(
+    solver: GameSolver,
+    settings: Settings,
+    on_progress: Callable[[int], object] = lambda done: None,
+    *,
+    kept: Sequence[dict[str, Any]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Runs the solver and yields a row, with the keys COLUMNS, whenever one is due.
+
+    NashConv is that of the average policy, and None if the settings do not evaluate it.
+    Exploitability is NashConv / 2 in two-player constant-sum games and None in others.
+    The bound is None unless the settings ask for it. Seconds are those that the solver
+    has spent on iterations.
+
+    Args:
+        solver: from `make_solver(settings)` or `resuming.load_solver`.
+        settings: the run.
+        on_progress: called a few times a second with the number of iterations done, or
+            of nodes touched if the settings go by those. Every row due so far has then
+            been yielded. The run ends if it returns something true.
+        kept: the rows of the run that exist already, see `resuming.read_rows`.
+    """
+    make_row = _row_maker(solver, settings)
+    column, target = measure(settings), settings.until_nash_conv
+    covered = 0
+    if kept:
+        covered = kept[-1][column]
+        if _is_reached(kept[-1]["nash_conv"], target):
+            return
+    # A row that was lost cannot be made again, because the solver is beyond it.
+    start = max(covered + 1, getattr(solver, _COUNTERS[column]))
+    dues = (due for due in row_dues(settings) if due >= start)
+    advance = _make_advance(solver, column)
+    due = next(dues, None)
+    # One pass runs the solver until the next due number is reached, which may take many
+    # slices, and yields one row. `covered` is what the solver has reached.
+    while due is not None:
+        while (covered := advance(due)) < due:
+            if on_progress(covered):
+                return
+        passed, due = due, next(dues, None)
+        while due is not None and due <= covered:  # one iteration may pass several
+            passed, due = due, next(dues, None)
+        row = make_row(passed)
+        yield row
+        # `on_progress` may save a checkpoint, which must not lack the row: so it is
+        # called only now, when the caller has the row.
+        stop = on_progress(covered)
+        if stop or _is_reached(row["nash_conv"], target):
+            return
+
+
+def _row_maker(
+    solver: GameSolver, settings: Settings
+) -> Callable[[int], dict[str, Any]]:
+    """A function that measures the solver as it is now; its argument is `due`."""
+    exploitable = is_two_player_constant_sum(solver.tree.game)
+    bound = make_bound(solver) if settings.bounds else lambda: None
+
+    def make_row(due: int) -> dict[str, Any]:
+        gap = None
+        if settings.evaluate == "exact":
+            gap = nash_conv(solver.tree, solver.average_vector())
+        return {
+            "iteration": solver.num_iterations,
+            "nodes_touched": solver.nodes_touched,
+            "seconds": round(solver.seconds, 6),
+            "nash_conv": gap,
+            "exploitability": gap / 2 if gap is not None and exploitable else None,
+            "bound": bound(),
+            "due": due,
+        }
+
+    return make_row
+
+
+def _is_reached(gap: float | None, target: float | None) -> bool:
+    return gap is not None and target is not None and gap <= target
+
+
+def _make_advance(solver: GameSolver, column: str) -> Callable[[int], int]:
+    """A function that runs the solver for a while towards a number of iterations, or of
+    nodes touched, and returns the number that was reached.
+
+    The size of a slice is doubled or halved until it takes about _SLICE_SECONDS.
+    """
+    slice_size = 1
+
+    def advance(due: int) -> int:
+        nonlocal slice_size
+        began = time.perf_counter()
+        if column == "iteration":
+            solver.iterate(min(slice_size, due - solver.num_iterations))
+            done = solver.num_iterations
+        else:
+            solver.iterate_until(min(due, solver.nodes_touched + slice_size))
+            done = solver.nodes_touched
+        took = time.perf_counter() - began
+        if took < _SLICE_SECONDS / 2:
+            slice_size *= 2
+        elif took > 2 * _SLICE_SECONDS:
+            slice_size = max(slice_size // 2, 1)
+        return done
+
+    return advance

@@ -1,0 +1,201 @@
+"""Settings: one run as a value, and the checks that need no work.
+
+`Settings` says which game is solved by which method, when the run ends and what it
+records. Names, such as those of the command line, become such values in
+experiments/flags.py; experiments/runs.py runs them.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, Algorithm
+from mccfr_spiel.evaluation.theory import check_covered
+from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of, parts_of
+from mccfr_spiel.limits.budget import (
+    Budget,
+    free_memory,
+    in_words,
+    parse_bytes,
+    resident,
+)
+from mccfr_spiel.offline.methods import OfflineMethod, check_players
+from mccfr_spiel.storage.results_folder import load_string
+from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+
+EVALUATIONS = ("exact", "sampled", "none")
+"""What `Settings.evaluate` may be."""
+
+_LEAST_MEMORY = 2**20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One run.
+
+        Settings("leduc_poker", ms.CFR_PLUS, until_nodes_touched=1_000_000)
+
+    Attributes:
+        game: a load_game string.
+        algorithm: an `Algorithm` or an `OfflineMethod`. The name of one in
+            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value.
+        seed: of all draws.
+        iterations: how many; in each, every player is updated once.
+        until_nodes_touched: if given, it takes the place of `iterations`: the run ends
+            with the first iteration after which so many nodes have been touched, and
+            rows are spaced by nodes touched.
+        until_nash_conv: the run ends at the first row whose NashConv is not above this.
+        print_freq: the iterations (or nodes touched, if the run goes by those) between
+            two rows; None for log-spaced rows.
+        rows_per_decade: the number of log-spaced rows from 10 to 100, and so on.
+        rows_from: the first log-spaced row is not due before that.
+        evaluate: "exact" computes NashConv in each row, for which the whole tree must
+            fit into memory; "sampled" plays the policy at the end, see playing.py.
+        bounds: whether rows have the theorem's bound on NashConv, see
+            `runs.make_bound`.
+        max_nodes: of the tree, see `GameTree`.
+        max_memory: bytes, or words such as "4GiB", that the whole process may take. By
+            default, the run may take half of the memory that is free when it begins. A
+            run with evaluate other than "exact" leaves a quarter for the end, when
+            policies are written and played.
+
+    Raises:
+        ValueError: a number is out of range, a name is unknown, or two settings
+            contradict each other.
+    """
+
+    game: str = "leduc_poker"
+    algorithm: Method = EXTERNAL_SAMPLING
+    seed: int = 0
+    iterations: int = 20_000_000
+    until_nodes_touched: int | None = None
+    until_nash_conv: float | None = None
+    print_freq: int | None = None
+    rows_per_decade: int = 5
+    rows_from: int = 1
+    evaluate: str = "exact"
+    bounds: bool = False
+    max_nodes: int = DEFAULT_MAX_NODES
+    max_memory: int | str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "game", load_string(self.game))
+        object.__setattr__(self, "algorithm", checked(self.algorithm))
+        if self.max_memory is not None:
+            parse_bytes(self.max_memory)
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value} is not at least 1.")
+        target = self.until_nash_conv
+        if target is not None and not target >= 0:
+            raise ValueError(f"until_nash_conv={target} is not at least 0.")
+        if self.evaluate not in EVALUATIONS:
+            raise ValueError(
+                f"evaluate={self.evaluate!r} is none of {', '.join(EVALUATIONS)}."
+            )
+        if target is not None and self.evaluate != "exact":
+            raise ValueError(
+                f"until_nash_conv={target} is never known with evaluate="
+                f"{self.evaluate}; drop one."
+            )
+        if self.bounds:
+            self._check_has_tree("bounds take")
+        if isinstance(self.algorithm, OfflineMethod):
+            self._check_fits_offline(self.algorithm)
+
+    def _check_has_tree(self, what: str) -> None:
+        """Raises ValueError if `evaluate` spares the whole tree, which `what` needs."""
+        if self.evaluate != "exact":
+            raise ValueError(
+                f"evaluate={self.evaluate} spares the whole tree, which {what}; use "
+                "evaluate=exact."
+            )
+
+    def _check_fits_offline(self, method: OfflineMethod) -> None:
+        """Raises ValueError for settings that an offline method does not have."""
+        self._check_has_tree(f"{method.name} takes")
+        nodes = self.until_nodes_touched
+        if nodes is not None:
+            raise ValueError(
+                f"until_nodes_touched={nodes} is given, but {method.name} goes by "
+                "iterations; use those."
+            )
+        if self.bounds and not method.is_iterative:
+            raise ValueError("A linear program has no curve to bound; drop bounds.")
+
+    def _replace(self, **changes: Any) -> "Settings":
+        """The same settings with other values of some fields, as for a NamedTuple."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def is_iterative(self) -> bool:
+        """Whether the run approaches its answer, and so has a curve of rows."""
+        method = self.algorithm
+        return isinstance(method, Algorithm) or method.is_iterative
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the run makes checkpoints, as all online algorithms do."""
+        return isinstance(self.algorithm, Algorithm)
+
+
+_COUNTS = (
+    "iterations",
+    "until_nodes_touched",
+    "print_freq",
+    "rows_per_decade",
+    "rows_from",
+)
+
+
+def check(settings: Settings) -> None:
+    """Raises ValueError if the game cannot be loaded or the method cannot run on it.
+
+    This does not expand the tree: what only the whole tree shows comes up later.
+    """
+    tree = GameTree(settings.game, max_nodes=settings.max_nodes)
+    if isinstance(settings.algorithm, OfflineMethod):
+        check_players(tree)
+    elif settings.bounds:
+        check_covered(tree.game, settings.algorithm)
+
+
+def algorithm_name(settings: Settings) -> str:
+    """What is run, in a word for folders and legends, see `algorithm_names.name_of`."""
+    return name_of(settings.algorithm)
+
+
+def algorithm_parts(settings: Settings) -> dict[str, Any]:
+    """The name of what is run, and each of its parts by the name of the setting."""
+    return parts_of(settings.algorithm)
+
+
+def measure(settings: Settings) -> str:
+    """The column of results.csv by which the run goes: iterations or nodes touched."""
+    return "iteration" if settings.until_nodes_touched is None else "nodes_touched"
+
+
+def budget_of(settings: Settings) -> Budget:
+    """The memory that the run's tree and tables may take.
+
+    `max_memory` is for the whole process, so what the process has taken already is
+    subtracted.
+
+    Raises:
+        ValueError: the process has already taken more than the settings allow.
+    """
+    if settings.max_memory is None:
+        limit, note = free_memory() // 2, ", of the memory that was free"
+    else:
+        whole, taken = parse_bytes(settings.max_memory), resident()
+        limit = whole - taken
+        note = f", of the {in_words(whole)} that the process may take"
+        if limit < _LEAST_MEMORY:
+            raise ValueError(
+                f"max_memory={settings.max_memory} is not enough: the program itself "
+                f"takes {in_words(taken)} before it begins."
+            )
+    if settings.evaluate != "exact":
+        limit = limit * 3 // 4
+    return Budget(max(limit, 1), note=note)

@@ -1,0 +1,158 @@
+"""Table 1 of Lanctot, Waugh, Zinkevich, Bowling 2009, measured beside theirs."""
+
+import concurrent.futures
+import csv
+import importlib
+import multiprocessing
+import pathlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
+from mccfr_spiel.evaluation.theory import longest_history, m_values
+from mccfr_spiel.experiments.reproduction import LANCTOT_2009
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.cache import cached_tree
+
+NAME = "lanctot2009_table1"
+"""What the command line calls this table."""
+
+PAPER = {
+    "Goofspiel, 7 cards": ("98.3M", "3294k", "14", "89884 / 89884", 110, 150e-6, 0.150),
+    "Latent Tic-Tac-Toe": (
+        "70.4M",
+        "16039k",
+        "18",
+        "1333630 / 1236660",
+        38,
+        62e-6,
+        0.070,
+    ),
+    "One-Card Poker, 500 cards": ("22.4M", "2k", "5", "45 / 32", 28, 46e-6, 99e-6),
+    "Princess and Monster, 3x3": (
+        "91.8M",
+        "20k",
+        "13",
+        "9541 / 2930",
+        120,
+        85e-6,
+        0.028,
+    ),
+}
+"""The rows of the paper's Table 1: |H|, |I|, l, M1 / M2, and the seconds per iteration
+of vanilla CFR, outcome sampling and external sampling."""
+
+_TIMED = {"cfr": CFR, "outcome": OUTCOME_SAMPLING, "external": EXTERNAL_SAMPLING}
+_TIMED_SECONDS = 5.0
+
+
+def make_table(
+    folder: pathlib.Path,
+    imports: Sequence[str] = (),
+    trees: pathlib.Path | None = None,
+    *,
+    only: str = "",
+) -> pathlib.Path:
+    """Measures the games of Table 1; returns the path of a markdown table.
+
+    A CSV file with the same numbers is beside it. Each game is measured in a process of
+    its own, one after the other, so that peak memory is the game's alone.
+
+    Args:
+        folder: for both files.
+        imports: modules that register games.
+        trees: the folder of the tree cache; None for the user's.
+        only: measure only the games whose names contain this.
+
+    Raises:
+        ValueError: no game's name contains `only`.
+    """
+    chosen = {
+        title: game
+        for title, (game, *_) in LANCTOT_2009.items()
+        if only.lower() in title.lower()
+    }
+    if not chosen:
+        raise ValueError(f"only={only!r} is part of none of {', '.join(LANCTOT_2009)}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "table1.md"
+    rows = []
+    for title, game in chosen.items():
+        with concurrent.futures.ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn")
+        ) as pool:
+            row = pool.submit(measure_game, game, tuple(imports), trees).result()
+        rows.append({"game": title} | row)
+        with (folder / "table1.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        path.write_text("\n".join(_markdown(rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def measure_game(
+    game: str, imports: tuple[str, ...], trees: pathlib.Path | None
+) -> dict[str, Any]:
+    """A game's row of Table 1: its sizes, the CPU seconds of an iteration, and the peak
+    memory of this process in GB."""
+    for module in imports:
+        importlib.import_module(module)
+    tree = cached_tree(game, trees)
+    players = tree.infosets["player"]
+    row: dict[str, Any] = {
+        "histories": tree.num_nodes,
+        "infosets_0": int((players == 0).sum()),
+        "infosets_1": int((players == 1).sum()),
+        "longest_history": longest_history(tree),
+    }
+    row |= {f"m_value_{p}": value for p, value in enumerate(m_values(tree))}
+    for name, algorithm in _TIMED.items():
+        solver = Solver(tree, algorithm)
+        solver.iterate(1)  # compiles, and makes the arrays
+        began, first = time.process_time(), solver.num_iterations
+        while time.process_time() < began + _TIMED_SECONDS:
+            solver.iterate(max(solver.num_iterations, 1))
+        iterations = solver.num_iterations - first
+        row[f"{name}_seconds"] = (time.process_time() - began) / iterations
+        del solver
+    row["peak_gigabytes"] = _peak_bytes() / 1e9
+    return row
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process has ever used, mapped files included."""
+    import resource  # here, because Windows has no such module
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _markdown(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The lines of a table that has the paper's row and ours for each game."""
+    yield (
+        "| game | histories | infosets | l | M | CFR s | outcome s | external s | "
+        "peak GB |"
+    )
+    yield f"|{'---|' * 9}"
+    for row in rows:
+        *sizes, cfr, outcome, external = PAPER[row["game"]]
+        theirs = (cfr, outcome, external)
+        ours = [row[f"{name}_seconds"] for name in _TIMED]
+        yield (
+            f"| {row['game']}, paper | {' | '.join(sizes)} | "
+            f"{' | '.join(f'{seconds:g}' for seconds in theirs)} | |"
+        )
+        times = " | ".join(
+            f"{mine:.3g} ({paper / mine:,.0f}x)"
+            for mine, paper in zip(ours, theirs, strict=True)
+        )
+        yield (
+            f"| ours | {row['histories']:,} | "
+            f"{row['infosets_0']:,} + {row['infosets_1']:,} | "
+            f"{row['longest_history']} | "
+            f"{row['m_value_0']:,.0f} / {row['m_value_1']:,.0f} | {times} | "
+            f"{row['peak_gigabytes']:.1f} |"
+        )

@@ -1,0 +1,163 @@
+"""Tasks: one setting of a sweep, as a worker runs it into files of its own.
+
+While a task is under way its rows are in `KEY.csv.unfinished`, which is renamed to
+`KEY.csv` at the end, and its state is in `KEY.checkpoint`. A task that is run again
+goes on from its newest checkpoint and ends with the same rows.
+"""
+
+import contextlib
+import functools
+import glob
+import importlib
+import math
+import os
+import pathlib
+import time
+import traceback
+from typing import Any, NamedTuple
+
+import pyspiel
+
+from mccfr_spiel.experiments.recording import words_of_error
+from mccfr_spiel.experiments.results import row_writer, save_checkpoint
+from mccfr_spiel.experiments.resuming import load_solver, read_rows
+from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
+from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.storage import locks
+from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.storage.folders import user_cache_folder
+from mccfr_spiel.storage.row_file import RowWriter
+from mccfr_spiel.tree.cache import cached_tree
+from mccfr_spiel.tree.game_tree import GameTree
+
+FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
+"""What follows a task's key in the names of its files."""
+
+
+class Task(NamedTuple):
+    """One setting of a sweep, as a worker gets it.
+
+    Attributes:
+        key: the beginning of its files' names.
+        settings: what to run. Exact evaluation takes its tree from the cache.
+        folder: where the files go.
+        imports: modules that register games.
+        trees: the folder of the tree cache; None for the user's.
+        checkpoint_every: seconds.
+    """
+
+    key: str
+    settings: Settings
+    folder: pathlib.Path
+    imports: tuple[str, ...] = ()
+    trees: pathlib.Path | None = None
+    checkpoint_every: float = 60.0
+
+    def path(self, ending: str) -> pathlib.Path:
+        """The task's file with that ending."""
+        return self.folder / (self.key + ending)
+
+
+class Outcome(NamedTuple):
+    """How a task ended: `error` is None, or a message that says why it failed."""
+
+    key: str
+    error: str | None
+
+
+def run_task(task: Task) -> Outcome:
+    """Runs a setting to its end, from where an earlier worker left it."""
+    try:
+        for module in task.imports:
+            importlib.import_module(module)
+        _run(task)
+    except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
+        return Outcome(task.key, words_of_error(error))
+    except Exception:  # whatever a user's game raises, the other tasks must go on
+        return Outcome(task.key, traceback.format_exc())
+    return Outcome(task.key, None)
+
+
+def _run(task: Task) -> None:
+    unfinished, checkpoint = task.path(UNFINISHED), task.path(CHECKPOINT)
+    warm_up(task.settings)
+    task.folder.mkdir(parents=True, exist_ok=True)  # it may have been deleted
+    solver, kept = _make_or_load(task)
+    with row_writer(unfinished, kept) as writer:
+        saver = _Saver(writer, solver, checkpoint, task.checkpoint_every)
+        try:
+            for row in rows(solver, task.settings, saver.save_if_due, kept=kept):
+                writer.write(row)
+            writer.sync()
+        except Exception as error:
+            with contextlib.suppress(Exception):  # an older checkpoint stays
+                saver.save()
+            error.add_note(
+                f"That was after {solver.num_iterations:,} iterations; the rows before "
+                f"it are in {unfinished.name}."
+            )
+            raise
+    os.replace(unfinished, task.path(FINISHED))
+    for leftover in task.folder.glob(f"{glob.escape(task.key)}{CHECKPOINT}*"):
+        leftover.unlink(missing_ok=True)
+
+
+class _Saver:
+    """Saves a task's checkpoints, each after the rows that came before it."""
+
+    def __init__(
+        self,
+        writer: RowWriter,
+        solver: GameSolver,
+        checkpoint: pathlib.Path,
+        every: float,
+    ) -> None:
+        self._writer, self._solver, self._checkpoint = writer, solver, checkpoint
+        self._every = every
+        self._saved_at = time.monotonic()
+
+    def save(self) -> None:
+        """Saves a checkpoint; raises OSError."""
+        self._writer.sync()  # first: a checkpoint must not be ahead of the rows
+        save_checkpoint(self._solver, self._checkpoint)
+
+    def save_if_due(self, done: int) -> None:
+        """Saves a checkpoint if it is time for one, whatever has been done by now."""
+        del done
+        if time.monotonic() - self._saved_at >= self._every:
+            with contextlib.suppress(OSError):  # the next one may succeed
+                self.save()
+            self._saved_at = time.monotonic()
+
+
+def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
+    """The solver and the rows of a task, from its files if they are good."""
+    settings = task.settings
+    tree = None
+    if settings.evaluate == "exact":
+        tree = _tree(settings.game, task.trees, settings.max_memory)
+    if settings.is_resumable:
+        # Without a good checkpoint, or without the rows before it, the task begins
+        # anew. It ends with the same rows, since its settings determine them.
+        with contextlib.suppress(FileNotFoundError, DamagedError):
+            solver = load_solver(settings, task.path(CHECKPOINT), tree)
+            found = read_rows(task.path(UNFINISHED), settings, solver)
+            if not found.missing:
+                return solver, found.rows
+    return make_solver(settings, tree), []
+
+
+@functools.lru_cache(maxsize=8)
+def _tree(
+    game: str, folder: pathlib.Path | None, max_memory: int | str | None
+) -> GameTree:
+    """The game's tree from the cache. If it must be made, one process makes it while
+    the others wait."""
+    with contextlib.ExitStack() as stack:
+        base = folder or user_cache_folder() / "trees"
+        with contextlib.suppress(OSError):  # `cached_tree` says what is wrong with it
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = locks.acquire(base / ".sweeps.lock", seconds=math.inf)
+            stack.callback(locks.release, lock)
+        return cached_tree(game, folder, max_memory=max_memory)

@@ -1,0 +1,150 @@
+"""All loops over nodes and infosets that run compiled, in named pieces.
+
+    tables.py      what compiled code reads and changes, in one specification
+    sampling.py    how an action or an outcome is drawn
+    minimizers.py  the local rules, one function each, and how their tables start
+    averaging.py   the lazy average
+    ties.py        infosets that an abstraction ties
+    walks.py       the loop for algorithms that sample
+    passes.py      the loop for algorithms that do not
+
+A kernel never raises and never calls Python: it returns a status and leaves its state
+in the arrays, so that it can be called again to go on. The switches of an algorithm are
+constants of the factories, so each combination compiles to its own code. No indexing
+error is checked; the shell (solver.py, evaluation/) passes arrays that fit.
+"""
+
+import functools
+from typing import Any
+
+from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.minimizers import RULES, dilate, make_start_tables, number_of
+from mccfr_spiel.kernels.passes import (
+    best_response,
+    fill_gradient,
+    fill_plan,
+    make_passes,
+    walk_leaves,
+)
+from mccfr_spiel.kernels.sampling import count_sequences
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    CURSOR_SIZE,
+    DONE,
+    EPSILON,
+    GAMMA,
+    GROW,
+    ITERATION,
+    JOB_SIZE,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODE_TO_GROW,
+    NODES_TOUCHED,
+    NODES_TOUCHED_BEFORE,
+    NUM_INFOSETS,
+    NUM_MET,
+    NUM_MET_BEFORE,
+    NUM_NODES,
+    NUM_SETTINGS,
+    OPTIONAL,
+    PER_INFOSET,
+    PLAYER,
+    SEED,
+    STACK_FULL,
+    TOO_UNLIKELY,
+    TOP,
+    Passes,
+    Plans,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+    empty_tables,
+    frame_of,
+)
+from mccfr_spiel.kernels.ties import join_averages, join_policies
+from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
+
+__all__ = [
+    "ALTERNATING",
+    "CURSOR_SIZE",
+    "DONE",
+    "EPSILON",
+    "GAMMA",
+    "GROW",
+    "ITERATION",
+    "JOB_SIZE",
+    "LAST_ITERATION",
+    "MAX_WEIGHT",
+    "NODES_TOUCHED",
+    "NODES_TOUCHED_BEFORE",
+    "NODE_LIMIT",
+    "NODE_TO_GROW",
+    "NUM_INFOSETS",
+    "NUM_MET",
+    "NUM_MET_BEFORE",
+    "NUM_NODES",
+    "NUM_SETTINGS",
+    "OPTIONAL",
+    "PER_INFOSET",
+    "PLAYER",
+    "RULES",
+    "SEED",
+    "STACK_FULL",
+    "TOO_UNLIKELY",
+    "TOP",
+    "Passes",
+    "Plans",
+    "Tables",
+    "Task",
+    "TreeArrays",
+    "Walk",
+    "best_response",
+    "count_sequences",
+    "dilate",
+    "empty_tables",
+    "fill_gradient",
+    "fill_plan",
+    "frame_of",
+    "join_averages",
+    "join_policies",
+    "make_iterate",
+    "make_start_tables",
+    "normalize",
+    "number_of",
+    "restart_walk",
+    "settle_average",
+    "walk_leaves",
+]
+
+
+@functools.cache
+def make_iterate(
+    chance: bool,
+    opponents: bool,
+    player_sampling: str,
+    prune: bool,
+    rule: str,
+    tied: bool = False,
+) -> Any:
+    """Makes `iterate(frame)` for one kind of sampling and one rule.
+
+    It starts the tables of infosets that are new, then runs whole iterations until the
+    job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
+    Tables and a Walk, which are changed, and, if nothing is sampled, Passes and Plans.
+    It returns a status of tables.py. After GROW and STACK_FULL it is to be called
+    again.
+
+    Args:
+        chance: whether chance is sampled.
+        opponents: whether the other players are.
+        player_sampling: how the updated player is, see `algorithms.Sampling`.
+        prune: whether an opponent's action of probability 0 is not followed.
+        rule: a name in RULES.
+        tied: whether an abstraction ties infosets; for regret matching and regret
+            matching+ only.
+    """
+    if chance or opponents or player_sampling != "all" or prune:
+        sampled = Sampled(chance, opponents, player_sampling, prune)
+        return make_walks(sampled, number_of(rule), tied)
+    return make_passes(number_of(rule), tied)

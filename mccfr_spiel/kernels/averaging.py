@@ -1,0 +1,67 @@
+"""The average of all plans, kept without touching infosets that no walk meets.
+
+The average policy is that of the weighted sum of the realization plans of all
+iterations. Adding a plan to the sum in every iteration would visit every sequence.
+Instead the sums are lazy, and exact nonetheless. While a policy does not move, what is
+added at an infoset is the policy times what is added at its parent sequence. So it is
+enough to add, when a walk next meets the infoset and before its policy moves, the
+policy times all that has come to the parent since. `Tables.average[s]` is the sum at
+sequence s up to then, and `Tables.paid[i]` the sum that infoset i's parent had then;
+the difference to what the parent has now is the infoset's debt.
+"""
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.tables import Tables
+
+
+@inlined
+def pay_debt(tables: Tables, infoset: int, parent: int, start: int, stop: int) -> None:
+    """Adds to the average what an infoset owes it since it was last met.
+
+    Args:
+        tables: of which `average` and `paid` change.
+        infoset: whose debt is paid.
+        parent: the player's sequence before the infoset.
+        start: the infoset's first sequence.
+        stop: the end of its sequences.
+    """
+    mass = tables.average[parent]
+    debt = mass - tables.paid[infoset]
+    tables.paid[infoset] = mass
+    for s in range(start, stop):
+        tables.average[s] += tables.policy[s] * debt
+
+
+@jit
+def settle_average(
+    infosets: np.ndarray, policy: np.ndarray, average: np.ndarray, paid: np.ndarray
+) -> None:
+    """Adds to `average` what every infoset owes it, so that it holds whole sums.
+
+    Ancestors come first, so an infoset's parent has been paid when its turn comes.
+    """
+    for infoset in range(len(infosets)):
+        start = infosets[infoset]["first_sequence"]
+        debt = average[infosets[infoset]["parent"]] - paid[infoset]
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            average[s] += policy[s] * debt
+
+
+@jit
+def normalize(infosets: np.ndarray, average: np.ndarray) -> None:
+    """Turns sums of plans into a policy, uniform where the player never plays to.
+
+    Equal sums become 1 / count to the bit, as at infosets that a tree has not met.
+    """
+    for infoset in range(len(infosets)):
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        total = 0.0
+        are_equal = True
+        for s in range(start, stop):
+            total += average[s]
+            are_equal = are_equal and average[s] == average[start]
+        for s in range(start, stop):
+            average[s] = 1.0 / (stop - start) if are_equal else average[s] / total

@@ -1,0 +1,237 @@
+"""What compiled code reads and changes: every array, said once.
+
+Each record below is a NamedTuple of arrays, and the annotation of a field gives the
+array's type, shape and meaning. Nothing else repeats them: `frame_of` checks the arrays
+that it is given by these annotations, `views` makes the same record of them in compiled
+code, and `Solver` takes the sizes of its tables from here. Letters in shapes: `N`
+nodes, `I` infosets, `S` sequences, `L` leaves, `P` players, `H` the height of the
+stack.
+"""
+
+from collections.abc import Collection
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import INFOSET, NODE
+from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
+from mccfr_spiel.compiled.jit import inlined
+
+INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
+UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
+FLOAT = np.dtype(np.float64)
+
+DONE, GROW, STACK_FULL, TOO_UNLIKELY = range(4)
+"""What a kernel returns.
+
+DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
+STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
+history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
+"""
+
+(
+    SEED,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    ALTERNATING,
+    NUM_NODES,
+    NUM_INFOSETS,
+    JOB_SIZE,
+) = range(7)
+"""The entries of a job: the seed, the last iteration to run, the number of nodes
+touched from which on no iteration begins, whether players are updated in turns, and the
+present size of the tree, whose arrays may have room to spare."""
+
+EPSILON, GAMMA, NUM_SETTINGS = range(3)
+"""The entries of the settings: the exploration of outcome sampling, and the exponent of
+the average's weights."""
+
+(
+    ITERATION,
+    PLAYER,
+    TOP,
+    NUM_MET,
+    NODES_TOUCHED,
+    NODE_TO_GROW,
+    NUM_MET_BEFORE,
+    NODES_TOUCHED_BEFORE,
+    CURSOR_SIZE,
+) = range(9)
+"""The entries of a cursor: the iterations begun, the player being updated, the height
+of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
+the node of GROW, and NUM_MET and NODES_TOUCHED as they were before this walk."""
+
+
+class Task(NamedTuple):
+    """What is to be done, in numbers."""
+
+    job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]", "see JOB_SIZE")]
+    settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]", "see NUM_SETTINGS")]
+    parameters: Annotated[
+        np.ndarray, Entry(FLOAT, "[K]", "the rule's own numbers, see minimizers.py")
+    ]
+
+
+class TreeArrays(NamedTuple):
+    """The arrays of a GameTree that kernels read."""
+
+    nodes: Annotated[np.ndarray, Entry(NODE, "[N]", "see NODE")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[I]", "see INFOSET")]
+    chance_probs: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[C]", "all distributions of chance, one after another"),
+    ]
+    chance_cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]", "their cumulative sums")]
+    utilities: Annotated[np.ndarray, Entry(FLOAT, "[L, P]", "the returns at leaves")]
+    ties: Annotated[
+        np.ndarray,
+        Entry(
+            INT,
+            "[I, 3]",
+            "the infoset's leader, the next one tied to that, and the player's infoset "
+            "above; -1 for none; see ties.py",
+        ),
+    ]
+
+
+class Tables(NamedTuple):
+    """What a solver has learned. See averaging.py for `average` and `paid`."""
+
+    policy: Annotated[
+        np.ndarray, Entry(FLOAT, "[S]", "the current policy, 1 at empty sequences")
+    ]
+    memory: Annotated[
+        np.ndarray, Entry(FLOAT, "[S]", "what the rule remembers, see minimizers.py")
+    ]
+    gradient: Annotated[
+        np.ndarray, Entry(FLOAT, "[S]", "the estimate being made, 0 between updates")
+    ]
+    average: Annotated[np.ndarray, Entry(FLOAT, "[S]", "the weighted sum of plans")]
+    paid: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[I]", "the average at the parent when its share was last added"),
+    ]
+    weight: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[I]", "of the infoset in the dilated entropy", is_optional=True),
+    ]
+    balance: Annotated[
+        np.ndarray, Entry(FLOAT, "[S]", "the balanced strategy", is_optional=True)
+    ]
+    is_met: Annotated[
+        np.ndarray,
+        Entry(FLAG, "[I]", "1 if the walks since the last update met the infoset"),
+    ]
+
+
+class Walk(NamedTuple):
+    """Where a walk is: a stack of nodes to come, the infosets met, the cursor."""
+
+    node: Annotated[np.ndarray, Entry(INT, "[H]", "a stacked node")]
+    sequence: Annotated[
+        np.ndarray, Entry(INT, "[H]", "the updated player's last sequence before it")
+    ]
+    weight: Annotated[
+        np.ndarray, Entry(FLOAT, "[H]", "the factor of all payoffs below it")
+    ]
+    place: Annotated[
+        np.ndarray, Entry(UNSIGNED, "[H]", "its history's place, see randomness.py")
+    ]
+    met: Annotated[
+        np.ndarray,
+        Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),
+    ]
+    known: Annotated[
+        np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
+    ]
+    cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
+
+
+class Passes(NamedTuple):
+    """What a pass over a complete tree reads, of all players together.
+
+    Every leaf is a row for every player, and rows are grouped by that player's last
+    sequence before the leaf.
+    """
+
+    ends: Annotated[
+        np.ndarray,
+        Entry(LONG, "[S + 1]", "sequence s has the rows `ends[s] .. ends[s + 1] - 1`"),
+    ]
+    others: Annotated[
+        np.ndarray, Entry(INT, "[L P, P - 1]", "the other players' last sequences")
+    ]
+    payoffs: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[L P]", "the player's return times chance's probability"),
+    ]
+    members: Annotated[
+        np.ndarray,
+        Entry(INT, "[I]", "the infosets, player by player, ancestors first"),
+    ]
+    member_ends: Annotated[
+        np.ndarray,
+        Entry(
+            LONG,
+            "[P + 1]",
+            "player p's infosets are `members[member_ends[p] : member_ends[p + 1]]`",
+        ),
+    ]
+
+
+class Plans(NamedTuple):
+    """What passes keep between two updates."""
+
+    plan: Annotated[
+        np.ndarray, Entry(FLOAT, "[S]", "the plans that `Tables.policy` stands for")
+    ]
+
+
+PER_INFOSET = tuple(
+    name for name, entry in entries_of(Tables).items() if entry.shape == "[I]"
+)
+"""The fields of Tables over infosets; the others are over sequences."""
+
+OPTIONAL = tuple(
+    name for name, entry in entries_of(Tables).items() if entry.is_optional
+)
+"""The fields of Tables that only some algorithms need; the others' have length 0."""
+
+
+def empty_tables(
+    num_infosets: int, num_sequences: int, needed: Collection[str]
+) -> Tables:
+    """Tables of zeros.
+
+    Args:
+        num_infosets: the infosets that there is room for.
+        num_sequences: the sequences that there is room for.
+        needed: the names of the optional tables that the algorithm needs.
+    """
+    tables = {}
+    for name, entry in entries_of(Tables).items():
+        size = num_infosets if name in PER_INFOSET else num_sequences
+        is_used = not entry.is_optional or name in needed
+        tables[name] = np.zeros(size if is_used else 0, entry.dtype)
+    return Tables(**tables)
+
+
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans)
+"""What a frame holds. Kernels that walk do not look at the last two."""
+
+frame_of = LAYOUT.frame_of
+views = LAYOUT.viewer()
+
+
+@inlined
+def tree_in(frame, job):
+    """The tree in a frame, without the room that its arrays have to spare."""
+    tree = views(frame, TreeArrays)
+    return TreeArrays(
+        nodes=tree.nodes[: np.int64(job[NUM_NODES])],
+        infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],
+        chance_probs=tree.chance_probs,
+        chance_cdf=tree.chance_cdf,
+        utilities=tree.utilities,
+        ties=tree.ties[: np.int64(job[NUM_INFOSETS])],
+    )

@@ -1,0 +1,344 @@
+"""A budget of memory in bytes: what is free, what is taken, and what does not fit.
+
+Each `GameTree` has a `Budget`, and whatever is made of the tree (a solver's tables, the
+list of leaves, a payoff matrix) takes its bytes from it. Most of them are counted,
+since the sizes of arrays and strings are known before these are made. What cannot be
+counted, such as the C++ states that a game keeps, is measured by how much the process
+grows.
+"""
+
+import math
+import mmap
+import os
+import pathlib
+import re
+import weakref
+from collections.abc import Callable
+
+import psutil
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+_PAGE = mmap.PAGESIZE
+
+_CGROUPS = pathlib.Path("/sys/fs/cgroup")
+_MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
+
+
+class TreeFullError(ValueError):
+    """A tree would have more than its `max_nodes` nodes."""
+
+
+class MemoryBudgetError(TreeFullError):
+    """Something would take more bytes than its `max_memory`."""
+
+
+def parse_bytes(size: int | float | str) -> int:
+    """The bytes that a number or words such as "4GiB", "500 MB", "2e9" stand for.
+
+    KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB, and K, M, G, T alone, are
+    powers of 1024.
+
+    Raises:
+        ValueError: they stand for no size above 0.
+    """
+    value = math.nan
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size.strip())
+        if match:
+            digits, unit, binary = match.groups()
+            is_decimal = size.strip()[-1] in "bB" and not binary
+            base = 1000 if is_decimal else 1024
+            value = float(digits) * base ** _UNITS[unit.lower()]
+        else:
+            try:
+                value = float(size)
+            except ValueError:
+                value = math.nan
+    elif not isinstance(size, bool):
+        value = size
+    try:
+        if 1 <= value < math.inf:
+            return int(value)
+    except TypeError:
+        pass
+    raise ValueError(
+        f"max_memory={size!r} is no size in bytes above 0, such as 2_000_000_000 or "
+        '"4GiB".'
+    )
+
+
+def in_words(size: float) -> str:
+    """Bytes for readers: three digits and a unit."""
+    if size >= 1e15:
+        return f"10^{math.log10(size) - 9:.0f} GB"
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"
+
+
+# --- the machine ----------------------------------------------------------------
+
+
+def free_memory() -> int:
+    """The bytes that this process may still take.
+
+    That is the least of what the machine has available, what the control groups
+    (containers) of the process leave, and what its own limit of address space
+    (RLIMIT_AS) leaves.
+    """
+    free = [psutil.virtual_memory().available, *cgroups_free(_MEMBERSHIP, _CGROUPS)]
+    limit = _address_space_limit()
+    if limit is not None:
+        free.append(limit - psutil.Process().memory_info().vms)
+    return max(min(free), 0)
+
+
+def _address_space_limit() -> int | None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
+    """What each limited control group of this process leaves, of versions 1 and 2.
+
+    A group's limit also binds the groups inside it, so all groups from the process up
+    to the root are asked. Inside a container the path that the kernel names often does
+    not exist; then the mounted root is the container's own group. Memory of file caches
+    counts as free, since the kernel drops them when needed.
+
+    Args:
+        membership: /proc/self/cgroup.
+        mount: /sys/fs/cgroup.
+    """
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return []
+    free = []
+    # One pass handles one hierarchy of groups: version 2 has one without the names of
+    # controllers, version 1 has one for each controller. The inner loop goes upward.
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            root, files = mount, ("memory.max", "memory.current", "inactive_file")
+            if not (mount / "cgroup.controllers").exists():
+                root = mount / "unified"
+        elif "memory" in controllers.split(","):
+            root = mount / "memory"
+            files = "memory.limit_in_bytes", "memory.usage_in_bytes"
+            files = (*files, "total_inactive_file")
+        else:
+            continue
+        folder = root / path.lstrip("/")
+        while True:
+            left = _group_leaves(folder, *files)
+            if left is not None:
+                free.append(left)
+            if folder == root or root not in folder.parents:
+                break
+            folder = folder.parent
+    return free
+
+
+def _group_leaves(
+    folder: pathlib.Path, limit: str, usage: str, cache: str
+) -> int | None:
+    """What one group leaves; None if it has no limit, or none that can be read."""
+    try:
+        most = int((folder / limit).read_text())  # "max" in version 2: no limit
+        used = int((folder / usage).read_text())
+    except (OSError, ValueError):
+        return None
+    dropped = 0
+    try:
+        for line in (folder / "memory.stat").read_text().splitlines():
+            name, _, value = line.partition(" ")
+            if name == cache:
+                dropped = int(value)
+    except (OSError, ValueError):
+        pass
+    return max(most - used + dropped, 0)
+
+
+def resident() -> int:
+    """The bytes of this process that are in memory now."""
+    # psutil reads the same file through a Python file object. If Ctrl-C comes before
+    # that is closed, it gives a ResourceWarning, and this is called in mid-walk.
+    try:
+        descriptor = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, AttributeError):
+        return psutil.Process().memory_info().rss
+    try:
+        pages = int(os.read(descriptor, 256).split()[1])
+    finally:
+        os.close(descriptor)
+    return pages * _PAGE
+
+
+# --- the budget -----------------------------------------------------------------
+
+
+class Budget:
+    """The bytes that a tree, and what is made of it, may take.
+
+    Attributes:
+        limit: how many they are.
+        left: how many of them nobody has taken. It is below 0 if a measurement found
+            more to be taken than had been counted.
+        per_infoset, per_sequence: what each infoset and each sequence met takes, in the
+            tree and in the tables of all solvers on it. Room for snapshots and for
+            arrays that grow is included.
+    """
+
+    def __init__(
+        self, max_memory: int | float | str | None = None, *, note: str = ""
+    ) -> None:
+        """Makes a budget from which nothing is taken yet.
+
+        Args:
+            max_memory: the bytes, as `parse_bytes` takes them; None for half of
+                `free_memory()`.
+            note: tells in messages where the limit comes from.
+
+        Raises:
+            ValueError: see `parse_bytes`.
+        """
+        self.is_default = max_memory is None
+        self._note = ", half of the memory that was free" if self.is_default else note
+        self.limit = (
+            max(free_memory() // 2, 1)
+            if max_memory is None
+            else parse_bytes(max_memory)
+        )
+        self.left = self.limit
+        self.per_infoset = 0
+        self.per_sequence = 0
+        self._held: dict[object, int] = {}
+
+    @property
+    def taken(self) -> int:
+        """The bytes that are not left."""
+        return self.limit - self.left
+
+    def hold(self, what: object, size: int) -> None:
+        """Says how many bytes something takes now, in place of what it took before.
+
+        Raises:
+            MemoryBudgetError: there are not as many left; nothing has changed.
+        """
+        more = size - self._held.get(what, 0)
+        if more > self.left and more > 0:
+            raise MemoryBudgetError(
+                f"{what} would take {in_words(size)}, but only {in_words(self.left)} "
+                f"of {self.in_words()} are left. Raise max_memory if memory allows."
+            )
+        self.left -= more
+        self._held[what] = size
+
+    def measured(self, what: object, size: int) -> None:
+        """As `hold`, for what exists already, so `left` may fall below 0."""
+        self.left -= size - self._held.get(what, 0)
+        self._held[what] = size
+
+    def held(self, what: object) -> int:
+        """The bytes that something takes."""
+        return self._held.get(what, 0)
+
+    def require(self, size: int, what: str) -> None:
+        """Checks that enough bytes are left for something that is not kept.
+
+        Raises:
+            MemoryBudgetError: they are not.
+        """
+        if size > self.left:
+            raise MemoryBudgetError(
+                f"{what} {in_words(size)}, but only {in_words(self.left)} of "
+                f"{self.in_words()} are left. Raise max_memory if memory allows."
+            )
+
+    def set_rates(self, per_infoset: int, per_sequence: int) -> None:
+        """Says what each infoset and each sequence met takes from now on."""
+        self.per_infoset, self.per_sequence = per_infoset, per_sequence
+
+    def take(self, size: int) -> None:
+        """Takes bytes that the caller has seen to be left, or gives back -size."""
+        self.left -= size
+
+    def meet(self, num_infosets: int, num_sequences: int, strings: int) -> None:
+        """Takes the bytes of infosets met, tables included; those forgotten are < 0.
+
+        Args:
+            num_infosets, num_sequences: how many.
+            strings: the bytes of their names.
+
+        Raises:
+            MemoryBudgetError: they do not fit; nothing has changed.
+        """
+        size = self.per_infoset * num_infosets + self.per_sequence * num_sequences
+        if size + strings > self.left and num_infosets > 0:
+            raise MemoryBudgetError(
+                f"{num_infosets:,} infosets take {in_words(size + strings)}, but only "
+                f"{in_words(self.left)} of {self.in_words()} are left. Raise "
+                "max_memory if memory allows."
+            )
+        self.left -= size + strings
+
+    def add_tables(
+        self,
+        owner: object,
+        per_infoset: int,
+        per_sequence: int,
+        sizes: Callable[[], tuple[int, int]],
+    ) -> None:
+        """Counts tables over all infosets and sequences for as long as `owner` lives.
+
+        Args:
+            owner: the object that has the tables.
+            per_infoset, per_sequence: the bytes for each, and for each met later.
+            sizes: returns how many infosets and sequences there are now.
+
+        Raises:
+            MemoryBudgetError: the tables do not fit.
+        """
+        num_infosets, num_sequences = sizes()
+        size = per_infoset * num_infosets + per_sequence * num_sequences
+        self.require(size, "A solver's tables take")
+        self._add_tables(per_infoset, per_sequence, sizes)
+        end = weakref.finalize(
+            owner, self._add_tables, -per_infoset, -per_sequence, sizes
+        )
+        end.atexit = False
+
+    def _add_tables(
+        self,
+        per_infoset: int,
+        per_sequence: int,
+        sizes: Callable[[], tuple[int, int]],
+    ) -> None:
+        num_infosets, num_sequences = sizes()
+        self.left -= per_infoset * num_infosets + per_sequence * num_sequences
+        self.per_infoset += per_infoset
+        self.per_sequence += per_sequence
+
+    def in_words(self) -> str:
+        """The limit, for messages."""
+        words = in_words(self.limit)
+        return f"max_memory={self.limit:,} bytes ({words}{self._note})"
+
+
+MaxMemory = int | float | str | Budget | None
+"""What `max_memory` may be: bytes, words such as "4GiB", a Budget that nobody else
+takes from, or None for half of what is free."""
+
+
+def make_budget(max_memory: MaxMemory) -> Budget:
+    """The budget that `max_memory` means."""
+    return max_memory if isinstance(max_memory, Budget) else Budget(max_memory)

@@ -1,0 +1,261 @@
+"""The excessive gap technique, a first-order method for two-player zero-sum games."""
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.offline.dilated_entropy import evaluate_gradient, mix_into, prox
+from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair, zeros
+from mccfr_spiel.offline.sequence_form import SequenceForm
+from mccfr_spiel.tree.game_tree import GameTree
+
+_ORDER = (1, 0)
+"""The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
+holds player 0's payoffs, so x is player 1's."""
+
+_LEAST_TAU = 1e-9
+"""Below it the practical variant stops, since rounding leaves no room for a step."""
+_MOST_HALVINGS = 60
+"""How often the practical variant may halve both mu at its start."""
+
+
+@jit
+def egt_start(sides, order, scales, plans, scratch):
+    """Writes the plans from which the excessive gap technique starts.
+
+    The plan y is the smoothed best response to the uniform plan, and x is a prox step
+    from the uniform plan by the gradient at y. With both mu at ||A|| the pair meets the
+    excessive gap condition.
+    """
+    x, y = order
+    gradients, middles, logs = scratch
+    side_x, side_y = sides[x], sides[y]
+    gradients[x][:] = 0.0
+    prox(side_x, gradients[x], side_x.uniform, 1.0, logs[x], middles[x])
+    evaluate_gradient(side_y, middles[x], gradients[y])
+    prox(side_y, gradients[y], side_y.uniform, scales[y], logs[y], plans[y])
+    evaluate_gradient(side_x, plans[y], gradients[x])
+    prox(side_x, gradients[x], logs[x], scales[x], logs[x], plans[x])
+
+
+@jit
+def egt_steps(sides, order, first, steps, scales, plans, scratch):
+    """Runs `steps` iterations of the excessive gap technique, from number `first` on.
+
+    Each iteration shrinks the mu of one player p and moves both plans so that the
+    excessive gap condition still holds. It mixes p's plan with p's smoothed best
+    response and lets the other player q respond to the mixture. Then q's plan moves
+    towards that response, and p's plan towards the prox step by the gradient at it.
+
+    Args:
+        sides: both players' Sides.
+        order: (x, y), the players whose mu the even and the odd iterations shrink.
+        first: the number of the first iteration, counted from 1.
+        steps: the number of iterations.
+        scales: `[2]` the mu, updated.
+        plans: pair of `[m]`, updated.
+        scratch: pairs of `[m]`.
+    """
+    gradients, middles, logs = scratch
+    for t in range(first, first + steps):
+        tau = 2.0 / (t + 2.0)
+        p = order[t % 2]
+        q = 1 - p
+        evaluate_gradient(sides[p], plans[q], gradients[p])
+        prox(sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p])
+        mix_into(plans[p], middles[p], tau, middles[p])
+        evaluate_gradient(sides[q], middles[p], gradients[q])
+        prox(sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q])
+        evaluate_gradient(sides[p], middles[q], gradients[p])
+        scales[p] *= 1.0 - tau
+        prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
+        mix_into(plans[p], middles[p], tau, plans[p])
+        mix_into(plans[q], middles[q], tau, plans[q])
+
+
+@jit
+def smoothed_values(sides, scales, gradients, scratch):
+    """The sum over both players of max <gradient, x> - mu d(x).
+
+    The excessive gap condition says that this sum is at most 0.
+    """
+    values, middles, logs = scratch
+    total = 0.0
+    for p in range(2):
+        values[p][:] = gradients[p]
+        total += prox(
+            sides[p], values[p], sides[p].uniform, scales[p], logs[p], middles[p]
+        )
+    return total
+
+
+@jit
+def aggressive_egt_steps(sides, steps, slack, tau, scales, plans, known, scratch):
+    """Runs iterations of the practical variant of the excessive gap technique.
+
+    Each iteration shrinks the larger mu by the factor 1 - tau. The inner loop tries the
+    step and writes its plans aside. If they break the excessive gap condition, it tries
+    again with half the tau; otherwise the new plans and their gradients replace the old
+    ones. Those gradients are kept because both the next step and the check need them.
+
+    Args:
+        sides: both players' Sides.
+        steps: the number of iterations.
+        slack: how much rounding may violate the condition.
+        tau: its value at the end of the last call.
+        scales: `[2]` the mu, updated.
+        plans: pair of `[m]`, updated.
+        known: pair of `[m]`, the gradients at `plans`, updated.
+        scratch: (pairs of `[m]`, pairs of `[m]`).
+
+    Returns:
+        (number of gradient evaluations, tau). The loop ends early when rounding leaves
+        no room for another step.
+    """
+    working, spare = scratch
+    gradients, middles, logs = working
+    next_plans, next_known = spare
+    evaluations = 0
+    for _ in range(steps):
+        p = 0 if scales[0] > scales[1] else 1
+        q = 1 - p
+        old_scale = scales[p]
+        while True:
+            scales[p] = old_scale
+            gradients[p][:] = known[p]
+            prox(
+                sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p]
+            )
+            mix_into(plans[p], middles[p], tau, middles[p])
+            evaluate_gradient(sides[q], middles[p], gradients[q])
+            prox(
+                sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q]
+            )
+            evaluate_gradient(sides[p], middles[q], gradients[p])
+            mix_into(known[p], gradients[p], tau, next_known[p])
+            scales[p] *= 1.0 - tau
+            prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
+            mix_into(plans[p], middles[p], tau, next_plans[p])
+            mix_into(plans[q], middles[q], tau, next_plans[q])
+            evaluate_gradient(sides[q], next_plans[p], next_known[q])
+            evaluations += 3
+            if smoothed_values(sides, scales, next_known, working) <= slack:
+                break
+            tau *= 0.5
+            if tau < _LEAST_TAU:
+                scales[p] = old_scale
+                return evaluations, tau
+        for player in range(2):
+            plans[player][:] = next_plans[player]
+            known[player][:] = next_known[player]
+    return evaluations, tau
+
+
+class ExcessiveGap(FirstOrderSolver):
+    """The excessive gap technique (Nesterov 2005) with the dilated entropy.
+
+    Two smoothing parameters mu_x and mu_y shrink while the excessive gap condition
+
+        max_y {x' A y - mu_y d(y)} <= min_x {x' A y + mu_x d(x)}
+
+    continues to hold; then the gap is at most `mu_x max d_x + mu_y max d_y`. Both start
+    at ||A||, and iteration t = 1, 2, ... shrinks one of them by the factor
+    1 - 2 / (t + 2). An iteration takes three gradient evaluations. The last plans are
+    the answer, so `average_policy()` and `current_policy()` are the same.
+
+    `aggressive=True` is the practical variant (Kroer, Farina, Sandholm 2018). The mu
+    start as small as the condition allows, each iteration shrinks the larger one by the
+    factor 1 - tau, and tau, initially 1/2, is halved whenever a step would break the
+    condition.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree | SequenceForm,
+        *,
+        aggressive: bool = False,
+    ) -> None:
+        """Starts both plans so that the excessive gap condition holds.
+
+        Args:
+            game: a two-player zero-sum game, its tree or its sequence form.
+            aggressive: whether to run the practical variant.
+
+        Raises:
+            ValueError: `sequence_form` refuses the game.
+        """
+        super().__init__(game)
+        self.aggressive = aggressive
+        self._scales = np.full(2, self.norm)
+        self._plans = zeros(self.form)
+        self._known = zeros(self.form)
+        self._spare = (zeros(self.form), zeros(self.form))
+        self._tau = 0.5
+        self._start()
+        if aggressive:
+            self._shrink_start()
+
+    def _start(self) -> None:
+        egt_start(self.sides, _ORDER, self._scales, self._plans, self.scratch)
+        self.gradient_evaluations += 2
+
+    def _shrink_start(self) -> None:
+        """Halves both mu for as long as the condition holds at the start."""
+        good = self._scales.copy()
+        for _ in range(_MOST_HALVINGS):
+            self._scales *= 0.5
+            self._start()
+            self.gradient_evaluations += 2  # the two of the check
+            if self.excess() < 0:
+                break
+            good[:] = self._scales
+        self._scales[:] = good
+        self._start()
+        for p in range(2):
+            evaluate_gradient(self.sides[p], self._plans[1 - p], self._known[p])
+        self.gradient_evaluations += 2
+
+    @property
+    def gap_bound(self) -> float:
+        """mu_x max d_x + mu_y max d_y, which by the condition bounds the gap."""
+        return float(np.dot(self._scales, self.ranges))
+
+    def excess(self) -> float:
+        """The slack in the excessive gap condition; at least 0, up to rounding."""
+        gradients = zeros(self.form)
+        for p in range(2):
+            evaluate_gradient(self.sides[p], self._plans[1 - p], gradients[p])
+        return -float(
+            smoothed_values(self.sides, self._scales, gradients, self.scratch)
+        )
+
+    def run(self, iterations: int) -> None:
+        if self.aggressive:
+            evaluations, self._tau = aggressive_egt_steps(
+                self.sides,
+                iterations,
+                SLACK * self.norm,
+                self._tau,
+                self._scales,
+                self._plans,
+                self._known,
+                (self.scratch, self._spare),
+            )
+            self.gradient_evaluations += evaluations
+        else:
+            egt_steps(
+                self.sides,
+                _ORDER,
+                self.num_iterations + 1,
+                iterations,
+                self._scales,
+                self._plans,
+                self.scratch,
+            )
+            self.gradient_evaluations += 3 * iterations
+        self.num_iterations += iterations
+
+    def average_plans(self) -> Pair:
+        return self._plans
+
+    current_plans = average_plans

@@ -1,0 +1,125 @@
+"""What mirror prox and the excessive gap technique share.
+
+Both are first-order methods: they solve the bilinear saddle-point problem of a
+two-player zero-sum game by gradient evaluations and prox maps alone (see
+`dilated_entropy`). Each player maximizes its own payoff here, so player p's gradient is
+B_p times the other player's plan, where B_0 = A and B_1 = -A'.
+"""
+
+import abc
+import time
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import refusals
+from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
+from mccfr_spiel.offline.sequence_form import (
+    SequenceForm,
+    joint_vector,
+    plan_to_policy,
+    saddle_point_gap,
+    sequence_form,
+)
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.tree.game_tree import GameTree
+
+SLACK = 1e-15
+"""How much rounding may violate a condition, relative to the largest payoff."""
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""A vector `[m]` over the sequences of each player."""
+
+
+def zeros(form: SequenceForm) -> Pair:
+    """A pair of vectors of zeros."""
+    first, second = form.treeplexes
+    return np.zeros(first.num_sequences), np.zeros(second.num_sequences)
+
+
+class FirstOrderSolver(abc.ABC):
+    """The problem, the counters and the policies of a first-order method.
+
+    Attributes:
+        form: the game's sequence form.
+        tree: the tree it was made from.
+        num_iterations: the iterations run so far.
+        gradient_evaluations: how often B_p y was computed so far.
+        seconds: the time spent in `iterate` so far.
+        sides: both players' `dilated_entropy.Side`.
+        ranges: the largest value of each player's dilated entropy.
+        norm: ||A||, the largest absolute payoff in A; 1 if A has none.
+        scratch: three Pairs for the compiled loops to write to.
+    """
+
+    def __init__(self, game: pyspiel.Game | str | GameTree | SequenceForm) -> None:
+        self.form = sequence_form(game)
+        self.tree = self.form.tree
+        self.num_iterations = 0
+        self.gradient_evaluations = 0
+        self.seconds = 0.0
+        self.sides = make_sides(self.form)
+        self.ranges = tuple(regularizer_range(side) for side in self.sides)
+        self.scratch = tuple(zeros(self.form) for _ in range(3))
+        largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
+        self.norm = largest or 1.0  # any policy solves a game without payoffs
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes touched; a gradient evaluation counts as one pass over the tree."""
+        return self.gradient_evaluations * self.tree.num_nodes
+
+    @abc.abstractmethod
+    def run(self, iterations: int) -> None:
+        """Runs iterations and counts them; `iterate` checks and times the call."""
+
+    @abc.abstractmethod
+    def average_plans(self) -> Pair:
+        """The answer so far as plans."""
+
+    @abc.abstractmethod
+    def current_plans(self) -> Pair:
+        """The last iteration's plans."""
+
+    def average_policy(self) -> SequencePolicy:
+        """A snapshot of the answer so far."""
+        return SequencePolicy(self.tree, self.average_vector())
+
+    def current_policy(self) -> SequencePolicy:
+        """A snapshot of the last iteration's policy."""
+        return SequencePolicy(self.tree, self.current_vector())
+
+    def average_vector(self) -> np.ndarray:
+        """`[S]` the answer so far, as a policy over the tree's sequences."""
+        return self._vector(self.average_plans())
+
+    def current_vector(self) -> np.ndarray:
+        """`[S]` the last iteration's policy over the tree's sequences."""
+        return self._vector(self.current_plans())
+
+    def _vector(self, plans: Pair) -> np.ndarray:
+        first, second = (
+            plan_to_policy(plex, plan)
+            for plex, plan in zip(self.form.treeplexes, plans, strict=True)
+        )
+        return joint_vector(self.form, (first, second))
+
+    def gap(self) -> float:
+        """The saddle-point gap (NashConv) of the answer so far."""
+        return saddle_point_gap(self.form, *self.average_plans())
+
+    def iteration(self) -> None:
+        """Runs one iteration."""
+        self.iterate(1)
+
+    def iterate_until(self, nodes_touched: float) -> None:
+        """Runs iterations until at least so many nodes have been touched in all."""
+        while self.nodes_touched < nodes_touched:
+            self.iterate(1)
+
+    def iterate(self, iterations: int) -> None:
+        """Runs iterations; raises ValueError unless they are an integer >= 0."""
+        iterations = refusals.integer(iterations, "iterations", 0)
+        began = time.perf_counter()
+        self.run(iterations)
+        self.seconds += time.perf_counter() - began

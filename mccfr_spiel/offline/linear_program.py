@@ -1,0 +1,312 @@
+"""Nash equilibria of two-player zero-sum games by linear programming.
+
+HiGHS solves the sequence-form program (`program.linear_program`), and both players'
+plans are read from its primal and its dual solution.
+"""
+
+import pathlib
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import refusals
+from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.offline.mps import write_program
+from mccfr_spiel.offline.program import LinearProgram, linear_program, mirrored, swapped
+from mccfr_spiel.offline.sequence_form import (
+    SequenceForm,
+    joint_vector,
+    plan_to_policy,
+    policy_to_plan,
+    saddle_point_gap,
+    sequence_form,
+)
+from mccfr_spiel.offline.sparsification import (
+    Factorization,
+    difference_factors,
+    rank_one_factors,
+)
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.tree.game_tree import GameTree
+
+METHODS = {"simplex": "highs-ds", "interior_point": "highs-ipm"}
+SPARSIFICATIONS = {"differences": difference_factors, "rank_one": rank_one_factors}
+
+_STATUS = {
+    1: "it reached the limit of time or iterations",
+    2: "it called the program infeasible, which only rounding can cause for a game",
+    3: "it called the program unbounded, which only rounding can cause for a game",
+    4: "it ran into numerical difficulties",
+}
+_TOLERANCE = 1e-10
+_BYTES_OF_NONZERO = 600
+"""What scipy's and HiGHS's copies take; 410 to 570 were measured with both methods."""
+_GOOD_ENOUGH = 1e-10
+"""A larger gap, relative to the range of the payoffs, calls for a second program."""
+
+
+class LPSolution(NamedTuple):
+    """An equilibrium found by linear programming, and the work it took.
+
+    Attributes:
+        policy: one joint policy of both players.
+        value: player 0's expected return; player 1's is the game's constant minus it.
+        duals: player 0's `[n0 + 1]` and player 1's `[n1 + 1]` multipliers of the
+            constraints F1 x = f1 and F2 y = f2. Entry 0 is the value of the game to the
+            player; entry 1 + i is what its i-th infoset contributes, weighted by the
+            probability that chance and the opponent play to it.
+        nash_conv: NashConv of `policy`, computed from the payoffs rather than taken
+            from the solver.
+        program: the linear program.
+        payoff_nonzeros: the number of nonzeros in A.
+        factor_nonzeros: the number of nonzeros in its factors together, which is the
+            same if the program was not sparsified.
+        iterations: simplex or interior-point iterations, summed over all solves.
+        build_seconds: time to make the program, the factorization included.
+        solve_seconds: time that HiGHS took.
+    """
+
+    policy: SequencePolicy
+    value: float
+    duals: tuple[np.ndarray, np.ndarray]
+    nash_conv: float
+    program: LinearProgram
+    payoff_nonzeros: int
+    factor_nonzeros: int
+    iterations: int
+    build_seconds: float
+    solve_seconds: float
+
+
+class LinearProgramError(ValueError):
+    """HiGHS did not finish the program.
+
+    Attributes:
+        status: scipy's status (1 limit, 2 infeasible, 3 unbounded, 4 numerical).
+        form: the sequence form, so that the work can continue from it.
+        program: the program that was being solved.
+        plans: the players' plans `[m0]`, `[m1]` from the first solve, if that one
+            finished and only the second, more accurate one did not; otherwise None,
+            since HiGHS returns nothing from an unfinished solve.
+    """
+
+    def __init__(
+        self, message: str, status: int, form: SequenceForm, program: LinearProgram
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.form = form
+        self.program = program
+        self.plans: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def _run(
+    form: SequenceForm, program: LinearProgram, method: str, time_limit: float | None
+):
+    """Solves the program with scipy; raises LinearProgramError unless it is optimal."""
+    import scipy.optimize  # imported here because that takes longer than all else
+
+    options = {
+        "primal_feasibility_tolerance": _TOLERANCE,
+        "dual_feasibility_tolerance": _TOLERANCE,
+    }
+    if method == "interior_point":
+        options["ipm_optimality_tolerance"] = _TOLERANCE
+    if time_limit is not None:
+        options["time_limit"] = float(time_limit)
+    count = program.num_variables
+    bounds = np.tile([-np.inf, np.inf], (count, 1))
+    bounds[: program.num_plan, 0] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipy.optimize.OptimizeWarning)
+        result = scipy.optimize.linprog(
+            program.cost,
+            A_ub=-program.inequalities,
+            b_ub=np.zeros(program.inequalities.shape[0]),
+            A_eq=program.equalities,
+            b_eq=program.right,
+            bounds=bounds,
+            method=METHODS[method],
+            options=options,
+        )
+    if result.status != 0:
+        reason = _STATUS.get(result.status, str(result.message))
+        other = next(name for name in METHODS if name != method)
+        raise LinearProgramError(
+            f"HiGHS ({method}) did not solve the program of {form.tree.game} with "
+            f"{program.num_constraints} constraints, {count} variables and "
+            f"{program.num_nonzeros} nonzeros: {reason}. HiGHS says: {result.message} "
+            f'Try method="{other}" or a larger time_limit.',
+            int(result.status),
+            form,
+            program,
+        )
+    return result
+
+
+def check_options(
+    method: str = "simplex",
+    time_limit: float | None = None,
+    factorization: str = "differences",
+) -> None:
+    """Raises ValueError for an option that `solve_lp` does not accept."""
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
+    if factorization not in SPARSIFICATIONS:
+        raise ValueError(
+            f"factorization={factorization!r} is none of {', '.join(SPARSIFICATIONS)}."
+        )
+    if time_limit is not None:
+        refusals.number(time_limit, "time_limit", 0, float("inf"), open_low=True)
+
+
+def solve_lp(
+    game: pyspiel.Game | str | GameTree | SequenceForm,
+    *,
+    method: str = "simplex",
+    sparsify: bool = False,
+    factorization: str = "differences",
+    time_limit: float | None = None,
+    max_memory: MaxMemory = None,
+) -> LPSolution:
+    """Computes a Nash equilibrium of a two-player zero-sum game, exact up to rounding.
+
+    One program gives both plans: player 1's are the multipliers. If the pair is less
+    accurate than 1e-10 of the payoffs' range, a second program with the players
+    exchanged is solved, and each player keeps the better of its two plans.
+
+    Args:
+        game: a game, its load string, its tree or its sequence form.
+        method: "simplex" (HiGHS's dual simplex) or "interior_point" (with crossover).
+        sparsify: solve the sparsified program, which has the same answer.
+        factorization: "differences" or "rank_one", see offline/sparsification.py.
+        time_limit: the most seconds that a solve may take.
+        max_memory: bytes, or words such as "4GiB", for all of it, see
+            `sequence_form`. HiGHS is counted with 600 bytes for each nonzero of the
+            program, which is more than simplex took in any game that was measured.
+            What the factorization of an interior-point method takes is not known in
+            advance.
+
+    Raises:
+        NotZeroSumError, TooLargeError, TreeFullError: see `sequence_form`.
+        MemoryBudgetError: the program is too large for `max_memory`.
+        LinearProgramError: HiGHS stopped before the optimum. The error holds the
+            program and the plans, if there are any.
+        ValueError: an argument has none of the values above.
+    """
+    check_options(method, time_limit, factorization)
+    form = sequence_form(game, max_memory=max_memory)
+    begin = time.perf_counter()
+    factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
+    program = linear_program(form, factors)
+    form.tree.budget.require(
+        _BYTES_OF_NONZERO * program.num_nonzeros,
+        f"Solving the linear program of {program.num_nonzeros:,} nonzeros takes about",
+    )
+    built = time.perf_counter()
+    result = _run(form, program, method, time_limit)
+    iterations = int(result.nit)
+    num_plan, num_values = program.num_plan, program.num_values
+    num_own = form.treeplexes[0].num_infosets + 1
+    x = _clean(form, 0, result.x[:num_plan])
+    y = _clean(form, 1, -result.ineqlin.marginals)
+    own_values = -result.eqlin.marginals[:num_own]
+    other_values = -result.x[num_plan : num_plan + num_values]
+    gap = saddle_point_gap(form, x, y)
+    spread = float(np.ptp(form.tree.utilities[:, 0])) or 1.0
+    if gap > _GOOD_ENOUGH * spread:
+        gap, x, y, more = _improved(form, factors, (x, y), method, time_limit)
+        iterations += more
+    solved = time.perf_counter()
+    first, second = (
+        plan_to_policy(plex, plan)
+        for plex, plan in zip(form.treeplexes, (x, y), strict=True)
+    )
+    vector = joint_vector(form, (first, second))
+    other_values[0] += form.constant
+    return LPSolution(
+        policy=SequencePolicy(form.tree, vector),
+        value=float(x @ (form.payoffs @ y)),
+        duals=(own_values, other_values),
+        nash_conv=gap,
+        program=program,
+        payoff_nonzeros=form.payoffs.nnz,
+        factor_nonzeros=factors.num_nonzeros if factors else form.payoffs.nnz,
+        iterations=iterations,
+        build_seconds=built - begin,
+        solve_seconds=solved - built,
+    )
+
+
+def _improved(
+    form: SequenceForm,
+    factors: Factorization | None,
+    plans: tuple[np.ndarray, np.ndarray],
+    method: str,
+    time_limit: float | None,
+) -> tuple[float, np.ndarray, np.ndarray, int]:
+    """Solves the program with the players exchanged and keeps the best pair of plans.
+
+    HiGHS meets its tolerance in the primal and in the dual solution differently, so
+    each player has one plan from either program, and any pair of those may be best.
+
+    Returns:
+        The gap, both plans, and the iterations of this solve.
+
+    Raises:
+        LinearProgramError: the solve did not end; the error has `plans`.
+    """
+    x, y = plans
+    exchanged = mirrored(form)
+    program = linear_program(exchanged, swapped(factors) if factors else None)
+    try:
+        result = _run(exchanged, program, method, time_limit)
+    except LinearProgramError as error:
+        error.plans = plans
+        raise
+    choices = [
+        (saddle_point_gap(form, first, second), first, second)
+        for first in (x, _clean(form, 0, -result.ineqlin.marginals))
+        for second in (y, _clean(form, 1, result.x[: program.num_plan]))
+    ]
+    gap, x, y = min(choices, key=lambda choice: choice[0])
+    return gap, x, y, int(result.nit)
+
+
+def _clean(form: SequenceForm, player: int, plan: np.ndarray) -> np.ndarray:
+    """Makes a plan exactly feasible: nonnegative, and normalized at every infoset."""
+    plex = form.treeplexes[player]
+    return policy_to_plan(plex, plan_to_policy(plex, plan))
+
+
+def write_mps(
+    game: pyspiel.Game | str | GameTree | SequenceForm,
+    path: str | pathlib.Path,
+    *,
+    sparsify: bool = False,
+    factorization: str = "differences",
+    max_memory: MaxMemory = None,
+) -> LinearProgram:
+    """Writes the program in free MPS form, which other solvers read.
+
+    It is a minimization whose optimum is minus the value of the game to player 0.
+    Columns x0, x1, ... are player 0's plan in the order of its Treeplex; v0, v1, ...
+    are player 1's values; w0, w1, ... are the factorization's variables. The
+    multipliers of rows y0, y1, ... are player 1's plan.
+
+    Returns:
+        The program that was written.
+
+    Raises:
+        NotZeroSumError, TooLargeError, ValueError: as `solve_lp`.
+        OSError: the file cannot be written.
+    """
+    check_options(factorization=factorization)
+    form = sequence_form(game, max_memory=max_memory)
+    factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
+    program = linear_program(form, factors)
+    write_program(program, path, form.tree.game.get_type().short_name)
+    return program

@@ -1,0 +1,108 @@
+"""The sequence-form linear program of a two-player zero-sum game.
+
+The program (Koller, Megiddo, von Stengel 1994) has two sets of variables, player 0's
+plan x and player 1's values v at its infosets:
+
+    maximize f2' v   subject to   A' x - F2' v >= 0,   F1 x = f1,   x >= 0.
+
+Its dual solution is player 1's plan and player 0's values. The *sparsified* program
+replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from mccfr_spiel.offline.sequence_form import Csr, SequenceForm, constraints, csr
+from mccfr_spiel.offline.sparsification import Factorization, trivial_factors
+
+
+class LinearProgram(NamedTuple):
+    """Minimize cost' z subject to inequalities z >= 0, equalities z = right.
+
+    The variables are z = (x, v, w): player 0's plan `[m0]`, which is nonnegative;
+    player 1's values `[n1 + 1]`; and the variables of the factorization `[k]`. The
+    last two are free.
+
+    Attributes:
+        cost: `[m0 + n1 + 1 + k]`; the optimum is minus the value of the game.
+        inequalities: `[m1, ...]` csr array whose multipliers are player 1's plan.
+        equalities: `[n0 + 1 + k, ...]` csr array whose first n0 + 1 multipliers are
+            player 0's values.
+        right: `[n0 + 1 + k]`.
+        num_plan: m0.
+        num_values: n1 + 1.
+    """
+
+    cost: np.ndarray
+    inequalities: Csr
+    equalities: Csr
+    right: np.ndarray
+    num_plan: int
+    num_values: int
+
+    @property
+    def num_nonzeros(self) -> int:
+        """The number of nonzeros in both constraint matrices."""
+        return self.inequalities.nnz + self.equalities.nnz
+
+    @property
+    def num_variables(self) -> int:
+        """The number of columns."""
+        return len(self.cost)
+
+    @property
+    def num_constraints(self) -> int:
+        """The number of rows."""
+        return self.inequalities.shape[0] + self.equalities.shape[0]
+
+
+def linear_program(
+    form: SequenceForm, factors: Factorization | None = None
+) -> LinearProgram:
+    """Makes the sequence-form program, sparsified if factors of A are given."""
+    if factors is None:
+        factors = trivial_factors(form.payoffs)
+    own, own_right = constraints(form.treeplexes[0])
+    other, other_right = constraints(form.treeplexes[1])
+    rank = factors.rank
+    block = scipy.sparse.block_array
+    transpose = factors.residual.T, -other.T
+    if rank:
+        empty = csr((rank, other.shape[0]))
+        inequalities = csr(block([[*transpose, factors.right.T]]))
+        equalities = block(
+            [
+                [own, None, None],
+                [-factors.left.T, empty, factors.middle.T],
+            ]
+        )
+    else:
+        empty = csr((own.shape[0], other.shape[0]))
+        inequalities = csr(block([transpose]))
+        equalities = block([[own, empty]])
+    num_plan = own.shape[1]
+    cost = np.zeros(inequalities.shape[1])
+    cost[num_plan : num_plan + len(other_right)] = -other_right
+    return LinearProgram(
+        cost,
+        csr(inequalities),
+        csr(equalities),
+        np.concatenate((own_right, np.zeros(rank))),
+        num_plan,
+        len(other_right),
+    )
+
+
+def mirrored(form: SequenceForm) -> SequenceForm:
+    """The same game with the players exchanged."""
+    first, second = form.treeplexes
+    payoffs = csr(-form.payoffs.T)
+    return SequenceForm(form.tree, (second, first), payoffs, form.constant)
+
+
+def swapped(factors: Factorization) -> Factorization:
+    """The factors of -A', which is the payoff matrix of the mirrored game."""
+    residual, left, middle, right = (csr(factor.T) for factor in factors)
+    return Factorization(-residual, right, middle, -left)

@@ -1,0 +1,300 @@
+"""Treeplexes and the sparse payoff matrix of a two-player zero-sum game.
+
+In the sequence form (Romanovskii 1962; von Stengel 1996) a player chooses a
+realization plan x, a point of its *treeplex* {x >= 0, F x = f}, and the expected payoff
+is bilinear: player 0 gets x' A y, player 1 a constant minus that. A treeplex numbers
+its player's own sequences from 0, the empty one, in the order of the tree: an infoset's
+actions are contiguous and come after the sequence that leads to it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+import scipy.sparse
+
+from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole_trees import complete_tree
+
+DEFAULT_MAX_LEAVES = 30_000_000
+"""Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""
+
+_BYTES_OF_LEAF, _BYTES_OF_SEQUENCE = 120, 64
+
+_ZERO_SUM_TOLERANCE = 1e-9
+_ROUNDING = 1e-14
+
+
+Csr = Any
+"""A scipy.sparse.csr_array; type checkers believe that its shape may be None."""
+
+
+def csr(data: Any, *, shape: tuple[int, int] | None = None) -> Csr:
+    """Calls `scipy.sparse.csr_array`, hiding the type that checkers get wrong."""
+    return scipy.sparse.csr_array(data, shape=shape)
+
+
+class NotZeroSumError(ValueError):
+    """The game is not a two-player zero-sum (or constant-sum) game."""
+
+
+class TooLargeError(ValueError):
+    """The game has more terminal histories than the payoff matrix may hold."""
+
+
+class Treeplex(NamedTuple):
+    """One player's n infosets and m sequences, numbered from 0 within the player.
+
+    Attributes:
+        player: the player they belong to.
+        infosets: `[n]` their numbers in the tree, ancestors first.
+        sequences: `[m]` their numbers in the tree; the first is the empty sequence.
+        first_sequence: `[n]` each infoset's first sequence, numbered within the player.
+        num_actions: `[n]` the number of actions at each infoset.
+        parent: `[n]` the sequence that leads to each infoset, numbered within the
+            player.
+    """
+
+    player: int
+    infosets: np.ndarray
+    sequences: np.ndarray
+    first_sequence: np.ndarray
+    num_actions: np.ndarray
+    parent: np.ndarray
+
+    @property
+    def num_infosets(self) -> int:
+        """n, the number of the player's infosets."""
+        return len(self.infosets)
+
+    @property
+    def num_sequences(self) -> int:
+        """m, the number of the player's sequences, the empty one included."""
+        return len(self.sequences)
+
+    @property
+    def infoset_of(self) -> np.ndarray:
+        """`[m]` the infoset of each sequence, numbered within the player; -1 for the
+        empty sequence."""
+        owners = np.repeat(np.arange(self.num_infosets), self.num_actions)
+        return np.concatenate(([-1], owners))
+
+
+class SequenceForm(NamedTuple):
+    """A two-player constant-sum game as a bilinear saddle-point problem.
+
+    Attributes:
+        tree: the complete tree it was made from.
+        treeplexes: player 0's treeplex and player 1's.
+        payoffs: `[m0, m1]` csr array A of player 0's payoffs times the probability of
+            chance's moves, with duplicates merged and no zeros stored.
+        constant: what both players' payoffs add up to at every terminal history.
+    """
+
+    tree: GameTree
+    treeplexes: tuple[Treeplex, Treeplex]
+    payoffs: Csr
+    constant: float
+
+
+def treeplex(tree: GameTree, player: int) -> Treeplex:
+    """The treeplex of one player of a complete tree."""
+    infosets = tree.infosets
+    mine = np.flatnonzero(infosets["player"] == player)
+    counts = infosets["num_actions"][mine].astype(np.int64)
+    firsts = np.concatenate(([1], 1 + np.cumsum(counts)))[:-1].astype(np.int64)
+    sequences = np.empty(1 + counts.sum(), np.int64)
+    sequences[0] = player
+    within = np.arange(counts.sum()) - np.repeat(firsts - 1, counts)
+    sequences[1:] = np.repeat(infosets["first_sequence"][mine], counts) + within
+    # `sequences` is sorted, so a parent's number is found by bisection.
+    parent = np.searchsorted(sequences, infosets["parent"][mine])
+    return Treeplex(player, mine, sequences, firsts, counts, parent)
+
+
+def constraints(treeplex: Treeplex) -> tuple[Csr, np.ndarray]:
+    """F `[n + 1, m]` and f `[n + 1]` such that the treeplex is {x >= 0 : F x = f}.
+
+    Row 0 says that the empty sequence has weight 1. Row 1 + i says that the weights of
+    the actions at infoset i add up to that of the sequence that leads to it.
+    """
+    n, m = treeplex.num_infosets, treeplex.num_sequences
+    rows = np.concatenate(([0], 1 + treeplex.infoset_of[1:], np.arange(1, n + 1)))
+    columns = np.concatenate((np.arange(m), treeplex.parent))
+    values = np.concatenate((np.ones(m), -np.ones(n)))
+    matrix = csr((values, (rows, columns)), shape=(n + 1, m))
+    right = np.zeros(n + 1)
+    right[0] = 1
+    return matrix, right
+
+
+def sum_of_payoffs(tree: GameTree) -> float:
+    """The constant that both players' payoffs add up to at every terminal history.
+
+    Raises:
+        NotZeroSumError: there are not two players, or the sum is not constant.
+    """
+    if tree.num_players != 2:
+        raise NotZeroSumError(
+            f"{tree.game} has {tree.num_players} players; the sequence-form saddle "
+            "point needs two. Use a Solver, which takes any number of players."
+        )
+    sums = tree.utilities.sum(axis=1)
+    largest = max(1.0, float(np.abs(tree.utilities).max()))
+    if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
+        raise NotZeroSumError(
+            f"{tree.game} is neither zero-sum nor constant-sum: the players' payoffs "
+            f"add up to {sums.min():.6g} at one end, to {sums.max():.6g} at another. "
+            "Use a Solver, but note that its average need not be an equilibrium then."
+        )
+    return float(sums[0]) if np.ptp(sums) == 0 else float(np.mean(sums))
+
+
+def sequence_form(
+    game: pyspiel.Game | str | GameTree,
+    *,
+    max_leaves: int = DEFAULT_MAX_LEAVES,
+    max_memory: MaxMemory = None,
+) -> SequenceForm:
+    """Makes the treeplexes and the payoff matrix of a two-player constant-sum game.
+
+    Args:
+        game: a game, its load string or its tree, which is expanded whole. Simultaneous
+            moves become turns.
+        max_leaves: games with more terminal histories than this are refused.
+        max_memory: bytes, or words such as "4GiB", that the tree and the matrix may
+            take, see `GameTree`. A tree that is passed in has a limit of its own.
+
+    Raises:
+        NotZeroSumError: the game does not have two players, or its payoffs do not have
+            a constant sum.
+        TooLargeError: the game has more than `max_leaves` terminal histories.
+        TreeFullError, MemoryBudgetError: the tree or the matrix is too large.
+        ValueError: the tree cannot be made (see GameTree).
+    """
+    if isinstance(game, SequenceForm):
+        return game
+    tree = complete_tree(game, max_memory)
+    constant = sum_of_payoffs(tree)
+    leaves = int((tree.nodes["player"] == TERMINAL).sum())
+    if leaves > max_leaves:
+        raise TooLargeError(
+            f"{tree.game} has {leaves} terminal histories, more than the payoff matrix "
+            f"may take (max_leaves={max_leaves}). Raise max_leaves if memory allows "
+            "(about 120 bytes each), or use a Solver, which needs no matrix."
+        )
+    size = _BYTES_OF_LEAF * leaves + _BYTES_OF_SEQUENCE * tree.num_sequences
+    tree.budget.require(size, "Assembling the payoff matrix takes")
+    treeplexes = (treeplex(tree, 0), treeplex(tree, 1))
+    return SequenceForm(tree, treeplexes, _payoffs(tree, treeplexes), constant)
+
+
+def _payoffs(tree: GameTree, treeplexes: tuple[Treeplex, Treeplex]) -> Csr:
+    ends, others, values, *_ = full_pass(tree).arrays
+    sequences = np.repeat(np.arange(tree.num_sequences), np.diff(ends))
+    mine = np.isin(sequences, treeplexes[0].sequences)
+    sequences, others, values = sequences[mine], others[mine], values[mine]
+    own = np.empty(tree.num_sequences, np.int32)
+    for plex in treeplexes:
+        own[plex.sequences] = np.arange(plex.num_sequences)
+    shape = (treeplexes[0].num_sequences, treeplexes[1].num_sequences)
+    places = (own[sequences], own[others[:, 0]])
+    matrix = csr((values, places), shape=shape)
+    matrix.sum_duplicates()
+    # Payoffs that should cancel leave a rounding error. An entry counts as one if it is
+    # far smaller than the terms that were added to make it.
+    if matrix.nnz < len(values):
+        sizes = csr((np.abs(values), places), shape=shape)
+        sizes.sum_duplicates()
+        matrix.data[np.abs(matrix.data) <= _ROUNDING * sizes.data] = 0
+    matrix.eliminate_zeros()
+    return matrix
+
+
+# --- vectors over sequences --------------------------------------------------
+
+
+@jit
+def maximize(first_sequence, num_actions, parent, gradient):
+    """The most that a plan can make of a gradient, which is a best response's value.
+
+    The loop goes over the infosets bottom up. When it reaches an infoset, the gradient
+    at its sequences already includes the value of everything below, and the largest of
+    them is added at the parent sequence.
+
+    Args:
+        first_sequence, num_actions, parent: `[n]` as in the player's Treeplex.
+        gradient: `[m]`, overwritten by the values of the sequences.
+    """
+    for i in range(len(parent) - 1, -1, -1):
+        start = first_sequence[i]
+        best = gradient[start]
+        for s in range(start + 1, start + num_actions[i]):
+            best = max(best, gradient[s])
+        gradient[parent[i]] += best
+    return gradient[0]
+
+
+def best_response_value(treeplex: Treeplex, gradient: np.ndarray) -> float:
+    """The maximum of <gradient, x> over the treeplex; `gradient` is `[m]`."""
+    _, _, _, first_sequence, num_actions, parent = treeplex
+    return float(maximize(first_sequence, num_actions, parent, gradient.copy()))
+
+
+def saddle_point_gap(form: SequenceForm, x: np.ndarray, y: np.ndarray) -> float:
+    """The saddle-point gap max_x' x' A y - min_y' x A y' of plans x `[m0]`, y `[m1]`.
+
+    It equals NashConv.
+    """
+    best_x = best_response_value(form.treeplexes[0], form.payoffs @ y)
+    best_y = best_response_value(form.treeplexes[1], -(form.payoffs.T @ x))
+    return max(best_x + best_y, 0.0)  # below 0 is rounding
+
+
+def plan_to_policy(treeplex: Treeplex, plan: np.ndarray) -> np.ndarray:
+    """The policy `[m]` of a plan `[m]`; uniform at infosets that it never reaches.
+
+    Negative entries count as 0, and the plan need not satisfy the constraints exactly,
+    because the policy is normalized at every infoset.
+    """
+    policy = np.maximum(plan, 0.0)
+    policy[0] = 1.0
+    if not treeplex.num_infosets:
+        return policy
+    totals = np.add.reduceat(policy, treeplex.first_sequence)
+    uniform = np.repeat(1.0 / treeplex.num_actions, treeplex.num_actions)
+    totals = np.repeat(totals, treeplex.num_actions)
+    played = totals > 0
+    policy[1:] = np.where(played, policy[1:] / np.where(played, totals, 1), uniform)
+    return policy
+
+
+@jit
+def _fill_plan(first_sequence, num_actions, parent, policy, plan):
+    plan[0] = 1.0
+    for i in range(len(parent)):
+        mass = plan[parent[i]]
+        for s in range(first_sequence[i], first_sequence[i] + num_actions[i]):
+            plan[s] = mass * policy[s]
+
+
+def policy_to_plan(treeplex: Treeplex, policy: np.ndarray) -> np.ndarray:
+    """The plan `[m]` of a policy `[m]`."""
+    plan = np.empty(treeplex.num_sequences)
+    _, _, _, first_sequence, num_actions, parent = treeplex
+    _fill_plan(first_sequence, num_actions, parent, policy, plan)
+    return plan
+
+
+def joint_vector(
+    form: SequenceForm, vectors: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """Joins both players' vectors `[m0]`, `[m1]` into one over all sequences `[S]`."""
+    joint = np.ones(form.tree.num_sequences)
+    for plex, vector in zip(form.treeplexes, vectors, strict=True):
+        joint[plex.sequences] = vector
+    return joint

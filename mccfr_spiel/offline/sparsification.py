@@ -1,0 +1,425 @@
+"""Factors a payoff matrix as A = Ahat + U M^-1 V' so that fewer nonzeros are stored.
+
+A linear program can then use `Ahat' x + V w` with `M' w = U' x` in place of A' x, so
+its size depends on the number of nonzeros in all four factors together (Zhang, Sandholm
+2020). There are two ways to find the factors:
+
+- `rank_one_factors` is the method of that paper. It greedily subtracts products u v',
+  and M is the identity.
+- `difference_factors` writes each row as a multiple of a similar row plus a difference,
+  and then does the same with the columns of the remainder. A minimum spanning tree
+  decides which row refers to which, and M = I - C, where C holds the multiples along
+  the tree's edges. On the win-lose matrix of poker this gives the bidiagonal
+  differences of Farina and Sandholm 2022.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from scipy.sparse import csgraph
+
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.offline.sequence_form import Csr, csr
+
+_EQUAL = 1e-11
+"""The relative difference up to which two ratios count as equal."""
+
+_OVERHEAD = 2
+"""The nonzeros that a reference from one row to another adds to the other factors."""
+
+_MAX_CANDIDATES = 200
+"""How many rows each row is compared with."""
+
+_PATIENCE = 30
+"""After this many products in a row that save nothing, the rank-one method ends."""
+
+_ALTERNATIONS = 20
+"""The most rounds of improving u for v and v for u."""
+
+
+class Factorization(NamedTuple):
+    """A factored matrix A `[m, n]` = residual + left middle^-1 right, in csr arrays.
+
+    Attributes:
+        residual: `[m, n]` Ahat.
+        left: `[m, k]` U.
+        middle: `[k, k]` M, triangular after a permutation.
+        right: `[k, n]` V'.
+    """
+
+    residual: Csr
+    left: Csr
+    middle: Csr
+    right: Csr
+
+    @property
+    def num_nonzeros(self) -> int:
+        """The number of nonzeros in all four factors."""
+        return sum(factor.nnz for factor in self)
+
+    @property
+    def rank(self) -> int:
+        """k, the number of variables that the factorization adds to a program."""
+        return self.middle.shape[0]
+
+    def multiply(self, vector: np.ndarray) -> np.ndarray:
+        """The product of A and a vector `[n]`."""
+        product = self.residual @ vector
+        if self.rank:
+            inner = scipy.sparse.linalg.spsolve(
+                scipy.sparse.csc_array(self.middle), self.right @ vector
+            )
+            product = product + self.left @ inner
+        return product
+
+
+def trivial_factors(matrix: Csr) -> Factorization:
+    """The factorization A = Ahat, in which nothing is factored out."""
+    m, n = matrix.shape
+    return Factorization(matrix, csr((m, 0)), csr((0, 0)), csr((0, n)))
+
+
+# --- differences -------------------------------------------------------------
+
+
+@jit
+def _most_common(ratios, count):
+    """(value, frequency) of the most common of the first `count` ratios.
+
+    The ratios are sorted, so equal ones form a run. Each pass extends the present run
+    by one ratio or, if that is different, notes the run's length and begins the next.
+    """
+    best, most = ratios[0], 0
+    begin = 0
+    for end in range(1, count + 1):
+        if end == count or ratios[end] - ratios[begin] > _EQUAL * abs(ratios[begin]):
+            if end - begin > most:
+                best, most = ratios[begin], end - begin
+            begin = end
+    return best, most
+
+
+@jit
+def _similar_rows(starts, columns, values, column_starts, column_rows, limit):
+    """Finds pairs of rows i > k whose difference A_i - c A_k has few nonzeros.
+
+    Each pass of the outer loop takes one row i. It first counts how many columns the
+    row shares with every earlier row. It then compares it entry by entry with the rows
+    that share the most, and the most common ratio of the entries becomes the factor c.
+
+    Args:
+        starts, columns, values: A in csr form with sorted columns.
+        column_starts, column_rows: the rows that appear in each column, sorted.
+        limit: at most this many rows k are compared with a row i.
+
+    Returns:
+        Arrays of i, k, c, and the number of nonzeros of each difference.
+    """
+    num_rows = len(starts) - 1
+    shared = np.zeros(num_rows, np.int64)
+    touched = np.empty(num_rows, np.int64)
+    ratios = np.empty(len(column_starts))
+    out_i = [0 for _ in range(0)]
+    out_k = [0 for _ in range(0)]
+    out_c = [0.0 for _ in range(0)]
+    out_cost = [0 for _ in range(0)]
+    for i in range(num_rows):
+        size = starts[i + 1] - starts[i]
+        met = 0
+        for entry in range(starts[i], starts[i + 1]):
+            column = columns[entry]
+            for place in range(column_starts[column], column_starts[column + 1]):
+                k = column_rows[place]
+                if k >= i:
+                    break
+                if shared[k] == 0:
+                    touched[met] = k
+                    met += 1
+                shared[k] += 1
+        least = 2
+        if met > limit:
+            counts = np.sort(shared[touched[:met]])
+            least = max(least, counts[met - limit])
+        for t in range(met):
+            k = touched[t]
+            common = shared[k]
+            shared[k] = 0
+            other = starts[k + 1] - starts[k]
+            # Skip a pair that would save nothing even if it matched perfectly.
+            if common < least or size + other - 2 * common >= max(size, other):
+                continue
+            a, b, count = starts[i], starts[k], 0
+            while a < starts[i + 1] and b < starts[k + 1]:
+                if columns[a] < columns[b]:
+                    a += 1
+                elif columns[a] > columns[b]:
+                    b += 1
+                else:
+                    ratios[count] = values[a] / values[b]
+                    count += 1
+                    a += 1
+                    b += 1
+            ordered = np.sort(ratios[:count])
+            c, matches = _most_common(ordered, count)
+            cost = size + other - common - matches
+            if cost < max(size, other):
+                out_i.append(i)
+                out_k.append(k)
+                out_c.append(c)
+                out_cost.append(cost)
+    return np.array(out_i), np.array(out_k), np.array(out_c), np.array(out_cost)
+
+
+def _values_at(matrix: Csr, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The entries at the given places; the matrix must store all of them."""
+    entries = scipy.sparse.coo_array(matrix)
+    keys = entries.coords[0].astype(np.int64) * matrix.shape[1] + entries.coords[1]
+    order = np.argsort(keys)
+    wanted = rows.astype(np.int64) * matrix.shape[1] + columns
+    return entries.data[order[np.searchsorted(keys, wanted, sorter=order)]]
+
+
+def _drop_rounding(difference: Csr, sizes: Csr) -> Csr:
+    """Drops the entries of `difference` that are only rounding errors.
+
+    `sizes` holds, for each entry, the magnitude of the terms that were subtracted.
+    """
+    entries = scipy.sparse.coo_array(difference)
+    keep = np.abs(entries.data) > 10 * _EQUAL * _values_at(sizes, *entries.coords)
+    coords = tuple(axis[keep] for axis in entries.coords)
+    return csr((entries.data[keep], coords), shape=entries.shape)
+
+
+def _difference_rows(matrix: Csr) -> Factorization:
+    """Factors the matrix by one pass of differences over its rows."""
+    matrix = csr(matrix)
+    matrix.sort_indices()
+    by_column = scipy.sparse.csc_array(matrix)
+    by_column.sort_indices()
+    num_rows = matrix.shape[0]
+    first, second, factor, cost = _similar_rows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int64),
+        matrix.data,
+        by_column.indptr.astype(np.int64),
+        by_column.indices.astype(np.int64),
+        _MAX_CANDIDATES,
+    )
+    if not len(first):
+        return trivial_factors(matrix)
+    # Each row refers to its parent in a minimum spanning tree rooted at the zero row,
+    # so a row that resembles no other refers to zero and stays as it is.
+    sizes = np.diff(matrix.indptr)
+    root = num_rows
+    ends = np.concatenate((first, np.full(num_rows, root)))
+    others = np.concatenate((second, np.arange(num_rows)))
+    costs = np.concatenate((cost + _OVERHEAD, sizes + 0.5))
+    shape = (num_rows + 1, num_rows + 1)
+    tree = csgraph.minimum_spanning_tree(csr((costs, (ends, others)), shape=shape))
+    _, parent = csgraph.breadth_first_order(tree, root, directed=False)
+    parent = parent[:num_rows]
+    refers = parent != root
+    if not refers.any():
+        return trivial_factors(matrix)
+    ratio = csr(
+        (
+            np.concatenate((factor, 1 / factor)),
+            (np.concatenate((first, second)), np.concatenate((second, first))),
+        ),
+        shape=(num_rows, num_rows),
+    )
+    rows = np.flatnonzero(refers)
+    references = parent[rows]
+    ratios = _values_at(ratio, rows, references)
+    combine = csr((ratios, (rows, references)), shape=(num_rows, num_rows))
+    taken = combine @ matrix
+    difference = _drop_rounding(
+        matrix - taken, abs(matrix) + abs(combine) @ abs(matrix)
+    )
+
+    internal = np.zeros(num_rows, bool)
+    internal[references] = True
+    inner = np.flatnonzero(internal)
+    own = np.full(num_rows, -1)
+    own[inner] = np.arange(len(inner))
+    is_leaf = ~internal[rows]
+    left = csr(
+        (
+            np.concatenate((np.ones(len(inner)), ratios[is_leaf])),
+            (
+                np.concatenate((inner, rows[is_leaf])),
+                np.concatenate((own[inner], own[references[is_leaf]])),
+            ),
+        ),
+        shape=(num_rows, len(inner)),
+    )
+    links = ~is_leaf
+    middle = csr(
+        (
+            np.concatenate((np.ones(len(inner)), -ratios[links])),
+            (
+                np.concatenate((own[inner], own[rows[links]])),
+                np.concatenate((own[inner], own[references[links]])),
+            ),
+        ),
+        shape=(len(inner), len(inner)),
+    )
+    right = csr(difference[inner])
+    keep = scipy.sparse.diags_array((~internal).astype(float))
+    residual = csr(keep @ difference)
+    residual.eliminate_zeros()
+    return Factorization(residual, left, middle, right)
+
+
+def _difference_columns(factors: Factorization) -> Factorization:
+    """Adds a pass of differences over the columns of Ahat and V' together."""
+    stacked = scipy.sparse.vstack((factors.residual, factors.right), format="csr")
+    inner = _difference_rows(csr(stacked.T))
+    if not inner.rank:
+        return factors
+    m = factors.residual.shape[0]
+    residual = csr(inner.residual.T)
+    spread = csr(inner.right.T)
+    block = scipy.sparse.block_array
+    return Factorization(
+        residual[:m],
+        csr(scipy.sparse.hstack((factors.left, spread[:m]))),
+        csr(
+            block([[factors.middle, -spread[m:]], [None, inner.middle.T]])
+            if factors.rank
+            else inner.middle.T
+        ),
+        csr(scipy.sparse.vstack((residual[m:], inner.left.T))),
+    )
+
+
+def _transpose(factors: Factorization) -> Factorization:
+    residual, left, middle, right = (csr(factor.T) for factor in factors)
+    return Factorization(residual, right, middle, left)
+
+
+def difference_factors(matrix: Csr) -> Factorization:
+    """Factors by differences of similar rows, of similar columns, or of both.
+
+    Returns:
+        The candidate with the fewest nonzeros; the trivial factorization is among them.
+    """
+    matrix = csr(matrix)
+    rows = _difference_rows(matrix)
+    columns = _difference_rows(csr(matrix.T))
+    choices = (
+        trivial_factors(matrix),
+        rows,
+        _transpose(columns),
+        _difference_columns(rows),
+        _transpose(_difference_columns(columns)),
+    )
+    return min(choices, key=lambda factors: factors.num_nonzeros)
+
+
+# --- rank one ----------------------------------------------------------------
+
+
+def _best_multipliers(
+    matrix: scipy.sparse.csc_array, columns: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Finds the u that makes A - u v' sparsest for a given v.
+
+    Row i takes the most common ratio A_ij / v_j, provided that this removes more
+    nonzeros than it creates, the entry of u itself included.
+
+    Returns:
+        The rows and entries of u, and the number of nonzeros saved, net of those of u.
+    """
+    part = scipy.sparse.coo_array(matrix[:, columns])
+    if not part.nnz:
+        return np.empty(0, np.int64), np.empty(0), 0
+    rows, place = part.coords
+    ratios = part.data / values[place]
+    order = np.lexsort((ratios, rows))
+    rows, ratios = rows[order].astype(np.int64), ratios[order]
+    is_new = np.ones(len(rows), bool)
+    is_new[1:] = (rows[1:] != rows[:-1]) | (
+        np.diff(ratios) > _EQUAL * np.abs(ratios[:-1])
+    )
+    begins = np.flatnonzero(is_new)
+    counts = np.diff(np.append(begins, len(rows)))
+    filled = np.bincount(rows)
+    run_rows = rows[begins]
+    order = np.lexsort((counts, run_rows))  # each row's best ratio comes last
+    last = np.append(run_rows[order][1:] != run_rows[order][:-1], True)
+    best = order[last]
+    best_rows = run_rows[best]
+    gains = counts[best] - (len(columns) - filled[best_rows]) - 1
+    good = gains > 0
+    return best_rows[good], ratios[begins[best[good]]], int(gains[good].sum())
+
+
+def _take_out(matrix: Csr, u: Csr, v: Csr) -> Csr:
+    product = u @ v
+    return _drop_rounding(matrix - product, abs(matrix) + abs(product))
+
+
+def rank_one_factors(
+    matrix: Csr, *, max_rank: int = 5_000, seed: int = 0
+) -> Factorization:
+    """Subtracts products u v' greedily for as long as that removes nonzeros.
+
+    Each pass of the loop looks for one product. It starts from v, a row of the
+    remainder drawn with probability proportional to its number of nonzeros. Then the
+    best u for v and the best v for u are found in turn until neither improves (Zhang,
+    Sandholm 2020). The product is subtracted if that saves nonzeros, its own included.
+
+    Args:
+        matrix: A.
+        max_rank: the largest number of products.
+        seed: determines which rows are drawn.
+    """
+    rng = np.random.default_rng(seed)
+    residual = csr(matrix)
+    m, n = residual.shape
+    lefts, rights = [], []
+    failures = 0
+    by_column = scipy.sparse.csc_array(residual)
+    while failures < _PATIENCE and len(lefts) < max_rank and residual.nnz:
+        sizes = np.diff(residual.indptr).astype(float)
+        row = rng.choice(m, p=sizes / sizes.sum())
+        entries = slice(residual.indptr[row], residual.indptr[row + 1])
+        columns, v = residual.indices[entries].astype(np.int64), residual.data[entries]
+        rows, u, best = columns[:0], v[:0], -1
+        by_row = scipy.sparse.csc_array(residual.T)
+        for _ in range(_ALTERNATIONS):
+            new_rows, new_u, gain = _best_multipliers(by_column, columns, v)
+            if gain - len(columns) - 1 <= best or not len(new_rows):
+                break
+            rows, u = new_rows, new_u
+            best = gain - len(columns) - 1
+            new_columns, new_v, gain = _best_multipliers(by_row, rows, u)
+            if gain - len(rows) - 1 <= best:
+                break
+            columns, v = new_columns, new_v
+            best = gain - len(rows) - 1
+        if best <= 0:
+            failures += 1
+            continue
+        left = csr((u, (rows, np.zeros(len(rows), np.int64))), shape=(m, 1))
+        right = csr((v, (np.zeros(len(columns), np.int64), columns)), shape=(1, n))
+        taken = _take_out(residual, left, right)
+        if taken.nnz + left.nnz + right.nnz + 1 >= residual.nnz:
+            failures += 1
+            continue
+        failures = 0
+        residual = taken
+        by_column = scipy.sparse.csc_array(residual)
+        lefts.append(left)
+        rights.append(right)
+    if not lefts:
+        return trivial_factors(residual)
+    return Factorization(
+        residual,
+        csr(scipy.sparse.hstack(lefts)),
+        csr(scipy.sparse.eye_array(len(lefts))),
+        csr(scipy.sparse.vstack(rights)),
+    )

@@ -1,0 +1,1 @@
+"""What the online bot learns at its infosets, and how that goes into a file."""

@@ -1,0 +1,218 @@
+"""The part of a tree that a policy takes along into a file or a pickle."""
+
+import functools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.storage.checkpoint import (
+    POLICY,
+    VERSION,
+    CheckpointError,
+    Contents,
+    DamagedError,
+    check_abstracted,
+    check_infosets,
+    check_strings,
+    odd_contents_in_words,
+    pack_strings,
+    unpack_strings,
+)
+from mccfr_spiel.tree.game_tree import (
+    Abstraction,
+    GameTree,
+    load_game,
+    saved_game,
+    turn_based,
+)
+
+_ARRAYS = {
+    "infosets": INFOSET,
+    "actions": np.dtype(np.int64),
+    "text": np.dtype(np.uint8),
+    "ends": np.dtype(np.int64),
+}
+
+
+class Names:
+    """The infosets that a tree had met, with their names, in a few arrays.
+
+    The attributes have the same names and meanings as those of a GameTree. A string is
+    found by binary search over the hashes of all strings, so reading a file takes no
+    work for each of them.
+    """
+
+    def __init__(
+        self,
+        source: pyspiel.Game,
+        arrays: dict[str, np.ndarray],
+        abstraction: Abstraction | None = None,
+    ) -> None:
+        """Keeps the arrays.
+
+        Args:
+            source: the game.
+            arrays: `infosets` `[I]` of dtype INFOSET, in which each place is that of
+                the string; `actions` `[S]`; and the strings as `pack_strings` makes
+                them.
+            abstraction: the tree's abstraction, if it has one.
+        """
+        self.source = source
+        self.abstraction = abstraction
+        self.game = turn_based(source)
+        self.num_players: int = self.game.num_players()
+        self.arrays = arrays
+        self.infosets = arrays["infosets"]
+        self.actions = arrays["actions"]
+        self.num_infosets = len(self.infosets)
+        self.num_sequences = len(self.actions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Names, (self.source, self.arrays, self.abstraction)
+
+    def find(self, info_state: str, player: int) -> int:
+        """The number of the infoset, as from `GameTree.find`; -1 if there is none."""
+        places, order = self._index
+        place = np.uint64(infoset_place(player, info_state))
+        position = int(np.searchsorted(places, place))
+        wanted = info_state.encode("utf-8", "surrogateescape")
+        while position < self.num_infosets and places[position] == place:
+            infoset = int(order[position])
+            is_players = self.infosets[infoset]["player"] == player
+            if is_players and self._encoded(infoset) == wanted:
+                return infoset
+            position += 1
+        return -1
+
+    @functools.cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray]:
+        places = self.infosets["place"]
+        order = np.argsort(places)
+        return places[order], order
+
+    def _encoded(self, infoset: int) -> bytes:
+        ends = self.arrays["ends"]
+        start = ends[infoset - 1] if infoset else 0
+        return self.arrays["text"][start : ends[infoset]].tobytes()
+
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        return self._encoded(infoset).decode("utf-8", "surrogateescape")
+
+    @functools.cached_property
+    def info_states(self) -> list[str]:
+        """`[I]` the information-state strings."""
+        return unpack_strings(self.arrays["text"], self.arrays["ends"])
+
+    @functools.cached_property
+    def shared_strings(self) -> set[str]:
+        """The information-state strings that several players have."""
+        owners = zip(self.info_states, self.infosets["player"].tolist(), strict=True)
+        counts = Counter(name for name, _ in set(owners))
+        return {name for name, count in counts.items() if count > 1}
+
+
+def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
+    """Makes Names of the first infosets of a GameTree; returns Names as they are."""
+    if isinstance(tree, Names):
+        return tree
+    info_states = tree.info_states[:num_infosets]
+    infosets = tree.infosets[:num_infosets].copy()
+    players = infosets["player"].tolist()
+    infosets["place"] = np.fromiter(
+        map(infoset_place, players, info_states), np.uint64, num_infosets
+    )
+    arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
+    arrays |= pack_strings(info_states)
+    return Names(tree.source, arrays, tree.abstraction)
+
+
+def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
+    """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
+    infoset."""
+    if vector.shape != (tree.num_sequences,):
+        raise ValueError(
+            f"A policy vector for {tree.source} has the shape ({tree.num_sequences},), "
+            f"not {vector.shape}."
+        )
+    if tree.num_infosets == 0:
+        return vector
+    first = tree.infosets["first_sequence"]
+    sums = np.add.reduceat(vector, first)
+    wrong = np.flatnonzero(~(np.abs(sums - 1) < 1e-6))
+    if len(wrong) or not (vector >= 0).all():
+        infoset = (
+            int(wrong[0])
+            if len(wrong)
+            else int(np.searchsorted(first, np.argmin(vector), side="right")) - 1
+        )
+        start = first[infoset]
+        values = vector[start : start + tree.infosets[infoset]["num_actions"]]
+        raise ValueError(
+            f"The policy is no distribution over the {len(values)} legal actions at "
+            f"the state {tree.info_state(infoset)!r}: {values.tolist()}"
+        )
+    return vector
+
+
+def to_contents(names: Names, vector: np.ndarray) -> Contents:
+    """A policy in the form that storage/checkpoint.py writes."""
+    header = {
+        "version": VERSION,
+        "game": str(names.source),
+        "abstracted": names.abstraction is not None,
+    }
+    return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
+
+
+def from_contents(
+    contents: Contents,
+    game: pyspiel.Game | str | None,
+    abstraction: Abstraction | None,
+) -> tuple[Names, np.ndarray]:
+    """Reads the names and the vector `[S]` from what `to_contents` made.
+
+    Args:
+        contents: the contents of a file, which may hold anything.
+        game: the game, if its load string is not enough to make it.
+        abstraction: the abstraction that the policy had, if it had one.
+
+    Raises:
+        CheckpointError: the contents make no policy, or one for another game.
+        ValueError: the game cannot be loaded.
+    """
+    with odd_contents_in_words(POLICY):
+        header, arrays = contents
+        source = saved_game(header["game"]) if game is None else load_game(game)
+        if str(source) != header["game"]:
+            raise CheckpointError(
+                f"The file has a policy for {header['game']}, not for {source}."
+            )
+        check_abstracted(header["abstracted"], abstraction)
+        vector = arrays["vector"]
+        arrays = {name: arrays[name] for name in _ARRAYS}
+        for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():
+            array = vector if name == "vector" else arrays[name]
+            if array.dtype != dtype or array.ndim != 1:
+                raise DamagedError(
+                    f"The file's array {name!r} is {array.dtype} {array.shape}."
+                )
+        names = Names(source, arrays, abstraction)
+        check_strings(arrays["text"], arrays["ends"])
+        check_infosets(
+            len(arrays["ends"]), names.infosets, names.actions, names.num_players
+        )
+        actions = names.actions[names.num_players :]
+        most = names.game.num_distinct_actions()
+        if len(vector) != names.num_sequences:
+            raise DamagedError("The file's policy does not fit its actions.")
+        if ((actions < 0) | (actions >= most)).any():
+            raise CheckpointError(
+                f"The rules of {source} are not those that the policy was made for: "
+                f"it has {most} actions, the file names one outside of them."
+            )
+    return names, vector

@@ -1,0 +1,130 @@
+"""Policies in files: one function writes them into a folder, one reads every kind."""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import pyspiel
+
+from mccfr_spiel.policies.names import checked_vector
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy_json import from_json, is_of_file, small_tree, to_json
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.storage.results_folder import (
+    BINARY_POLICY,
+    POLICY,
+    SETTINGS,
+    game_in,
+    write_json,
+)
+from mccfr_spiel.tree.game_tree import Abstraction, load_game
+
+JSON_INFOSETS = 100_000
+"""The most information sets of a policy that is written as JSON."""
+
+_JSON_PROBABILITIES = 10 * JSON_INFOSETS
+
+
+def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
+    """Writes a policy into a folder of results; returns the file's path.
+
+    The file is `policy.json` (see policies/policy_json.py), or `policy.bin` if the
+    policy has more than JSON_INFOSETS information sets or ten times as many
+    probabilities. `load_policy` reads both.
+    """
+    few = policy.num_infosets <= JSON_INFOSETS
+    small = few and len(policy.vector) <= _JSON_PROBABILITIES
+    name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
+    if small:
+        write_json(folder / name, to_json(policy))
+    else:
+        policy.save(folder / name)
+    # A run that was resumed may have left a policy of the other kind, now outdated.
+    (folder / other).unlink(missing_ok=True)
+    return folder / name
+
+
+def load_policy(
+    path: str | os.PathLike[str],
+    game: pyspiel.Game | str | None = None,
+    *,
+    abstraction: Abstraction | None = None,
+) -> SequencePolicy:
+    """Reads a policy that `SequencePolicy.save` or the command line has written.
+
+        policy = ms.load_policy("results/leduc_poker_external_sampling_seed0")
+
+    Reading never runs code from the file. In small games every state of the policy is
+    checked against the game at once; in larger games each state is checked when it is
+    first asked for.
+
+    Args:
+        path: the file, or the folder of results that holds it.
+        game: the game, needed if its load string is not enough to make it, or if the
+            file is a `policy.json` of an earlier version outside its folder, which does
+            not name its game.
+        abstraction: the abstraction of the policy, if it had one.
+
+    Raises:
+        CheckpointError: the file is damaged, is not a policy, or belongs to another
+            game.
+        ValueError: the folder has no policy, the policy is not a distribution over the
+            game's legal actions, or the game is unknown or cannot be loaded.
+        OSError: the file cannot be read.
+    """
+    path = pathlib.Path(path)
+    if path.is_dir():
+        path = _file_in(path)
+    with path.open("rb") as file:
+        start = file.read(len(checkpoint.MAGIC))
+    if start in (checkpoint.POLICY.magic, checkpoint.SOLVER.magic):
+        return SequencePolicy.load(path, game, abstraction=abstraction)
+    value = _json_of(path)
+    source = load_game(_game_of(path, value) if game is None else game)
+    if is_of_file(value) and value["game"] != str(source):
+        raise checkpoint.CheckpointError(
+            f"{path} has a policy for {value['game']}, not for {source}."
+        )
+    try:
+        tree = small_tree(source)
+        names, vector = from_json(value, source, tree)
+        policy = SequencePolicy(names, checked_vector(names, vector))
+        if tree is not None:
+            policy_vector(tree, policy)
+    except ValueError as error:
+        raise DamagedError(f"{path} has no policy for {source}: {error}") from error
+    return policy
+
+
+def _file_in(folder: pathlib.Path) -> pathlib.Path:
+    """The policy file in a folder of results; the newer one if there are two."""
+    names = POLICY, BINARY_POLICY
+    found = [folder / name for name in names if (folder / name).exists()]
+    if not found:
+        raise ValueError(
+            f"{folder} has neither {' nor '.join(names)}: it has no policy. A run "
+            "writes its policy when it ends; until then, "
+            "Solver.load(...).average_policy() gives the policy of a checkpoint."
+        )
+    return max(found, key=lambda path: path.stat().st_mtime_ns)
+
+
+def _json_of(path: pathlib.Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(
+            f"{path} is neither {checkpoint.POLICY.words} nor one in JSON: {error}"
+        ) from error
+
+
+def _game_of(path: pathlib.Path, value: Any) -> str:
+    if is_of_file(value) and isinstance(value["game"], str):
+        return value["game"]
+    settings = path.with_name(SETTINGS)
+    if settings.exists():
+        return game_in(settings)
+    raise ValueError(f"{path} does not name its game; give it (game=...).")

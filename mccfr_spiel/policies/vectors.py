@@ -1,0 +1,220 @@
+"""Reads any policy, OpenSpiel's or a file's, as a vector over sequences."""
+
+import weakref
+from typing import Any
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as openspiel_policy
+
+from mccfr_spiel.policies.names import Names, checked_vector
+from mccfr_spiel.policies.policy import SequencePolicy, without_turn
+from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
+from mccfr_spiel.policies.tabular import owned
+from mccfr_spiel.tree.game_tree import GameTree
+
+
+def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
+    """`[S]` any policy as a vector over the sequences of a complete tree.
+
+    Args:
+        tree: a complete tree.
+        policy: a vector `[S]`, a SequencePolicy, an OpenSpiel policy (Python's or
+            pyspiel's), or a dictionary information-state string -> action ->
+            probability, such as json.load makes of a `policy.json`.
+
+    Raises:
+        ValueError: the policy was made for another game, or it lacks a state or gives
+            no distribution there.
+    """
+    if isinstance(policy, np.ndarray):
+        return checked_vector(tree, policy)
+    if isinstance(policy, dict):
+        policy = _from_dict(tree, policy)
+    if isinstance(policy, SequencePolicy):
+        if policy.turn_based_game != tree.game:
+            raise ValueError(
+                f"This is a policy for {policy.game}, not for {tree.source}."
+            )
+        if policy.tree is tree and len(policy.vector) == tree.num_sequences:
+            return policy.vector
+        if policy.tree.abstraction is None:
+            return checked_vector(tree, _translated(tree, policy))
+    elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
+        raise ValueError(f"{policy!r} is not a policy.")
+    vector = np.ones(tree.num_sequences)
+    actions = tree.actions.tolist()
+    lookup = _lookup(tree, policy)
+    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
+    for infoset, (info_state, (_, start, _, count, player)) in enumerate(rows):
+        legal = actions[start : start + count]
+        probabilities = lookup(infoset, player, info_state, legal)
+        for s, action in enumerate(legal, start):
+            vector[s] = probabilities.get(action, 0.0)
+    return checked_vector(tree, vector)
+
+
+def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
+    """A dictionary in the form that `_lookup` takes.
+
+    If the dictionary comes from a file of the command line, this is a SequencePolicy
+    instead, because states that are missing in such a file were never met.
+    """
+    if not is_of_file(policy):
+        return with_int_actions(policy)
+    if policy["game"] not in (str(tree.source), str(tree.game)):
+        raise ValueError(
+            f"This is a policy for {policy['game']}, not for {tree.source}."
+        )
+    names, vector = from_json(policy, tree.source, tree)
+    return SequencePolicy(names, checked_vector(names, vector))
+
+
+_numbers: weakref.WeakKeyDictionary[
+    GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
+] = weakref.WeakKeyDictionary()
+"""For a policy's tree: a whole tree, and `[I]` the number that each infoset of the
+whole tree has in the policy's tree, -1 if it was not met there."""
+
+
+def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
+    """`[S]` a policy's vector, moved to the sequences of another tree of its game.
+
+    Raises:
+        ValueError: the policy knows an information state that the game does not have,
+            or other legal actions.
+    """
+    infosets = tree.infosets
+    counts = infosets["num_actions"]
+    numbers = _numbers_of(tree, policy)
+    known = np.flatnonzero((numbers >= 0) & (numbers < policy.num_infosets))
+    if len(known) != policy.num_infosets:
+        other = np.setdiff1d(np.arange(policy.num_infosets), numbers[known])
+        raise ValueError(
+            "The policy knows the information state "
+            f"{policy.tree.info_state(int(other[0]))!r}, which {tree.source} has not: "
+            "it was made for another game of that name."
+        )
+    vector = np.ones(tree.num_sequences)
+    vector[tree.num_players :] = 1 / np.repeat(counts, counts)
+    sizes = counts[known]
+    theirs = policy.tree.infosets[numbers[known]]
+    if (theirs["num_actions"] == sizes).all():
+        goal = _rows(infosets["first_sequence"][known], sizes)
+        origin = _rows(theirs["first_sequence"], sizes)
+        if (tree.actions[goal] == policy.tree.actions[origin]).all():
+            vector[goal] = policy.vector[origin]
+            return vector
+    raise ValueError(
+        f"The policy knows other legal actions than {tree.source} has: it was made for "
+        "another game of that name."
+    )
+
+
+def _rows(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
+    before = np.cumsum(sizes, dtype=np.int64) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))
+
+
+def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
+    """`[I]` the number that each infoset of a tree has in the policy's tree, or -1.
+
+    The numbers are kept for the next call with the same trees. Only infosets that the
+    policy's tree did not know are looked up again, since it may have met them by now.
+    """
+    whole, numbers = _numbers.get(policy.tree, (lambda: None, np.zeros(0, np.int64)))
+    if whole() is not tree or len(numbers) != tree.num_infosets:
+        numbers = np.full(tree.num_infosets, -1)
+    unknown = np.flatnonzero(numbers < 0)
+    if len(unknown) + policy.tree.num_infosets > len(numbers):
+        numbers = numbers.copy()
+        names, players = tree.info_states, tree.infosets["player"]
+        find = policy.tree.find
+        for infoset, player in zip(
+            unknown.tolist(), players[unknown].tolist(), strict=True
+        ):
+            numbers[infoset] = find(names[infoset], player)
+        _numbers[policy.tree] = weakref.ref(tree), numbers
+    return numbers
+
+
+def _lookup(tree: GameTree, policy: Any) -> Any:
+    """Returns a function that looks a policy up.
+
+    Its arguments are the number of an infoset, the player, the string and the legal
+    actions; it returns a dictionary action -> probability.
+    """
+    if isinstance(policy, dict):
+
+        def by_string(infoset, player, info_state, legal):
+            row = policy.get(owned(info_state, player), policy.get(info_state))
+            if row is None:
+                raise ValueError(f"The policy lacks the state {info_state!r}.")
+            return row
+
+        return by_string
+    if isinstance(policy, SequencePolicy):  # only one with an abstraction comes here
+        chosen = representative_states(tree)
+        return lambda infoset, player, info_state, legal: policy.action_probabilities(
+            chosen[infoset]
+        )
+    if isinstance(policy, pyspiel.TabularPolicy):
+        table = policy.policy_table()
+        return lambda infoset, player, info_state, legal: dict(
+            table.get(info_state, ())
+        )
+    if isinstance(policy, openspiel_policy.TabularPolicy):
+        is_turn_based = tree.source is not tree.game
+        return lambda infoset, player, info_state, legal: _row(
+            policy, player, info_state, legal, is_turn_based
+        )
+    states = representative_states(tree)
+    if isinstance(policy, pyspiel.Policy):
+        return lambda infoset, player, info_state, legal: dict(
+            policy.action_probabilities(states[infoset])
+        )
+    return lambda infoset, player, info_state, legal: policy.action_probabilities(
+        states[infoset]
+    )
+
+
+def _row(
+    policy: openspiel_policy.TabularPolicy,
+    player: int,
+    info_state: str,
+    legal: list[int],
+    is_turn_based: bool,
+) -> dict[int, float]:
+    names = [info_state]
+    if is_turn_based:  # the table may have the strings of the simultaneous game
+        names.append(without_turn(info_state))
+    rows = policy.state_lookup
+    for name in names:
+        row = rows.get(owned(name, player), rows.get(name))
+        if row is not None:
+            values = policy.action_probability_array[row, legal]
+            return dict(zip(legal, values, strict=True))
+    raise ValueError(f"The policy lacks the state {info_state!r}.")
+
+
+def representative_states(tree: GameTree) -> list[pyspiel.State]:
+    """`[I]` a state of each infoset, the first that a depth-first walk meets.
+
+    Each pass takes one state off the stack and, unless the game ends there, notes it if
+    it is the first of its infoset and puts its successors on the stack. The last action
+    is put there first, so the states come off in the order of the tree's nodes.
+    """
+    states: dict[tuple[int, str], pyspiel.State] = {}
+    stack = [tree.game.new_initial_state()]
+    while stack and len(states) < tree.num_infosets:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            player = state.current_player()
+            key = (player, state.information_state_string(player))
+            states.setdefault(key, state)
+        stack.extend(state.child(action) for action in reversed(state.legal_actions()))
+    players = tree.infosets["player"].tolist()
+    return [states[key] for key in zip(players, tree.info_states, strict=True)]

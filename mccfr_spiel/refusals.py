@@ -1,0 +1,67 @@
+"""Checks of arguments that many public functions share.
+
+A refusal is a ValueError that shows the value and says what is wanted. Without these
+checks a wrong type would surface as a bare TypeError from deep inside.
+"""
+
+import operator
+from typing import Any
+
+
+def integer(value: Any, name: str, least: int | None = None) -> int:
+    """Returns the value as an int; a float such as 1e6 counts as an integer.
+
+    Raises:
+        ValueError: the value is no integer, or it is less than `least`.
+    """
+    try:
+        is_integer = bool(value % 1 == 0)  # False for NaN and infinity
+        number = int(value) if is_integer else 0
+    except (TypeError, ValueError, OverflowError):
+        is_integer, number = False, 0
+    if not is_integer or (least is not None and number < least):
+        at_least = "" if least is None else f" >= {least}"
+        raise ValueError(f"{name}={value!r} is not an integer{at_least}.")
+    return number
+
+
+def number(
+    value: Any, name: str, low: float, high: float, *, open_low: bool = False
+) -> float:
+    """Returns the value as a float.
+
+    Args:
+        value: the value to check.
+        name: the name of the argument.
+        low: the least value allowed.
+        high: the greatest value allowed.
+        open_low: whether `low` itself is not allowed.
+
+    Raises:
+        ValueError: the value is no number, or it is outside the range.
+    """
+    try:
+        result = float(value) if not isinstance(value, str | bytes) else float("nan")
+    except (TypeError, ValueError, OverflowError):
+        result = float("nan")
+    if not low <= result <= high or (open_low and result == low):
+        bracket = "(" if open_low else "["
+        raise ValueError(
+            f"{name}={value!r} is not a number in {bracket}{low:g}, {high:g}]."
+        )
+    return result
+
+
+def player(value: Any, num_players: int, name: str = "player") -> int:
+    """Returns the value as the number of a player.
+
+    Raises:
+        ValueError: there is no such player.
+    """
+    try:
+        index = operator.index(value)
+    except TypeError:
+        index = -1
+    if not 0 <= index < num_players:
+        raise ValueError(f"{name}={value!r} is not in 0 .. {num_players - 1}.")
+    return index

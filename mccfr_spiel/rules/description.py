@@ -1,0 +1,396 @@
+"""A game's rules, written once as small compiled functions on a vector of integers.
+
+A `Description` holds all that makes a game: its parameters, its sizes, its `Rules`
+(compiled functions) and its `Words` (plain Python functions for what people read).
+`rules.game.register` makes an OpenSpiel game of it, and `rules.expansion` makes its
+whole tree, 100 times faster than through OpenSpiel. Both call the same functions, so
+both play the same game.
+
+The state of a game is a vector of int64 of length `Sizes.state`. Every function gets
+`settings` as its first argument: the values of the game's parameters as float64, in the
+order in which they are declared (False and True as 0 and 1, a choice as its position).
+So one compiled function serves all parameters. The functions write into the buffers
+they are given, whose lengths `Sizes` declares. They never raise, and they call only
+compiled functions.
+"""
+
+import pathlib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+from numba import types
+from numba.core import config
+from numba.core.errors import TypingError
+from numba.core.registry import CPUDispatcher
+
+from mccfr_spiel.compiled.jit import jit, uncached
+from mccfr_spiel.rules.declared import RULES_WAY_OUT, Declared
+
+CHANCE = int(pyspiel.PlayerId.CHANCE)
+TERMINAL = int(pyspiel.PlayerId.TERMINAL)
+
+ParameterValue = int | float | bool | str
+Parameters = Mapping[str, ParameterValue]
+
+SPARE = 8
+"""Entries kept free behind the buffers of rules. A rule that writes a little beyond the
+sizes it declared then harms nothing before the mistake is noticed."""
+
+MAX_KEY_VALUES = np.iinfo(np.uint16).max + 1
+"""The most values that one place of a key can have, because keys are kept as uint16."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a game and the values it may have.
+
+    Attributes:
+        default: its type (int, float, bool, str) is the parameter's.
+        low, high: the least and the greatest value of a number; None for no bound.
+        choices: the values that a string may have.
+    """
+
+    default: ParameterValue
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+class Sizes(NamedTuple):
+    """How large the vectors of a game are, for given parameters.
+
+    Attributes:
+        state: the length of the state vector.
+        num_actions: players' actions are 0 .. num_actions - 1.
+        max_chance_outcomes: chance's outcomes are 0 .. max_chance_outcomes - 1; 0 if
+            there is no chance.
+        max_moves: the number of players' moves in the longest history.
+        max_chance_moves: the number of chance's moves in the longest history.
+        key: the number of values at each place of the longest information key.
+        min_utility, max_utility: the least and greatest return of any player. Returns
+            are checked against both.
+    """
+
+    state: int
+    num_actions: int
+    max_chance_outcomes: int
+    max_moves: int
+    max_chance_moves: int
+    key: tuple[int, ...]
+    min_utility: float
+    max_utility: float
+
+    @property
+    def max_children(self) -> int:
+        """The length of the buffers for actions and for probabilities."""
+        return max(self.num_actions, self.max_chance_outcomes)
+
+
+class Rules(NamedTuple):
+    """The rules, each function made by `compiled`.
+
+    Attributes:
+        start(settings, state): writes the first state into a vector of zeros.
+        acting(settings, state) -> int: the player who acts, CHANCE or TERMINAL.
+        legal_actions(settings, state, actions) -> int: writes the legal actions, or the
+            possible outcomes if chance acts, and returns their number. They must be
+            different and in ascending order.
+        chance_probs(settings, state, probs): writes the outcomes' probabilities.
+        apply_action(settings, state, action): makes the move in the state.
+        info_key(settings, state, player, key) -> int: writes what the player knows as
+            integers and returns how many there are; place k is in
+            0 .. Sizes.key[k] - 1. Two states have equal keys if and only if they are in
+            one information set (or, where somebody else acts, look the same to the
+            player), so a key also tells the player's own past.
+        returns(settings, state, returns): writes the players' returns at the end.
+    """
+
+    start: Any
+    acting: Any
+    legal_actions: Any
+    chance_probs: Any
+    apply_action: Any
+    info_key: Any
+    returns: Any
+
+
+class Words(NamedTuple):
+    """Functions in plain Python that write what people read.
+
+    Attributes:
+        state(parameters, state): the board or table as text.
+        action(parameters, player, action): the name of a move; player may be CHANCE.
+        info_state(parameters, player, key): what a key means. Different keys must have
+            different texts.
+        observation(parameters, state, player): what the player sees now, without any
+            memory. Each item has a name, the number of values that it can have, and the
+            values that hold now.
+    """
+
+    state: Callable[[Parameters, np.ndarray], str]
+    action: Callable[[Parameters, int, int], str]
+    info_state: Callable[[Parameters, int, np.ndarray], str]
+    observation: Callable[
+        [Parameters, np.ndarray, int], Mapping[str, tuple[int, Collection[int]]]
+    ]
+
+
+class Description(NamedTuple):
+    """A game: all that `rules.game.register` needs.
+
+    Attributes:
+        short_name: OpenSpiel's name for it; Python games' begin with `python_`.
+        long_name: its title.
+        parameters: the parameters by name, in the order of `settings`.
+        sizes: returns the Sizes for given parameters; raises ValueError for a
+            combination of values that makes no game.
+        rules, words: the functions of the game, see `Rules` and `Words`.
+        num_players: the number of players.
+        utility_sum: what the players' returns add up to at every end: 0 for a zero-sum
+            game, None for a general-sum game, where it varies. `exploitability`, linear
+            programs and the offline methods rely on it, so it is checked.
+    """
+
+    short_name: str
+    long_name: str
+    parameters: Mapping[str, Parameter]
+    sizes: Callable[[Parameters], Sizes]
+    rules: Rules
+    words: Words
+    num_players: int = 2
+    utility_sum: float | None = 0.0
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compiles a function of a game's rules, or one that they call.
+
+    The machine code stays on disk until the function's file or this package changes.
+    Changes of other files go unnoticed, so rules should call functions of their own
+    file only.
+    """
+    source = pathlib.Path(function.__code__.co_filename)
+    if not source.is_file():  # typed into a prompt: there is no file to watch
+        return uncached(function)
+    return jit(function, extra_sources=(source,))
+
+
+_INTEGERS = types.Array(types.int64, 1, "C")
+_FLOATS = types.Array(types.float64, 1, "C")
+_SIGNATURES = Rules(
+    start=types.void(_FLOATS, _INTEGERS),
+    acting=types.int64(_FLOATS, _INTEGERS),
+    legal_actions=types.int64(_FLOATS, _INTEGERS, _INTEGERS),
+    chance_probs=types.void(_FLOATS, _INTEGERS, _FLOATS),
+    apply_action=types.void(_FLOATS, _INTEGERS, types.int64),
+    info_key=types.int64(_FLOATS, _INTEGERS, types.int64, _INTEGERS),
+    returns=types.void(_FLOATS, _INTEGERS, _FLOATS),
+)
+
+
+class _Pointer(types.WrapperAddressProtocol):
+    """A compiled function as a pointer.
+
+    A loop that takes functions would be compiled again for each game; one that takes
+    pointers is compiled once.
+    """
+
+    def __init__(self, result: Any, signature: Any) -> None:
+        self._result = result  # this reference keeps the machine code alive
+        self._signature = signature
+
+    def __wrapper_address__(self) -> int:
+        name = self._result.fndesc.llvm_cfunc_wrapper_name
+        return self._result.library.get_pointer_to_function(name)
+
+    def signature(self) -> Any:
+        return self._signature
+
+
+def rule_pointers(rules: Rules) -> Rules:
+    """The rules in the form that compiled loops take as an argument.
+
+    Raises:
+        ValueError: a function is not `compiled`, or does not have the right type.
+    """
+    if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
+        return rules
+    pointers = []
+    for name, function, signature in zip(
+        Rules._fields, rules, _SIGNATURES, strict=True
+    ):
+        if not isinstance(function, CPUDispatcher):
+            raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
+        try:
+            result = function.get_compile_result(signature)
+        except TypingError as error:
+            raise ValueError(
+                f"The rule {name} cannot be compiled as {signature} (see rules.Rules "
+                f"for what it gets and returns): {error}"
+            ) from error
+        made = types.unliteral(result.signature.return_type)
+        if made != signature.return_type:
+            raise ValueError(
+                f"The rule {name} returns {made}; it must return "
+                f"{signature.return_type} on every path."
+            )
+        pointers.append(_Pointer(result, signature))
+    return Rules(*pointers)
+
+
+def check_parameters(description: Description, parameters: Parameters) -> None:
+    """Raises ValueError naming the first parameter whose value is not allowed."""
+    game = description.short_name
+    unknown = set(parameters) - set(description.parameters)
+    if unknown:
+        raise ValueError(
+            f"{game} has no parameter {sorted(unknown)[0]!r}; it has "
+            f"{', '.join(description.parameters)}."
+        )
+    for name, parameter in description.parameters.items():
+        value = parameters[name]
+        if parameter.choices:
+            if value not in parameter.choices:
+                raise ValueError(
+                    f"{game}: {name}={value} is not one of "
+                    f"{', '.join(parameter.choices)}."
+                )
+            continue
+        number = float(value)
+        if not np.isfinite(number):
+            raise ValueError(f"{game}: {name}={value} is not a finite number.")
+        if parameter.low is not None and number < parameter.low:
+            raise ValueError(
+                f"{game}: {name}={value} must be at least {parameter.low}."
+            )
+        if parameter.high is not None and number > parameter.high:
+            raise ValueError(
+                f"{game}: {name}={value} must be at most {parameter.high}."
+            )
+
+
+class BoundRules:
+    """A description with its parameters set, callable from Python.
+
+    Attributes:
+        description: the game's description.
+        parameters: the value of every parameter.
+        sizes: the sizes for these parameters.
+        settings: `[number of parameters]` float64, as compiled functions get them.
+    """
+
+    def __init__(self, description: Description, parameters: Parameters) -> None:
+        """Checks the parameters.
+
+        Args:
+            description: the game's description.
+            parameters: the values of some parameters; the others have their defaults.
+
+        Raises:
+            ValueError: a parameter is unknown or its value is not allowed.
+        """
+        defaults = {n: p.default for n, p in description.parameters.items()}
+        self.description = description
+        self.parameters: Parameters = {**defaults, **parameters}
+        check_parameters(description, self.parameters)
+        self.sizes = description.sizes(self.parameters)
+        if max(self.sizes.key, default=1) > MAX_KEY_VALUES:
+            raise ValueError(
+                f"{description.short_name}: an information key of "
+                f"{self.parameters} has a place of {max(self.sizes.key)} values; at "
+                f"most {MAX_KEY_VALUES} fit. Use two places."
+            )
+        self.settings = np.array(
+            [
+                parameter.choices.index(str(self.parameters[name]))
+                if parameter.choices
+                else float(self.parameters[name])
+                for name, parameter in description.parameters.items()
+            ],
+            np.float64,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "BoundRules":
+        """Returns itself: rules never change, and OpenSpiel copies states deeply."""
+        return self
+
+    @property
+    def num_players(self) -> int:
+        """The number of players."""
+        return self.description.num_players
+
+    def start(self) -> np.ndarray:
+        """The first state."""
+        state = np.zeros(self.sizes.state, np.int64)
+        self.description.rules.start(self.settings, state)
+        return state
+
+    def acting(self, state: np.ndarray) -> int:
+        """The player who acts, or CHANCE or TERMINAL."""
+        return self.description.rules.acting(self.settings, state)
+
+    def legal_actions(self, state: np.ndarray) -> list[int]:
+        """The legal actions, or the possible outcomes if chance acts, ascending."""
+        actions = np.empty(self.sizes.max_children + SPARE, np.int64)
+        count = self.description.rules.legal_actions(self.settings, state, actions)
+        return actions[:count].tolist()
+
+    def chance_outcomes(self, state: np.ndarray) -> list[tuple[int, float]]:
+        """The possible outcomes of a chance node and their probabilities."""
+        actions = self.legal_actions(state)
+        probs = np.zeros(self.sizes.max_children + SPARE)
+        self.description.rules.chance_probs(self.settings, state, probs)
+        return list(zip(actions, probs[: len(actions)].tolist(), strict=True))
+
+    def apply_action(self, state: np.ndarray, action: int) -> None:
+        """Makes a move or a chance outcome in the state."""
+        self.description.rules.apply_action(self.settings, state, action)
+
+    def info_key(self, state: np.ndarray, player: int) -> np.ndarray:
+        """What the player knows, written as integers."""
+        key = np.zeros(len(self.sizes.key) + SPARE, np.int64)
+        length = self.description.rules.info_key(self.settings, state, player, key)
+        return key[:length]
+
+    def info_state(self, player: int, key: np.ndarray) -> str:
+        """The information-state string of a key: the player, then the game's words."""
+        words = self.description.words.info_state(self.parameters, player, key)
+        return f"p{player} {words}"
+
+    def returns(self, state: np.ndarray) -> list[float]:
+        """The players' returns, which are zeros before the end."""
+        values = np.zeros(self.num_players + SPARE)
+        if self.acting(state) == TERMINAL:
+            self.description.rules.returns(self.settings, state, values)
+        return values[: self.num_players].tolist()
+
+
+def utility_of(description: Description) -> pyspiel.GameType.Utility:
+    """OpenSpiel's word for the sum of a game's returns."""
+    utilities = pyspiel.GameType.Utility
+    if description.utility_sum is None:
+        return utilities.GENERAL_SUM
+    if description.utility_sum == 0:
+        return utilities.ZERO_SUM
+    return utilities.CONSTANT_SUM
+
+
+def declared_by_rules(rules: BoundRules) -> Declared:
+    """What a game of compiled rules declares."""
+    description, sizes = rules.description, rules.sizes
+    return Declared(
+        name=description.short_name,
+        num_players=description.num_players,
+        num_actions=sizes.num_actions,
+        low=sizes.min_utility,
+        high=sizes.max_utility,
+        utility=utility_of(description),
+        utility_sum=description.utility_sum,
+        way_out=RULES_WAY_OUT,
+    )
+
+
+def rules_of(game: pyspiel.Game) -> BoundRules | None:
+    """The game's compiled rules; None if it has none."""
+    rules = getattr(game, "rules", None)
+    return rules if isinstance(rules, BoundRules) else None

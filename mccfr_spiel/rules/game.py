@@ -1,0 +1,354 @@
+"""Makes a registered OpenSpiel game of compiled rules.
+
+All such games share the classes of this file. A state holds the rules' vector and
+nothing else, so OpenSpiel's copies of it are cheap. An information-state tensor is
+one-hot in the player and in each place of the key; an observation tensor is one-hot in
+the player and in each item of `Words.observation`.
+"""
+
+import importlib
+import math
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.rules.check import check_sizes
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    TERMINAL,
+    BoundRules,
+    Description,
+    Parameters,
+    utility_of,
+)
+
+
+def game_type(description: Description, has_chance: bool) -> pyspiel.GameType:
+    """OpenSpiel's classification of a described game."""
+    kinds = pyspiel.GameType
+    modes = kinds.ChanceMode
+    return kinds(
+        short_name=description.short_name,
+        long_name=description.long_name,
+        dynamics=kinds.Dynamics.SEQUENTIAL,
+        chance_mode=modes.EXPLICIT_STOCHASTIC if has_chance else modes.DETERMINISTIC,
+        information=kinds.Information.IMPERFECT_INFORMATION,
+        utility=utility_of(description),
+        reward_model=kinds.RewardModel.TERMINAL,
+        max_num_players=description.num_players,
+        min_num_players=description.num_players,
+        provides_information_state_string=True,
+        provides_information_state_tensor=True,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification={
+            name: parameter.default
+            for name, parameter in description.parameters.items()
+        },
+    )
+
+
+def _load_game(module: str, name: str) -> pyspiel.Game:
+    importlib.import_module(module)  # importing it registers the game
+    return pyspiel.load_game(name)
+
+
+def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
+    state = game.new_initial_state()
+    for action in history:
+        state.apply_action(action)
+    return state
+
+
+class RulesGame(pyspiel.Game):
+    """A game whose rules are compiled functions; `register` makes a class for each.
+
+    Attributes:
+        rules: the rules with this game's parameters; `rules.rules_of` looks for them.
+    """
+
+    description: Description
+    checked: ClassVar[set[bytes]]
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        """Makes the game with given parameters; called by `pyspiel.load_game`.
+
+        A few histories are played when parameters are used for the first time.
+
+        Raises:
+            ValueError: a parameter's value is not allowed.
+            GameError: in one of those histories a rule uses an index beyond what
+                `Sizes` declares.
+        """
+        description = self.description
+        rules = BoundRules(description, parameters or {})
+        if rules.settings.tobytes() not in self.checked:
+            check_sizes(rules)
+            self.checked.add(rules.settings.tobytes())
+        sizes = rules.sizes
+        info = pyspiel.GameInfo(
+            num_distinct_actions=sizes.num_actions,
+            max_chance_outcomes=sizes.max_chance_outcomes,
+            num_players=description.num_players,
+            min_utility=sizes.min_utility,
+            max_utility=sizes.max_utility,
+            utility_sum=description.utility_sum,
+            max_game_length=sizes.max_moves,
+        )
+        kind = game_type(description, has_chance=sizes.max_chance_moves > 0)
+        super().__init__(kind, info, dict(rules.parameters))
+        self.rules = rules
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_game, (self.description.rules.start.__module__, str(self))
+
+    def new_initial_state(self) -> "RulesState":
+        """The state in which the game begins."""
+        return RulesState(self)
+
+    def max_chance_nodes_in_history(self) -> int:
+        """The number of chance moves in the longest history."""
+        return self.rules.sizes.max_chance_moves
+
+    def make_py_observer(
+        self, iig_obs_type: Any = None, params: Any = None
+    ) -> "RulesObserver | None":
+        """An observer of what a player knows, or without perfect recall sees now.
+
+        As OpenSpiel wants it, the result is None for what these games do not offer:
+        public information alone, private information alone, or that of all players.
+
+        Raises:
+            ValueError: parameters are given, but these observers have none.
+        """
+        if params:
+            raise ValueError(f"Observers of these games have no parameters: {params}")
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        single = pyspiel.PrivateInfoType.SINGLE_PLAYER
+        if not kind.public_info or kind.private_info != single:
+            return None
+        return RulesObserver(self.rules, has_recall=kind.perfect_recall)
+
+
+class RulesState(pyspiel.State):
+    """A state of a game of compiled rules.
+
+    Attributes:
+        rules: the game's rules.
+        vector: `[Sizes.state]` int64, the state as the rules see it.
+    """
+
+    def __init__(self, game: RulesGame) -> None:
+        """Makes the first state; called by `Game.new_initial_state`."""
+        super().__init__(game)
+        self.rules = game.rules
+        self.vector = game.rules.start()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_state, (self.get_game(), self.history())
+
+    def current_player(self) -> int:
+        """The player who acts, or CHANCE or TERMINAL."""
+        return self.rules.acting(self.vector)
+
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        return self.rules.acting(self.vector) == TERMINAL
+
+    def _legal_actions(self, player: int) -> list[int]:
+        if player != self.rules.acting(self.vector):
+            return []
+        return self.rules.legal_actions(self.vector)
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """The possible outcomes of a chance node and their probabilities."""
+        return self.rules.chance_outcomes(self.vector)
+
+    def _apply_action(self, action: int) -> None:
+        self.rules.apply_action(self.vector, action)
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        rules = self.rules
+        return rules.description.words.action(rules.parameters, player, action)
+
+    def returns(self) -> list[float]:
+        """The players' returns, which are zeros before the end."""
+        return self.rules.returns(self.vector)
+
+    def __str__(self) -> str:
+        rules = self.rules
+        return rules.description.words.state(rules.parameters, self.vector)
+
+    def resample_from_infostate(
+        self, player: int, sampler: Callable[[], float]
+    ) -> "RulesState":
+        """Draws a state that the player cannot tell from this one, as ISMCTS needs it.
+
+        The player's own moves stay as they are. The moves of chance, by its
+        probabilities, and of the other players, uniformly, are drawn anew. A draw that
+        contradicts what the player knows is rejected, and another choice is tried at
+        the nearest place that has one left. Because of these rejections the states do
+        not follow the conditional distribution exactly.
+
+        Args:
+            player: the player whose information is kept.
+            sampler: a function that returns uniform numbers in [0, 1).
+        """
+        generator = random.Random(math.floor(sampler() * 2**53))
+        return _load_state(self.get_game(), _resample(self, player, generator))
+
+
+def _own_moves(state: RulesState, player: int) -> list[tuple[np.ndarray, int]]:
+    """The player's information keys so far and the action taken at each, in order."""
+    vector = state.rules.start()
+    moves = []
+    for action in state.history():
+        if state.rules.acting(vector) == player:
+            moves.append((state.rules.info_key(vector, player), action))
+        state.rules.apply_action(vector, action)
+    return moves
+
+
+def _resample(state: RulesState, player: int, generator: random.Random) -> list[int]:
+    """A random history as long as the state's that the player cannot tell from it.
+
+    The search goes depth first. `path` holds the states from the root to where the
+    search is. Each pass of the loop looks at the last of them: it either goes on with
+    one of the actions that have not been tried there or, if none is left, turns back by
+    one move. At full length the state is accepted if the player cannot tell it from the
+    given one.
+    """
+    rules = state.rules
+    known = _own_moves(state, player)
+    acting = rules.acting(state.vector)
+    goal = rules.info_key(state.vector, player)
+    length = len(state.history())
+    vector = rules.start()
+    # For each state: its vector, how many own moves lead to it, the actions that are
+    # still to be tried, and the action that was tried last.
+    path = [[vector, 0, _choices(rules, vector, player, known, generator), -1]]
+    while True:
+        vector, num_own, choices, _ = path[-1]
+        if len(path) == length + 1:
+            key = rules.info_key(vector, player)
+            if rules.acting(vector) == acting and np.array_equal(key, goal):
+                return [step[3] for step in path[:-1]]
+            choices = []
+        if not choices:
+            path.pop()
+            continue
+        action = choices.pop()
+        path[-1][3] = action
+        below = vector.copy()
+        num_own += int(rules.acting(vector) == player)
+        rules.apply_action(below, action)
+        choices = _choices(rules, below, player, known[num_own:], generator)
+        path.append([below, num_own, choices, -1])
+
+
+def _choices(
+    rules: BoundRules,
+    vector: np.ndarray,
+    player: int,
+    known: list[tuple[np.ndarray, int]],
+    generator: random.Random,
+) -> list[int]:
+    """The actions to try at a state, of which the last is tried first.
+
+    At the player's own states that is the action which `known` lists next, provided
+    that the player's key is the one listed with it.
+    """
+    acting = rules.acting(vector)
+    if acting == player:
+        if not known:
+            return []
+        key, action = known[0]
+        same = np.array_equal(rules.info_key(vector, player), key)
+        return [action] if same else []
+    if acting == TERMINAL:
+        return []
+    if acting == CHANCE:
+        outcomes = rules.chance_outcomes(vector)
+        # A weighted random order without replacement (Efraimidis and Spirakis 2006).
+        keys = {o: generator.random() ** (1 / p) for o, p in outcomes if p > 0}
+        return sorted(keys, key=lambda outcome: keys[outcome])
+    actions = rules.legal_actions(vector)
+    generator.shuffle(actions)
+    return actions
+
+
+class RulesObserver:
+    """Shows what a player knows or sees, as OpenSpiel's observation.py wants it.
+
+    Attributes:
+        tensor: `[...]` float32, flat.
+        dict: the named parts of `tensor`, as views of it.
+    """
+
+    def __init__(self, rules: BoundRules, *, has_recall: bool) -> None:
+        """Makes an observer of information states (with recall) or of observations."""
+        self._rules = rules
+        self._has_recall = has_recall
+        if self._has_recall:
+            self._starts = np.cumsum([0, *rules.sizes.key[:-1]])
+            shapes = {"key": sum(rules.sizes.key)}
+        else:
+            shapes = {n: size for n, (size, _) in self._seen(rules.start(), 0).items()}
+        shapes = {"player": rules.num_players, **shapes}
+        self.tensor = np.zeros(sum(shapes.values()), np.float32)
+        self.dict = {}
+        stop = 0
+        for name, size in shapes.items():
+            self.dict[name] = self.tensor[stop : stop + size]
+            stop += size
+
+    def _seen(self, vector: np.ndarray, player: int) -> Any:
+        rules = self._rules
+        return rules.description.words.observation(rules.parameters, vector, player)
+
+    def set_from(self, state: RulesState, player: int) -> None:
+        """Writes the state as the player sees it into `tensor`."""
+        self.tensor.fill(0)
+        self.dict["player"][player] = 1
+        if self._has_recall:
+            key = self._rules.info_key(state.vector, player)
+            self.dict["key"][self._starts[: len(key)] + key] = 1
+            return
+        for name, (_, values) in self._seen(state.vector, player).items():
+            self.dict[name][list(values)] = 1
+
+    def string_from(self, state: RulesState, player: int) -> str:
+        """The state as the player sees it, as text."""
+        if self._has_recall:
+            return self._rules.info_state(
+                player, self._rules.info_key(state.vector, player)
+            )
+        seen = self._seen(state.vector, player)
+        words = [f"{name}:{','.join(map(str, v))}" for name, (_, v) in seen.items()]
+        return " ".join([f"p{player}", *words])
+
+
+def register(description: Description) -> type[RulesGame]:
+    """Registers a game with OpenSpiel and returns its class.
+
+    Raises:
+        ValueError: OpenSpiel already has a game of that name.
+    """
+    name = description.short_name
+    if name in pyspiel.registered_names():
+        raise ValueError(f"OpenSpiel already has a game named {name!r}.")
+    defaults = BoundRules(description, {})
+    has_chance = defaults.sizes.max_chance_moves > 0
+
+    class Game(RulesGame):
+        __doc__ = f"{description.long_name} (`{name}`)."
+
+    Game.description = description
+    Game.checked = set()
+    words = [word.capitalize() for word in name.split("_")]
+    Game.__name__ = Game.__qualname__ = "".join([*words, "Game"])
+    pyspiel.register_game(game_type(description, has_chance), Game)
+    return Game

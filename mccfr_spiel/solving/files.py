@@ -1,0 +1,178 @@
+"""Solvers in files: what a checkpoint says, and the way back from one.
+
+storage/checkpoint.py has the format. A checkpoint's header names the game, by which
+hashes it can be told from others of that name, and the algorithm; its arrays are the
+solver's state and, of a tree that grew with the walks, the infosets that it had met.
+Nodes are not kept: they can be expanded again.
+"""
+
+import dataclasses
+from typing import Any
+
+import pyspiel
+
+from mccfr_spiel.algorithms import RULES, Algorithm, Averaging, Sampling
+from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.solving.state import SolverState, needs_whole_tree
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.tree.identity import is_saved_game, saved_print, told_by_string
+from mccfr_spiel.tree.loading import load_game, saved_game
+
+Source = pyspiel.Game | str | GameTree | None
+"""What a caller may give to load a checkpoint on; None for the game that it names."""
+
+
+def contents_of(
+    tree: GameTree, algorithm: Algorithm, seed: int, seconds: float, state: SolverState
+) -> checkpoint.Contents:
+    """What a checkpoint of a solver holds; its walk must stand between two others."""
+    header = {
+        "version": checkpoint.VERSION,
+        "game": str(tree.source),
+        "identity": saved_print(tree.source),
+        "payoffs": _payoffs_print(tree, state),
+        "algorithm": algorithm_to_json(algorithm),
+        "seed": seed,
+        "seconds": seconds,
+        "max_nodes": tree.max_nodes,
+        "rules": tree.digest(),
+        "abstracted": tree.abstraction is not None,
+    }
+    arrays = state.saved()
+    if not needs_whole_tree(algorithm) and not tree.is_repeatable:
+        arrays |= checkpoint.pack_strings(tree.names)
+        arrays |= {"infosets": tree.infosets, "actions": tree.actions}
+    return checkpoint.Contents(header, arrays)
+
+
+def check_rules(
+    contents: checkpoint.Contents, tree: GameTree, state: SolverState, game: Source
+) -> None:
+    """Raises CheckpointError unless a tree has the rules that a checkpoint was made by.
+
+    Args:
+        contents: the checkpoint.
+        tree: the tree, with all infosets of the checkpoint.
+        state: of a new solver on it.
+        game: what the tree was made of, for the message.
+    """
+    header, arrays = contents
+    if tree.digest() != header["rules"]:
+        hint = ""
+        if "infosets" in arrays and isinstance(game, GameTree):
+            hint = (
+                " Or only their numbers: the checkpoint is of a tree that grew with "
+                "the walks; give the game instead of its tree."
+            )
+        raise checkpoint.CheckpointError(
+            f"The rules of {tree.source} are not those that the checkpoint was made "
+            f"with: its information states or actions have changed.{hint}"
+        )
+    if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
+        raise checkpoint.CheckpointError(
+            f"The rules of {tree.source} are not those that the checkpoint was made "
+            "with: its payoffs or its chance have changed."
+        )
+
+
+def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
+    """A hash of all payoffs, if the game's string does not tell them and they are
+    known, which they are where a whole pass has listed the leaves."""
+    return None if told_by_string(tree.source) else state.leaves_digest()
+
+
+def tree_of(
+    contents: checkpoint.Contents,
+    game: Source,
+    abstraction: Abstraction | None,
+    max_memory: MaxMemory,
+) -> GameTree:
+    """The tree given, or a new one that numbers infosets as the checkpoint does.
+
+    Raises:
+        CheckpointError: the checkpoint is of another game, or damaged.
+        ValueError: the game cannot be loaded, or the tree given is not complete.
+    """
+    header, arrays = contents
+    if isinstance(game, GameTree):
+        tree = game
+        abstraction = tree.abstraction
+    else:
+        source = saved_game(header["game"]) if game is None else load_game(game)
+        tree = GameTree(
+            source,
+            max_nodes=header["max_nodes"],
+            max_memory=max_memory,
+            abstraction=abstraction,
+        )
+    _check_game(tree.source, header)
+    checkpoint.check_abstracted(header["abstracted"], abstraction)
+    if tree is game:
+        if not tree.is_complete:
+            raise ValueError(
+                f"The tree of {tree.source} is not complete; call its expand_all() "
+                "first, or give the game."
+            )
+    elif "infosets" in arrays:
+        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+        if abstraction is None and len(set(names)) != len(names):
+            raise checkpoint.DamagedError("The checkpoint has a string twice.")
+        checkpoint.check_infosets(
+            len(names), arrays["infosets"], arrays["actions"], tree.num_players
+        )
+        tree.recall(names, arrays["infosets"], arrays["actions"])
+        _check_tied_alike(tree)
+    else:
+        tree.expand_all()
+    return tree
+
+
+def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
+    """Raises CheckpointError unless a checkpoint's header is of that game."""
+    if str(source) != header["game"]:
+        raise checkpoint.CheckpointError(
+            f"The checkpoint is of {header['game']}, not of {source}."
+        )
+    if ("identity" in header) != ("payoffs" in header):  # older files have neither
+        raise checkpoint.DamagedError("The checkpoint says a part of what its game is.")
+    if not is_saved_game(source, header):
+        raise checkpoint.CheckpointError(
+            f"The checkpoint is of another game with the name {source}: payoffs, "
+            "chance or information states differ. Give the game that it was made with "
+            "(game=...)."
+        )
+
+
+def _check_tied_alike(tree: GameTree) -> None:
+    """Raises DamagedError if tied infosets differ in what a policy goes by."""
+    if tree.abstraction is None:
+        return
+    mine, leaders = tree.infosets, tree.infosets[tree.ties[:, 0]]
+    for field in ("place", "num_actions", "player"):
+        if (mine[field] != leaders[field]).any():
+            raise checkpoint.DamagedError("The checkpoint's ties do not fit together.")
+
+
+def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
+    """An algorithm as values of JSON's types."""
+    minimizer = algorithm.minimizer
+    return {
+        "sampling": algorithm.sampling._asdict(),
+        "minimizer": {"rule": minimizer.rule, **minimizer._asdict()},
+        "averaging": algorithm.averaging._asdict(),
+        "alternating": algorithm.alternating,
+    }
+
+
+def algorithm_from_json(values: dict[str, Any]) -> Algorithm:
+    """The algorithm of which `algorithm_to_json` made these values."""
+    kind = RULES[values["minimizer"]["rule"]]
+    # Files of version 0.1 also have the parameters of other rules.
+    names = [field.name for field in dataclasses.fields(kind)]
+    return Algorithm(
+        Sampling(**values["sampling"]),
+        kind(**{name: values["minimizer"][name] for name in names}),
+        Averaging(**values["averaging"]),
+        values["alternating"],
+    )

@@ -1,0 +1,323 @@
+"""The state of a solver: its tables, where its walk is, and the frame of both.
+
+Tables have a row for each infoset or sequence that the tree has met, so they grow with
+the tree. Everything here runs under the tree's lock.
+"""
+
+import hashlib
+import itertools
+import operator
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel import kernels
+from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer
+from mccfr_spiel.arrays import reserve
+from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.lock import held_step, reads
+from mccfr_spiel.tree.memory import Memory, memory_of
+
+_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 28, 64
+"""What tables take for each: the arrays, one of them old and new while it grows, and
+the copies with which a policy is handed out."""
+
+_OPTIONAL_BYTES = 9
+"""What an optional table of `kernels.Tables` takes for each of its rows."""
+
+_NOTHING = (None, None, None)
+
+_HEIGHT = 256
+"""Of a new walk's stack."""
+
+
+def needs_whole_tree(algorithm: Algorithm) -> bool:
+    """Whether an algorithm cannot run on a tree that grows with its walks."""
+    sampling, minimizer, *_ = algorithm
+    whole = not sampling.is_sampled or sampling.player == "balanced"
+    return whole or minimizer.needs_whole_tree
+
+
+class SolverState:
+    """What a solver has learned, and where it is.
+
+    Attributes:
+        lock: the tree's.
+        tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
+            these arrays, but only the state itself replaces them, by larger ones.
+        whole: the leaves and the plans, for algorithms that sample nothing.
+        walks: whether the algorithm samples, so that its average is settled lazily.
+        counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
+            quicker to read.
+        job: what kernels are told to do (see `kernels.JOB_SIZE`), as a `memoryview`.
+    """
+
+    def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int) -> None:
+        """Makes tables for the infosets that the tree has met; policies are uniform.
+
+        Raises:
+            MemoryBudgetError: they do not fit the tree's budget.
+            ValueError: the algorithm's weights overflow on this tree.
+        """
+        self._tree, self._algorithm = tree, algorithm
+        self.lock = tree.lock
+        sampling, minimizer, averaging, is_alternating = algorithm
+        settings = np.zeros(kernels.NUM_SETTINGS)
+        settings[kernels.EPSILON] = sampling.epsilon
+        settings[kernels.GAMMA] = averaging.gamma
+        job = np.zeros(kernels.JOB_SIZE, np.uint64)
+        job[kernels.SEED] = seed % 2**64
+        job[kernels.ALTERNATING] = is_alternating
+        self._task = kernels.Task(
+            job=job,
+            settings=settings,
+            parameters=np.array(minimizer.parameters, np.float64),
+        )
+        self.job = job.data
+        self._frame = np.zeros(0, np.int64)
+        self._framed: tuple[Any, Any, Any] = _NOTHING  # of what the frame is
+        self._optional_tables = minimizer.tables
+        if sampling.player == "balanced":
+            self._optional_tables += ("balance",)
+        self._hold_tables()
+        self._room = 0, 0  # the infosets and sequences that there are rows for
+        self.walk = _new_walk()
+        self.counts = self.walk.cursor.data
+        self.tables = self._new_tables()
+        self._note_room()
+        self._start_tables = kernels.make_start_tables(minimizer.rule)
+        self.start_infosets()
+        self.walks = sampling.is_sampled or sampling.prune
+        self.whole: tuple[kernels.Passes, kernels.Plans] | tuple[()] = ()
+        if not self.walks:
+            passes = full_pass(tree)
+            plan = passes.plan(self.tables.policy)
+            self.whole = passes.arrays, kernels.Plans(plan=plan)
+        self._leaves_digest: str | None = None
+
+    @property
+    def is_midway(self) -> bool:
+        """Whether an error or Ctrl-C left an iteration unfinished."""
+        return bool(self.counts[kernels.PLAYER] or self.counts[kernels.TOP])
+
+    @reads
+    def memory(self) -> Memory:
+        """As `Solver.memory`."""
+        whole = itertools.chain(*self.whole)
+        return memory_of(self._tree, self.tables, self.walk, whole)
+
+    # --- making tables -------------------------------------------------------
+
+    @reads
+    def _hold_tables(self) -> None:
+        """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
+        per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
+        for name in self._optional_tables:
+            if name in kernels.PER_INFOSET:
+                per_infoset += _OPTIONAL_BYTES
+            else:
+                per_sequence += _OPTIONAL_BYTES
+        tree = self._tree
+        tree.budget.add_tables(self, per_infoset, per_sequence, tree.sizes)
+
+    @reads
+    def _new_tables(self) -> kernels.Tables:
+        tree = self._tree
+        tables = kernels.empty_tables(
+            tree.num_infosets, tree.num_sequences, self._optional_tables
+        )
+        tables.policy[: tree.num_players] = 1
+        minimizer = self._algorithm.minimizer
+        if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
+            below = np.zeros(tree.num_sequences)
+            kernels.dilate(tree.infosets, below, tables.weight)
+            if not np.isfinite(tables.weight).all():
+                raise ValueError(
+                    'weights="kroer" double with each of a player\'s decisions on the '
+                    f"way, of which {tree.source} has so many that they overflow; use "
+                    'weights="constant".'
+                )
+        if self._algorithm.sampling.player == "balanced":
+            tables.balance[:] = 1
+            kernels.count_sequences(tree.infosets, tables.balance)
+            kernels.normalize(tree.infosets, tables.balance)
+        return tables
+
+    @reads
+    def start_infosets(self) -> None:
+        """Starts the tables of the infosets that the tree has met since last time."""
+        num_infosets, num_sequences = self._tree.sizes()
+        if num_infosets > self._room[0] or num_sequences > self._room[1]:
+            self._enlarge_tables(num_infosets, num_sequences)
+        self._start_tables(
+            self._tree.arrays,
+            self.tables,
+            self.walk.known,
+            self._task.job[kernels.SEED],
+            self._task.parameters,
+        )
+
+    # --- growing -------------------------------------------------------------
+
+    @held_step
+    def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
+        # The frame would keep all the old tables alive until the next one is made.
+        self._framed = _NOTHING
+        # One pass enlarges one table, so that only one exists twice. The room is noted
+        # at the end: should Ctrl-C come in between, the rest is enlarged next time.
+        for name in self.tables._fields:
+            if name not in kernels.OPTIONAL or name in self._optional_tables:
+                size = num_infosets if name in kernels.PER_INFOSET else num_sequences
+                larger = reserve(getattr(self.tables, name), size)
+                self.tables = self.tables._replace(**{name: larger})
+        self.walk = self.walk._replace(met=reserve(self.walk.met, num_infosets))
+        self._note_room()
+
+    def _note_room(self) -> None:
+        tables = self.tables
+        num_infosets = min(len(tables.paid), len(self.walk.met))
+        self._room = num_infosets, len(tables.policy)
+
+    @held_step
+    def raise_stack(self) -> None:
+        """Makes the stack of the walk about twice as high."""
+        walk = self.walk
+        height = 2 * len(walk.node) + 2**16
+        self.walk = walk._replace(
+            node=reserve(walk.node, height),
+            sequence=reserve(walk.sequence, height),
+            weight=reserve(walk.weight, height),
+            place=reserve(walk.place, height),
+        )
+
+    def frame(self) -> np.ndarray:
+        """The frame for the next call of a kernel, of all arrays as they are now.
+
+        Arrays that were not replaced since the last call need no new frame. Others may
+        have expanded the tree meanwhile, so tables are made to fit first.
+        """
+        tree, job = self._tree, self.job
+        num_infosets, num_sequences = tree.sizes()
+        if num_infosets > self._room[0] or num_sequences > self._room[1]:
+            self._enlarge_tables(num_infosets, num_sequences)
+        # Not before: names for the old tables would keep all of them alive meanwhile.
+        tables, walk = self.tables, self.walk
+        job[kernels.NUM_NODES] = tree.num_nodes
+        job[kernels.NUM_INFOSETS] = num_infosets
+        storage = tree.storage
+        of_tree, of_tables, of_walk = self._framed
+        if not (
+            tables is of_tables
+            and walk is of_walk
+            and all(map(operator.is_, storage, of_tree))
+        ):
+            arrays = kernels.TreeArrays(*storage)
+            self._frame = kernels.frame_of(
+                self._task, arrays, tables, walk, *self.whole
+            )
+            self._framed = storage, tables, walk  # last: Ctrl-C may come in between
+        return self._frame
+
+    def restart_walk(self) -> None:
+        """Takes the present walk back to its root."""
+        kernels.restart_walk(self._tree.infosets, self.tables, self.walk)
+
+    # --- saving --------------------------------------------------------------
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The arrays that a file keeps, without the room that they have to spare."""
+        num_infosets, num_sequences = self._tree.sizes()
+        arrays = {}
+        for name, table in self.tables._asdict().items():
+            is_per_infoset = name in kernels.PER_INFOSET
+            arrays[name] = table[: num_infosets if is_per_infoset else num_sequences]
+        arrays["cursor"] = self.walk.cursor
+        num_met = self.walk.cursor[kernels.NUM_MET]
+        if num_met:
+            arrays["met"] = self.walk.met[:num_met]
+        if self.whole:
+            arrays["plan"] = self.whole[1].plan
+        return arrays
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes over the arrays of a file, on a tree with the same infosets.
+
+        Args:
+            arrays: what `saved` gave, or anything else that a file may hold.
+
+        Raises:
+            DamagedError: they are not arrays of a solver on this tree.
+            KeyError: one is missing.
+        """
+        fresh = self.tables._asdict() | {"cursor": self.walk.cursor}
+        if self.whole:
+            fresh["plan"] = self.whole[1].plan
+        for name, table in fresh.items():
+            found = arrays[name]
+            if found.dtype != table.dtype or found.shape != table.shape:
+                raise DamagedError(
+                    f"The checkpoint's table {name!r} is {found.dtype} {found.shape}, "
+                    f"not {table.dtype} {table.shape}."
+                )
+            table[:] = found
+            if table.dtype == np.float64 and not np.isfinite(table).all():
+                raise DamagedError(
+                    f"The checkpoint's table {name!r} has numbers that are not finite."
+                )
+        self._restore_walk(arrays.get("met", np.zeros(0, np.int32)))
+
+    def _restore_walk(self, met: np.ndarray) -> None:
+        """Goes on between two iterations, or before a walk in the middle of one.
+
+        Args:
+            met: the infosets met by the walks of this iteration, not yet updated.
+
+        Raises:
+            DamagedError: the cursor is that of no such place.
+        """
+        cursor = self.walk.cursor
+        top, player = cursor[[kernels.TOP, kernels.PLAYER]].tolist()
+        num_met, before = cursor[[kernels.NUM_MET, kernels.NUM_MET_BEFORE]].tolist()
+        if top == 0:
+            stands = player == num_met == 0
+        else:
+            stands = top == 1 and num_met == before and (num_met == 0 or player > 0)
+        fits = (
+            stands
+            and (cursor >= 0).all()
+            and player < self._tree.num_players
+            and (met.dtype, len(met)) == (np.int32, num_met)
+            and ((met >= 0) & (met < self._tree.num_infosets)).all()
+        )
+        if not fits:
+            raise DamagedError(
+                f"The checkpoint's cursor {cursor.tolist()} is not that of a solver "
+                "between two walks."
+            )
+        self.walk.met[:num_met] = met
+        if top:
+            self.restart_walk()
+
+    def leaves_digest(self) -> str | None:
+        """A hash of what all leaves pay; None if no whole pass has listed them."""
+        if self.whole and self._leaves_digest is None:
+            digest = hashlib.blake2b(digest_size=16)
+            for array in self._tree.list_leaves():
+                digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+            self._leaves_digest = digest.hexdigest()
+        return self._leaves_digest
+
+
+def _new_walk() -> kernels.Walk:
+    """A walk between two iterations, with room for a few nodes and infosets."""
+    return kernels.Walk(
+        node=np.zeros(_HEIGHT, np.int32),
+        sequence=np.zeros(_HEIGHT, np.int32),
+        weight=np.zeros(_HEIGHT),
+        place=np.zeros(_HEIGHT, np.uint64),
+        met=np.zeros(16, np.int32),
+        known=np.zeros(1, np.int64),
+        cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
+    )

@@ -1,0 +1,1 @@
+"""Files and folders: the format of saved objects, atomic writes, locks, rows."""

@@ -1,0 +1,341 @@
+"""The format of solvers, policies and bots on disk and in pickles.
+
+What is read is exactly what was written, and no code in a file is ever run. A file is a
+magic word, the digest of what follows, and a .npz archive with a JSON header and
+arrays.
+"""
+
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import math
+import os
+import pathlib
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.storage.atomic import write_file
+
+MAGIC = b"mccfr_spiel solver\n"
+VERSION = 1
+_DIGEST_SIZE = 32
+_BLOCK = 1 << 20
+
+PREVIOUS = ".previous"
+"""Ends the name of the checkpoint before the newest one."""
+DAMAGED = ".damaged"
+"""Ends the name of a damaged file that `load_newest` has set aside."""
+
+
+class CheckpointError(ValueError):
+    """A file is not a checkpoint, or damaged, or a checkpoint of something else."""
+
+
+class DamagedError(CheckpointError):
+    """A file is damaged or was cut short, or never was a checkpoint."""
+
+
+class Kind(NamedTuple):
+    """What a file is of.
+
+    Attributes:
+        magic: the bytes that it begins with, as many for every kind.
+        words: what messages call it.
+        keeps_previous: whether the file that a new one replaces is kept beside it.
+    """
+
+    magic: bytes
+    words: str
+    keeps_previous: bool
+
+
+SOLVER = Kind(MAGIC, "a checkpoint of a mccfr_spiel solver", keeps_previous=True)
+BOT = Kind(b"mccfr_spiel bot   \n", "a bot that mccfr_spiel saved", keeps_previous=True)
+POLICY = Kind(
+    b"mccfr_spiel policy\n", "a policy that mccfr_spiel saved", keeps_previous=False
+)
+
+
+class Contents(NamedTuple):
+    """What a checkpoint holds.
+
+    Attributes:
+        header: values of JSON's types, by name.
+        arrays: by name.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
+    """Writes contents into an empty binary file, which must be readable as well.
+
+    The digest stands before what it is of, so it is filled in at the end.
+    """
+    file.write(kind.magic + bytes(_DIGEST_SIZE))
+    header = np.frombuffer(json.dumps(contents.header).encode(), np.uint8)
+    np.savez(file, allow_pickle=False, header=header, **contents.arrays)
+    digest = _digest(file)
+    file.seek(len(kind.magic))
+    file.write(digest)
+    file.flush()
+
+
+def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
+    """Reads what `write` wrote; `name` is what messages call the file.
+
+    Raises:
+        DamagedError: the file is something else, or damaged.
+        CheckpointError: it is of another version.
+    """
+    magic = file.read(len(kind.magic))
+    if magic != kind.magic:
+        found = [other.words for other in (SOLVER, POLICY, BOT) if other.magic == magic]
+        hint = f", but {found[0]}" if found else ""
+        if kind is POLICY and magic.lstrip().startswith(b"{"):
+            hint = "; a policy.json is read by mccfr_spiel.load_policy"
+        raise DamagedError(f"{name} is not {kind.words}{hint}.")
+    if file.read(_DIGEST_SIZE) != _digest(file):
+        raise DamagedError(f"{name} is damaged or was cut short.")
+    file.seek(len(MAGIC) + _DIGEST_SIZE)
+    try:
+        arrays = _arrays(file)
+        header = json.loads(arrays.pop("header").tobytes())
+        version = header["version"]
+    except Exception as error:  # zipfile and numpy raise whatever they stumble over
+        raise DamagedError(f"{name} is not {kind.words}: {error!r}") from error
+    if version != VERSION:
+        raise CheckpointError(
+            f"{name} is {kind.words}, of version {version}; this package reads version "
+            f"{VERSION}. Use the release of mccfr_spiel that wrote it."
+        )
+    return Contents(header, arrays)
+
+
+def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) -> None:
+    """Writes a file in such a way that no crash can leave a damaged one.
+
+    If the kind says so, an older file of that name is kept beside it, under a name that
+    ends with PREVIOUS.
+
+    Raises:
+        OSError: the file cannot be written; an older one is as it was.
+    """
+    write_file(
+        path,
+        lambda file: write(file, contents, kind),
+        ending=".new",
+        lasting=True,
+        put=_put_keeping_previous if kind.keeps_previous else None,
+    )
+
+
+def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
+    """Puts a new file in the place of an older one, which gets PREVIOUS to its name.
+
+    With a second name for the older file, there is a file at `path` at any moment.
+    Where the file system has no hard links, there is a moment with none but the
+    previous one, which `load_newest` would take.
+    """
+    older = path.with_name(path.name + ".older")
+    previous = path.with_name(path.name + PREVIOUS)
+    if _link(path, older):
+        os.replace(new, path)
+        os.replace(older, previous)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, previous)
+        os.replace(new, path)
+
+
+def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
+    """Reads what `save` wrote.
+
+    Raises:
+        CheckpointError: see `read`.
+        OSError: it cannot be read.
+    """
+    with pathlib.Path(path).open("rb") as file:
+        return read(file, str(path), kind)
+
+
+def load_newest(path: str | os.PathLike[str]) -> Contents:
+    """Reads a checkpoint, or the previous one if it is damaged or missing.
+
+    A damaged file is set aside, under a name that ends with DAMAGED. Otherwise the next
+    `save` would make it the previous one, and the good one would be lost.
+
+    Raises:
+        FileNotFoundError: both are missing.
+        CheckpointError: both are damaged, or see `read`.
+        OSError: one cannot be read.
+    """
+    path = pathlib.Path(path)
+    previous = path.with_name(path.name + PREVIOUS)
+    try:
+        return load(path)
+    except (DamagedError, FileNotFoundError) as error:
+        if not previous.exists():
+            raise
+        try:
+            contents = load(previous)
+        except DamagedError as second:
+            raise DamagedError(f"{error} {second}") from error
+        if isinstance(error, DamagedError):
+            with contextlib.suppress(OSError):
+                os.replace(path, path.with_name(path.name + DAMAGED))
+        return contents
+
+
+def to_bytes(contents: Contents, kind: Kind = SOLVER) -> bytes:
+    """The bytes of a checkpoint file."""
+    file = io.BytesIO()
+    write(file, contents, kind)
+    return file.getvalue()
+
+
+def from_bytes(data: bytes, kind: Kind = SOLVER) -> Contents:
+    """Reads what `to_bytes` made; raises CheckpointError."""
+    return read(io.BytesIO(data), "the pickle", kind)
+
+
+@contextlib.contextmanager
+def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
+    """Turns errors that come from malformed contents into DamagedError."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        raise DamagedError(
+            f"What should be {kind.words} lacks something or holds something odd: "
+            f"{error!r}"
+        ) from error
+
+
+def check_abstracted(is_abstracted: bool, abstraction: object) -> None:
+    """Raises CheckpointError if an abstraction is missing, or given needlessly."""
+    if is_abstracted and abstraction is None:
+        raise CheckpointError(
+            "The file is of a solver or policy with an abstraction, a function that no "
+            "file can hold: give it again (abstraction=...)."
+        )
+    if abstraction is not None and not is_abstracted:
+        raise CheckpointError(
+            "The file is of a solver or policy without abstraction; drop abstraction."
+        )
+
+
+def pack_strings(strings: list[str]) -> dict[str, np.ndarray]:
+    """Strings as the arrays `text` (uint8) and `ends` (int64)."""
+    encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return {"text": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
+
+
+def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
+    """Unpacks what `pack_strings` packed; raises DamagedError if it cannot have."""
+    data = text.tobytes()
+    bounds = [0, *ends.tolist()]
+    check_strings(text, ends)
+    return [
+        data[start:stop].decode("utf-8", "surrogateescape")
+        for start, stop in itertools.pairwise(bounds)
+    ]
+
+
+def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
+    """Raises DamagedError unless `pack_strings` can have made these arrays."""
+    fits = (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
+    if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
+        raise DamagedError("The file's strings do not fit together.")
+
+
+def check_infosets(
+    num_names: int, infosets: np.ndarray, actions: np.ndarray, num_players: int
+) -> None:
+    """Raises DamagedError unless a tree can have met these infosets.
+
+    Compiled loops trust them, and would read foreign memory by an index out of range.
+    """
+    counts = infosets["num_actions"]
+    first = num_players + np.cumsum(counts, dtype=np.int64) - counts
+    fits = (
+        num_names == len(infosets)
+        and actions.dtype == np.int64
+        and actions.shape == (num_players + counts.sum(dtype=np.int64),)
+        and (counts > 0).all()
+        and (infosets["first_sequence"] == first).all()
+        and (infosets["parent"] >= 0).all()
+        and (infosets["parent"] < first).all()
+        and (infosets["player"] >= 0).all()
+        and (infosets["player"] < num_players).all()
+    )
+    if not fits:
+        raise DamagedError("The file's infosets do not fit together.")
+
+
+def _link(path: pathlib.Path, other: pathlib.Path) -> bool:
+    """Gives a file a second name; returns whether the file system can do that."""
+    try:
+        other.unlink(missing_ok=True)
+        os.link(path, other)
+    except (OSError, NotImplementedError, AttributeError):
+        return False
+    return True
+
+
+def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
+    """Reads the arrays of the archive that begins here.
+
+    `write` compresses nothing, so an array takes as many bytes in memory as in the
+    file. A malicious file of a few bytes could fill the memory if it were compressed,
+    if its members shared their bytes, or by a shape that does not fit. Such a file is
+    refused before anything of it is read.
+    """
+    begin = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(begin)
+    arrays = {}
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        for member in members:
+            plain = member.compress_type == zipfile.ZIP_STORED
+            if not plain or member.file_size != member.compress_size:
+                raise ValueError(f"{member.filename} is compressed")
+        if sum(member.file_size for member in members) > size:
+            raise ValueError("its members are larger than the file")
+        for member in members:
+            with archive.open(member) as data:
+                array = _array(data, member.file_size)
+            arrays[member.filename.removesuffix(".npy")] = array
+    return arrays
+
+
+def _array(data: IO[bytes], size: int) -> np.ndarray:
+    """Reads the array in a member that has so many bytes."""
+    version = np.lib.format.read_magic(data)
+    if version != (1, 0):
+        raise ValueError(f"an array of version {version}")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(data)
+    expected = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or min(shape, default=0) < 0 or size - data.tell() != expected:
+        raise ValueError(f"{size - data.tell()} bytes for {shape} of {dtype}")
+    flat = np.empty(expected, np.uint8)
+    for start in range(0, expected, _BLOCK):
+        block = data.read(min(_BLOCK, expected - start))
+        flat[start : start + len(block)] = np.frombuffer(block, np.uint8)
+    return flat.view(dtype).reshape(shape, order="F" if by_columns else "C")
+
+
+def _digest(file: IO[bytes]) -> bytes:
+    """The digest of everything behind the place of the digest itself."""
+    file.seek(len(MAGIC) + _DIGEST_SIZE)
+    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.digest()

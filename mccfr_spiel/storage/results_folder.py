@@ -1,0 +1,84 @@
+"""The names of the files in a folder of results, and what several rooms do with them.
+
+A run leaves `settings.json`, `results.csv`, the policy (`policy.json`, or `policy.bin`
+if it is large), a picture drawn from the rows alone, and the checkpoints by which it
+can be resumed. Policies are read from such a folder, too, so the names are kept here,
+below both the experiments and the policies.
+"""
+
+import json
+import pathlib
+import re
+from typing import Any
+
+from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
+
+SETTINGS = "settings.json"
+RESULTS = "results.csv"
+POLICY, BINARY_POLICY = "policy.json", "policy.bin"
+PICTURE = "convergence.png"
+CHECKPOINT = "solver.checkpoint"
+EVALUATION = "evaluation.json"
+SOLUTION, PROGRAM = "solution.json", "program.mps"
+FAILURE = "failed.json"
+
+FIRST_CHECKPOINT = CHECKPOINT + ".begin"
+"""What the first checkpoint is called until it takes the place of an older run's."""
+
+ALL_FILES: tuple[str, ...] = (
+    SETTINGS,
+    RESULTS,
+    POLICY,
+    BINARY_POLICY,
+    BINARY_POLICY + ".new",
+    PICTURE,
+    EVALUATION,
+    SOLUTION,
+    PROGRAM,
+    FAILURE,
+    RESULTS + DAMAGED,
+    CHECKPOINT,
+    FIRST_CHECKPOINT,
+    *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
+)
+"""Every file that a run may leave behind; a new run in the folder replaces them all."""
+
+
+def write_json(path: pathlib.Path, value: Any) -> None:
+    """Writes a value as JSON; the file appears whole or not at all."""
+    write_file(path, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def load_string(game: str, players: int | None = None) -> str:
+    """A game's load string with the parameter `players` added, if it is given.
+
+    Raises:
+        ValueError: the load string has that parameter already.
+    """
+    game = game.strip()
+    if players is None:
+        return game
+    if re.search(r"[(,]\s*players\s*=", game):
+        raise ValueError(f"players={players} is given beside {game}; drop one.")
+    if game.endswith(")"):
+        separator = "" if game.endswith("()") else ","
+        return f"{game[:-1]}{separator}players={players})"
+    return f"{game}(players={players})"
+
+
+def game_in(settings: pathlib.Path) -> str:
+    """The load string of the game that a settings.json names.
+
+    Raises:
+        ValueError: the file is damaged, or names no game.
+        OSError: it cannot be read.
+    """
+    try:
+        values = json.loads(settings.read_bytes())["settings"]
+        game, players = values["game"], values.get("players")
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{settings} is damaged: it names no game.") from error
+    if not isinstance(game, str) or not isinstance(players, int | None):
+        raise ValueError(f"{settings} is damaged: game={game!r}, players={players!r}.")
+    return load_string(game, players)

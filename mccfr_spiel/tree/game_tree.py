@@ -1,0 +1,338 @@
+"""GameTree: a pyspiel.Game as flat arrays, expanded whole or where walks go.
+
+The numbering of nodes, infosets and sequences is explained in arrays.py. The parts of a
+tree lie beside this file: `nodes`, `infosets` with their `names`, `outcomes` (chance
+and payoffs), `leaves`; `readable` shows them. Here is how they grow. `GameTree.expand`
+is the one step of it: it reads a state and writes down all that solvers need of it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import kernels
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
+from mccfr_spiel.rules.declared import (
+    GameError,
+    check_actions,
+    check_distinct_outcomes,
+    returns_of,
+    tell_history,
+)
+from mccfr_spiel.rules.expansion import Expansion, expand_rules
+from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
+from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
+from mccfr_spiel.tree.loading import may_be_python
+from mccfr_spiel.tree.loading import saved_game as saved_game
+from mccfr_spiel.tree.loading import turn_based as turn_based
+from mccfr_spiel.tree.lock import changes, reads, steps
+from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
+from mccfr_spiel.tree.sizes import LEAVES, UNCOUNTED
+from mccfr_spiel.tree.whole import expand_depth_first
+
+
+class GameTree(ReadableTree):
+    """A game's tree in arrays, grown node by node."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str,
+        *,
+        max_nodes: int = DEFAULT_MAX_NODES,
+        max_memory: MaxMemory = None,
+        abstraction: Abstraction | None = None,
+    ) -> None:
+        """Makes a tree of one unexpanded node, the root.
+
+        With an abstraction, the histories at which the function gives a player the same
+        string are one information set. The player may forget: where a string is
+        reached after different own moves, each past makes an infoset of its own, so
+        that infosets keep one parent. Those of one string are *tied*: they share one
+        policy.
+
+        Args:
+            game: a game or its load string. Simultaneous moves become turns.
+            max_nodes: the expansion stops with an error beyond this many nodes.
+            max_memory: bytes, or words such as "4GiB", that the tree and what is made
+                of it may take; by default half of what the machine, its container or
+                the process's limit of address space has free.
+            abstraction: (state of `self.game`, player) -> string. States with the same
+                string must have the same legal actions and must not lie on one history.
+                The function must read nothing that the player does not know.
+
+        Raises:
+            ValueError: `load_game` or `turn_based` refuse the game, or it has no
+                information-state strings and there is no abstraction.
+        """
+        super().__init__(game, max_nodes, max_memory, abstraction)
+        self._is_python = may_be_python(self.source)
+        self._leaves: kernels.Passes | None = None
+
+    # --- all at once ---------------------------------------------------------
+
+    def expand_all(
+        self, *, most: int | None = None, most_memory: int | None = None
+    ) -> "GameTree":
+        """Expands every unexpanded node, depth first; returns the tree itself.
+
+        Args:
+            most: stop with an error beyond so many nodes already.
+            most_memory: and beyond so many bytes, if pyspiel expands the tree.
+
+        Raises:
+            TreeFullError: more than `most` or `max_nodes` nodes.
+            ValueError: `expand` refuses a state.
+        """
+        if not self.is_complete:
+            most = self.max_nodes if most is None else min(most, self.max_nodes)
+            self._expand_all(most, most_memory)
+        return self
+
+    @changes
+    def _expand_all(self, most: int, most_memory: int | None) -> None:
+        if self.is_complete:  # by another thread, while this one waited
+            return
+        if self.rules is not None and self.num_nodes == 1 and not self.num_infosets:
+            self._take_over(expand_rules(self.rules, most, self.budget))
+            return
+        num_infosets, num_sequences = self.sizes()
+        self._nodes.take_everything(True)
+        try:
+            expand_depth_first(self, self._nodes, most, most_memory)
+        except TreeFullError:
+            self._forget_nodes()
+            self._nodes.give_back()
+            self._met.forget_since(num_infosets, num_sequences)
+            raise
+        finally:
+            self._nodes.take_everything(False)
+
+    @changes
+    def take_over(self, whole: Expansion, leaves: kernels.Passes | None = None) -> None:
+        """Becomes a whole tree, whose arrays it keeps.
+
+        Args:
+            whole: made by compiled rules, or read from disk.
+            leaves: of that tree, if they are known already.
+
+        Raises:
+            ValueError: this tree has been expanded already.
+        """
+        self._check_new()
+        self._take_over(whole)
+        self._leaves = leaves
+
+    def _take_over(self, whole: Expansion) -> None:
+        self._met.take_over(whole.names, whole.infosets, whole.actions)
+        self._chance.take_over(
+            whole.distributions, whole.chance_probs, whole.chance_cdf
+        )
+        self._payoffs.take_over(whole.utilities)
+        self._nodes.take_over(whole.nodes)
+
+    @changes
+    def recall(
+        self, names: list[str], infosets: np.ndarray, actions: np.ndarray
+    ) -> None:
+        """Takes over the infosets that a tree of the same game met, but no nodes.
+
+        Args:
+            names, infosets, actions: that tree's.
+
+        Raises:
+            ValueError: this tree has met some already.
+            MemoryBudgetError: they do not fit `max_memory`.
+        """
+        self._check_new()
+        self._met.recall(names, infosets, actions)
+
+    def _check_new(self) -> None:
+        if self.num_nodes > 1 or self.num_infosets:
+            raise ValueError(
+                f"The tree of {self.source} has {self.num_nodes} nodes and "
+                f"{self.num_infosets} infosets already, by whose numbers solvers and "
+                "policies go; take a new one."
+            )
+
+    # --- leaves --------------------------------------------------------------
+
+    @property
+    def passes(self) -> kernels.Passes | None:
+        """What `list_leaves` has made and the tree keeps; None if nothing yet."""
+        return self._leaves
+
+    @reads
+    def list_leaves(self) -> kernels.Passes:
+        """The leaves of the complete tree, made at the first call and kept.
+
+        Raises:
+            MemoryBudgetError: they do not fit `max_memory`.
+            ValueError: the tree is not complete.
+        """
+        if self._leaves is None:
+            if not self.is_complete:
+                raise ValueError(
+                    f"The tree of {self.game} was only grown where walks went; "
+                    "call its expand_all() first."
+                )
+            arrays, num_sequences = self.arrays, self.num_sequences
+            self.budget.hold(LEAVES, bytes_of_leaves(arrays, num_sequences))
+            self._leaves = list_leaves(arrays, num_sequences)
+        return self._leaves
+
+    @steps
+    def forget_leaves(self) -> None:
+        """Drops what `list_leaves` made."""
+        self._forget_leaves()
+
+    def _forget_leaves(self) -> None:
+        self._leaves = None
+        self.budget.measured(LEAVES, 0)
+
+    # --- dropping nodes, and the states of nodes -----------------------------
+
+    @steps
+    def forget_nodes(self) -> None:
+        """Drops all nodes; what is known of infosets, chance and returns stays."""
+        self._forget_nodes()
+
+    def _forget_nodes(self) -> None:
+        self._met.list_actions()
+        self._states.forget()
+        self._nodes.forget()
+        self._forget_leaves()
+        self.budget.measured(UNCOUNTED, 0)
+
+    @steps
+    def give_back(self) -> None:
+        """Frees the memory of dropped nodes, which the next nodes would get else."""
+        self._nodes.give_back()
+
+    @steps
+    def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
+        """A node's state, and each player's last sequence before it `[P]`."""
+        return self.state_at_held(node)
+
+    def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
+        """`state_at` for a caller in the middle of a step under the lock."""
+        return self._states.state_at(node, self.new_state, self._nodes, self._met)
+
+    # --- growing by one node -------------------------------------------------
+
+    @changes
+    def expand(
+        self, node: int, state: pyspiel.State, sequences: Sequence[int]
+    ) -> tuple[Sequence[Any], int, int, int, int]:
+        """Writes the record of one node and reserves its children.
+
+        Args:
+            node: an unexpanded node.
+            state: its state, which is only read.
+            sequences: `[P]` each player's last sequence before it.
+
+        Returns:
+            What leads to its children, in order: actions, or (action, probability)
+            pairs at a chance node; and of its record `player`, `first_child`, `start`,
+            `infoset`.
+
+        Raises:
+            TreeFullError: the tree is full.
+            GameError: the state breaks perfect recall, or what the game declares.
+            Exception: what the game's own methods raise, with the history as a note.
+        """
+        return self.expand_held(node, state, sequences)
+
+    def expand_held(
+        self, node: int, state: pyspiel.State, sequences: Sequence[int]
+    ) -> tuple[Sequence[Any], int, int, int, int]:
+        """`expand` for a caller in the middle of a step under the lock."""
+        player = 0
+        try:
+            player = state.current_player()
+            if player >= 0:
+                met, parent = self._met, sequences[player]
+                if self.abstraction is None:
+                    info_state = state.information_state_string(player)
+                else:
+                    info_state = self.string_of(state, player)
+                actions = state.legal_actions()
+                infoset = met.number_of(info_state, -1)
+                if (
+                    infoset < 0
+                    or met.parents[infoset] != parent  # which tells the player, too
+                    or met.legal_actions[infoset] != actions
+                ):
+                    infoset = self._meet(info_state, state, parent, actions)
+                start = met.starts[infoset]
+            elif player == CHANCE_NODE:
+                infoset = -1
+                actions = state.chance_outcomes()
+                if self._is_python:
+                    check_distinct_outcomes(self._declared.name, actions)
+                probs = tuple([prob for _, prob in actions])
+                start = self._chance.starts.get(probs, -1)
+                if start < 0:
+                    start = self._chance.add(probs)
+            elif player == TERMINAL:
+                returns = returns_of(state)
+                row = self._payoffs.rows.get(returns, -1)
+                if row < 0:
+                    row = self._payoffs.add(returns, state)
+                self._nodes.end(node, row, TERMINAL)
+                return (), TERMINAL, 0, row, -1
+            else:
+                raise self._no_such_player(player)
+            first = self._nodes.branch(node, start, infoset, len(actions), player)
+        except TreeFullError:
+            raise
+        except Exception as error:
+            if not isinstance(player, int) or player >= self.num_players:
+                refusal = self._no_such_player(player)
+                tell_history(refusal, state)
+                raise refusal from error
+            tell_history(error, state)
+            raise
+        return actions, player, first, start, infoset
+
+    def _meet(
+        self, info_state: str, state: pyspiel.State, parent: int, actions: list[int]
+    ) -> int:
+        """The infoset of a state whose string, past or actions are new."""
+        player = state.current_player()
+        name, infoset = self._met.named(info_state, player)
+        if infoset >= 0:
+            return self._met.meet_again(infoset, name, parent, actions)
+        if self._is_python or not actions:
+            self._check_decision(info_state, player, state, actions)
+        place = self.place(info_state, player, state)
+        return self._met.add(name, player, parent, actions, place)
+
+    def _no_such_player(self, player: Any) -> GameError:
+        return GameError(
+            f"{self._declared.name} has a state where player {player} acts, which is "
+            f"neither a player (0 .. {self.num_players - 1}), chance ({CHANCE_NODE}) "
+            f"nor the end ({TERMINAL})."
+        )
+
+    def _check_decision(
+        self, info_state: str, player: int, state: pyspiel.State, actions: list[int]
+    ) -> None:
+        """Checks what a game in Python shows at a decision that is met first.
+
+        OpenSpiel's games in C++ all pass, so they are spared the time.
+        """
+        name = self._declared.name
+        if not isinstance(info_state, str):
+            raise GameError(
+                f"{name} gives player {player} the information state {info_state!r}, "
+                "which is no string."
+            )
+        if state.is_terminal():
+            raise GameError(
+                f"{name} has a state that is terminal (is_terminal()), but where "
+                f"player {player} acts (current_player())."
+            )
+        check_actions(self._declared, player, info_state, actions)

@@ -1,0 +1,361 @@
+"""The tree on demand: expands the nodes at which a compiled walk stops.
+
+A walk's draws are a pure function of the place, so Python knows where the walk will go
+below the node at which it stopped, and expands all of that at once. A wrong guess costs
+another stop, but never changes a result.
+"""
+
+import operator
+import random
+import time
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel import kernels
+from mccfr_spiel.algorithms import Sampling
+from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.compiled.randomness import (
+    ROOT_PLACE,
+    child_place,
+    plain_child_place,
+    plain_stream_key,
+    plain_uniform,
+    uniform,
+)
+from mccfr_spiel.kernels.sampling import (
+    plain_draw_action,
+    plain_draw_chance,
+    plain_draw_explored,
+)
+from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
+from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
+from mccfr_spiel.rules.declared import tell_history
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.tree.sizes import NODES, UNCOUNTED
+
+_FEW, _MANY = 2**10, 2**13
+"""After `_FEW` nodes expanded for one walk, the length of its history is checked; after
+`_MANY`, its size is estimated."""
+
+_PROBES = 25
+
+_ENOUGH = 10**9
+"""A probe stops when its estimate exceeds so many times what fits."""
+
+_SAMPLED = 64
+"""At one of so many stops, the memory that cannot be counted is measured."""
+
+
+class WalkTooLargeError(TreeFullError):
+    """A single walk meets more nodes than the tree may have, or than fit in memory."""
+
+
+class Growth:
+    """Grows a tree for the walks of one kind of sampling.
+
+    Its methods are called under the tree's lock.
+
+    Attributes:
+        lock: the tree's.
+        generation: that of the nodes which the walk has on its stack.
+    """
+
+    def __init__(self, tree: GameTree, sampling: Sampling) -> None:
+        self._tree = tree
+        self.lock = tree.lock
+        self.generation = tree.generation
+        self._sampling = sampling
+        self._follows_one = (
+            sampling.chance and sampling.opponents and sampling.player != "all"
+        )
+        # For each player, whose actions are sampled in the walks that update it.
+        self._samples: list[list[bool]] = []
+        for player in range(tree.num_players):
+            samples = [sampling.opponents] * tree.num_players
+            samples[player] = sampling.player != "all"
+            self._samples.append(samples)
+        self._restarted: tuple[int, int] | None = None
+        self._stops = 0
+        self._uncounted = 0
+
+    def go_on(self) -> None:
+        """Says that a walk which was left in the middle goes on.
+
+        Others may have filled the tree meanwhile. Then it may be emptied a second time
+        for the same walk.
+        """
+        self._restarted = None
+
+    def fit(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+        """Begins the walk again, whose nodes were dropped since it stopped.
+
+        Another solver on the tree has dropped them, and may have reused their numbers.
+        """
+        if walk.cursor[kernels.TOP]:
+            kernels.restart_walk(self._tree.infosets, tables, walk)
+        self.generation = self._tree.generation
+
+    def must_finish(self, walk: kernels.Walk) -> bool:
+        """Whether the tree was emptied for the present walk, which must end first.
+
+        Otherwise others could fill the tree again, and the walk would never end.
+        """
+        return self._restarted == self._present(walk)
+
+    def _present(self, walk: kernels.Walk) -> tuple[int, int]:
+        iteration, player = walk.cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
+        return iteration, player
+
+    def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+        """Expands the node at which the walk stopped and what it will visit below.
+
+        If the tree is full, all its nodes are dropped and the walk begins again. It
+        also begins again if the solver goes on after an error.
+
+        Raises:
+            WalkTooLargeError: the walk alone meets more nodes than the tree's
+                `max_nodes`, or than fit its `max_memory`. If there are far more, that
+                is found out before they are expanded.
+            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
+            ValueError: a history does not end; and see `GameTree.expand`.
+        """
+        was_empty = self._tree.num_nodes == 1
+        try:
+            self._stops += 1
+            if self._stops % _SAMPLED:
+                self._expand_ahead(tables, walk, seed)
+            else:
+                self._expand_measured(tables, walk, seed)
+        except TreeFullError as error:
+            # In this order Ctrl-C may come in between.
+            kernels.restart_walk(self._tree.infosets, tables, walk)
+            if isinstance(error, WalkTooLargeError):
+                raise
+            is_bytes = isinstance(error, MemoryBudgetError)
+            if was_empty or self.must_finish(walk):
+                raise (self._full() if is_bytes else self._too_large("more")) from error
+            self._tree.forget_nodes()
+            if is_bytes:
+                self._tree.give_back()
+                self._uncounted = 0
+            self._restarted = self._present(walk)
+
+    def _expand_measured(
+        self, tables: kernels.Tables, walk: kernels.Walk, seed: int
+    ) -> None:
+        """As `_expand_ahead`, but also measures the memory that cannot be counted.
+
+        That is mostly what the game keeps in states. The growth of the process counts
+        only during such a stop, since between stops the process does other things, and
+        each measured stop stands for `_SAMPLED` of them. If an array has grown, the
+        growth of the process says nothing about states.
+        """
+        budget, storage = self._tree.budget, self._tree.storage
+        if budget.left < 0:
+            raise MemoryBudgetError("The process has grown by more than was counted.")
+        before, left = resident(), budget.left
+        self._expand_ahead(tables, walk, seed)
+        if all(map(operator.is_, storage, self._tree.storage)):
+            uncounted = resident() - before - (left - budget.left)
+            self._uncounted += _SAMPLED * uncounted
+            budget.measured(UNCOUNTED, max(self._uncounted, 0))
+
+    @held_step
+    def _expand_ahead(
+        self, tables: kernels.Tables, walk: kernels.Walk, seed: int
+    ) -> None:
+        tree, expand, cursor = self._tree, self._tree.expand_held, walk.cursor.tolist()
+        if tree.generation != self.generation:
+            return  # a signal handler dropped the nodes just now
+        iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
+        stream = plain_stream_key(seed, iteration, player, tree.num_players)
+        samples_chance, samples = self._sampling.chance, self._samples[player]
+        # Places take time, and a game without chance needs none.
+        has_places = samples_chance and len(tree.chance_cdf) > 0
+        epsilon = self._sampling.epsilon
+        policy, known = tables.policy.data, tree.num_sequences
+        place = walk.place.item(cursor[kernels.TOP] - 1)
+        node = cursor[kernels.NODE_TO_GROW]
+        state, sequences = tree.state_at_held(node)
+        limit = tree.num_nodes + _FEW
+        many = tree.num_nodes + _MANY
+        is_checked = self._follows_one  # one history is never too large by far
+        stack: list[list[Any]] = []  # the next child, the moves, and the node's record
+        # One pass expands one node and chooses the child to go on with. If the walk
+        # samples there, it is the child that the walk will draw. If the walk visits all
+        # children, the node is put on the stack, and the next child of the node on top
+        # comes. `state`, `sequences` and `place` are those of `node`; a node on the
+        # stack has its own copies, which its last child takes over.
+        while True:
+            moves, acting, first, start, infoset = expand(node, state, sequences)
+            if tree.num_nodes > limit:
+                tree.check_length(state)
+                if tree.num_nodes > many and not is_checked:
+                    self._check_size(tables, player, np.uint64(stream))
+                    is_checked = True
+                if self.lock.waiting:  # the walk will stop again at what is left
+                    return
+                limit = tree.num_nodes + _FEW
+            is_last = True
+            if acting >= 0 and samples[acting]:
+                draw = plain_uniform(stream, tree.infoset_place(infoset))
+                child = int(draw * len(moves))  # met just now: its policy is uniform
+                if start < known:
+                    explored = epsilon if acting == player else 0.0
+                    child, _ = plain_draw_explored(
+                        policy, start, len(moves), explored, draw
+                    )
+            elif acting == CHANCE_NODE and samples_chance:
+                if not has_places:  # chance comes for the first time in this game;
+                    return  # the walk will stop again below
+                draw = plain_uniform(stream, place)
+                child = plain_draw_chance(tree.chance_cdf, start, len(moves), draw)
+            else:
+                if moves:
+                    its = moves, acting, first, start, state, sequences, place
+                    stack.append([0, *its])
+                if not stack:
+                    return
+                child, moves, acting, first, start, state, sequences, place = stack[-1]
+                is_last = child + 1 == len(moves)
+                if is_last:
+                    stack.pop()
+                else:
+                    stack[-1][0] = child + 1
+            move = moves[child] if acting >= 0 else moves[child][0]
+            try:
+                if is_last:  # nobody needs the parent's state any more
+                    state.apply_action(move)
+                else:
+                    state = state.child(move)
+                    sequences = sequences.copy()
+            except Exception as error:
+                tell_history(error, state, move)
+                raise
+            if acting >= 0:
+                sequences[acting] = start + child
+            node = first + child
+            if has_places:
+                place = plain_child_place(place, child)
+
+    def _follows_all(self, acting: int, player: int) -> bool:
+        """Whether the walk for `player` visits all children of a node."""
+        if acting == CHANCE_NODE:
+            return not self._sampling.chance
+        return not self._samples[player][acting]
+
+    def _probs(
+        self,
+        tables: kernels.Tables,
+        player: int,
+        infoset: int,
+        count: int,
+        acting: int,
+    ) -> list[float]:
+        """The probabilities with which a walk samples at an infoset (-1: a new one)."""
+        probs = [0.0]
+        if infoset >= 0:
+            first = self._tree.infosets[infoset]["first_sequence"]
+            probs = tables.policy[first : first + count].tolist()
+        if not sum(probs) > 0:  # met just now
+            probs = [1 / count] * count
+        if acting == player:
+            epsilon = self._sampling.epsilon
+            probs = [(1 - epsilon) * b + epsilon / count for b in probs]
+        return probs
+
+    # --- walks that are too large ------------------------------------------
+
+    def _check_size(
+        self, tables: kernels.Tables, player: int, stream: np.uint64
+    ) -> None:
+        """Raises WalkTooLargeError if the present walk is far too large."""
+        generator, tree = random.Random(0), self._tree
+        room = (tree.budget.left + tree.budget.held(NODES)) // 2
+        most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
+        end = time.monotonic() + SECONDS
+        estimates, look_at = [], 1
+        while time.monotonic() < end and len(estimates) < _PROBES:
+            size = self._probe(tables, player, stream, generator, _ENOUGH * most)
+            estimates.append(size)
+            if len(estimates) == look_at:
+                if exceeds(estimates, most):
+                    raise self._too_large("far more", is_hopeless=True)
+                look_at *= 2
+
+    def _probe(
+        self,
+        tables: kernels.Tables,
+        player: int,
+        stream: np.uint64,
+        generator: random.Random,
+        most: int,
+    ) -> int:
+        """Estimates without bias how many nodes a walk visits (Knuth 1975).
+
+        It follows a random history of the walk, until the estimate is above `most`.
+        """
+        tree = self._tree
+        state = tree.new_state()
+        place = ROOT_PLACE
+        size = weight = 1
+        length, longest = 0, tree.longest_history
+        # One pass goes down by one node, which stands for `weight` nodes of the walk.
+        while size <= most and not state.is_terminal() and length < longest:
+            length += 1
+            acting = state.current_player()
+            if acting == CHANCE_NODE:
+                actions, probs = zip(*state.chance_outcomes(), strict=True)
+                draw = uniform(stream, place)
+            else:
+                actions = state.legal_actions()
+                info_state = tree.string_of(state, acting)
+                infoset = tree.find(info_state, acting)
+                probs = self._probs(tables, player, infoset, len(actions), acting)
+                draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
+            if self._follows_all(acting, player):
+                weight *= len(actions)
+                child = generator.randrange(len(actions))
+            else:
+                child = plain_draw_action(probs, 0, len(probs), draw)
+            size += weight
+            place = np.uint64(child_place(place, child))
+            state.apply_action(actions[child])
+        return size
+
+    def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:
+        tree = self._tree
+        if self._follows_one:
+            why = "although this sampling follows one history"
+            advice = "Use a shorter game"
+        else:
+            why = "since this sampling follows all of a player's actions"
+            advice = "Use outcome sampling, which follows one history"
+        # Raising the limits is no way out for a walk of 10^250 nodes.
+        larger = ""
+        if not is_hopeless:
+            larger = ", or raise max_nodes or max_memory if memory and time allow"
+        return WalkTooLargeError(
+            f"At most max_nodes={tree.max_nodes} nodes are kept, within "
+            f"{tree.budget.in_words()}, but a single walk over {tree.source} meets "
+            f"{size}, {why}. {advice}{larger}."
+        )
+
+    def _full(self) -> TreeFullError:
+        """The error for a walk that does not fit although all nodes were dropped.
+
+        Either the walk is too large, or the infosets met before it fill the budget.
+        """
+        tree, budget = self._tree, self._tree.budget
+        nodes = budget.held(NODES) + budget.held(UNCOUNTED)
+        if nodes + budget.left > budget.limit // 2:
+            return self._too_large("more than fit")
+        return MemoryBudgetError(
+            f"The {tree.num_infosets:,} infosets of {tree.source} met so far, their "
+            f"strings and tables, fill {budget.in_words()}. The solver can be asked, "
+            "saved, and loaded with a larger max_memory to go on (on the command "
+            "line: --resume --max_memory=...). It stopped before the walk that does "
+            "not fit."
+        )

@@ -1,0 +1,382 @@
+"""The infosets that a tree has met: their records, names, actions, pasts and ties.
+
+Infosets are numbered by first visit, and each belongs to one player with one past: its
+`parent`, the player's last sequence before it. Under an abstraction a player may reach
+one string after different pasts; then there is an infoset for each past, and those of
+one string are *tied*. The first of them is the leader, whose number the names give.
+"""
+
+import bisect
+import hashlib
+import struct
+import sys
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, InfosetNames, Name, reserve
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.tree.names import MetNames, TiedNames, string_of_stored
+from mccfr_spiel.tree.outcomes import refuse_children
+from mccfr_spiel.tree.sizes import (
+    BYTES_PER_INFOSET,
+    BYTES_PER_SEQUENCE,
+    bytes_of_actions,
+    bytes_of_name,
+)
+
+_pack = struct.Struct("<Qiiii").pack_into
+_unpack_place = struct.Struct("<Q").unpack_from
+
+_FEW = 256
+
+
+class Infosets:
+    """The infosets that a tree has met.
+
+    The expansion through pyspiel reads the attributes at every node, which is why they
+    are plain lists and arrays. Nobody but this class changes them.
+
+    Attributes:
+        records: `[I + room]` of dtype INFOSET.
+        ties: `[I + room, 3]` with an abstraction, else `[0, 3]`: see `GameTree.ties`.
+        names: what tells the infosets apart.
+        number_of: finds the first infoset with a name (name, default); `names.get`.
+        parents, starts: `[I]` of the records, the parent and the first sequence.
+        legal_actions: `[I]` the legal actions; empty for an expansion of compiled rules
+            until `list_actions`.
+        actions: `[S]` OpenSpiel's action of each sequence, -1 for the empty ones.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        num_players: int,
+        budget: Budget,
+        *,
+        may_be_tied: bool,
+    ) -> None:
+        """No infosets, and each player's empty sequence.
+
+        Args:
+            game: for messages.
+            num_players: of the game.
+            budget: from which the bytes of infosets are taken.
+            may_be_tied: whether there is an abstraction.
+        """
+        self._game, self._budget = game, budget
+        self._may_be_tied = may_be_tied
+        budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
+        # The next five are NumPy's, or a tree's on disk, after `take_over`.
+        self.names: InfosetNames
+        self.parents: Any = array("i")
+        self.starts: Any = array("i")
+        self.actions: Any = array("q", [-1] * num_players)
+        self.legal_actions: list[list[int]] = []
+        self._set_names(TiedNames() if may_be_tied else MetNames())
+        self._set_records(np.zeros(_FEW, INFOSET))
+        self.ties = np.zeros((0, 3), np.int32)
+        self._joined: dict[tuple[int, int], int] = {}  # (leader, parent) -> infoset
+        self._action_lists: dict[tuple[int, ...], list[int]] = {}
+        self._bytes_of_lists = 0  # of legal actions, taken from the budget
+        self._strings: list[str] = []
+
+    def _set_names(self, names: Any) -> None:
+        self.names, self.number_of = names, names.get
+
+    def _set_records(self, records: np.ndarray) -> None:
+        buffer = records.view(np.uint8).data
+        self.records, self._bytes = records, buffer  # Ctrl-C must not come in between
+
+    # --- what is known -------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether they came from a whole tree, all at once."""
+        return not isinstance(self.names, MetNames)
+
+    def used(self) -> np.ndarray:
+        """`[I]` the records."""
+        count = len(self)  # first: another thread may enlarge both
+        return self.records[:count]
+
+    def used_ties(self) -> np.ndarray:
+        """`[I, 3]` the ties, `[0, 3]` without an abstraction."""
+        count = len(self)
+        return self.ties[:count]
+
+    def action_array(self) -> np.ndarray:
+        """`[S]` the actions as an array."""
+        if isinstance(self.actions, np.ndarray):
+            return self.actions
+        return np.array(self.actions, np.int64)
+
+    def players(self) -> list[int]:
+        """`[I]` whose each infoset is."""
+        return self.used()["player"].tolist()
+
+    def strings(self) -> list[str]:
+        """`[I]` the information-state strings, kept from call to call."""
+        if len(self._strings) != len(self):
+            self._strings = self.names.strings()
+        return self._strings
+
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        if self.is_taken_over:
+            return self.names.info_state(infoset)
+        return self.strings()[infoset]
+
+    def find(self, info_state: str, player: int | None) -> int:
+        """As `GameTree.find`."""
+        infoset = self.number_of(info_state, -1)
+        if player is None or infoset < 0 or self.records[infoset]["player"] == player:
+            return infoset
+        return self.number_of((player, info_state), -1)
+
+    def place(self, infoset: int) -> int:
+        """The place (see compiled/randomness.py) of an infoset."""
+        return _unpack_place(self._bytes, INFOSET.itemsize * infoset)[0]
+
+    def digest(self) -> str:
+        """A hash of the infosets, their players, pasts, names and actions."""
+        digest = hashlib.blake2b(self.used().view(np.uint8).data, digest_size=16)
+        digest.update(self.action_array().view(np.uint8).data)
+        return digest.hexdigest()
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of all that is known of `infosets`, and of their `names`."""
+        lists = self.parents, self.starts, self.legal_actions, self.actions
+        lists += self.ties, self._joined
+        size = self.records.nbytes + sum(map(sys.getsizeof, lists))
+        names = sys.getsizeof(self._strings) + self.names.nbytes
+        return {"infosets": size + self._bytes_of_lists, "names": names}
+
+    # --- meeting infosets ----------------------------------------------------
+
+    def named(self, info_state: str, player: int) -> tuple[Name, int]:
+        """The name that a player's infoset has or would have, and its number or -1."""
+        infoset = self.number_of(info_state, -1)
+        if infoset < 0 or self.records[infoset]["player"] == player:
+            return info_state, infoset
+        name = player, info_state  # another player had the string first
+        return name, self.number_of(name, -1)
+
+    def meet_again(
+        self, infoset: int, name: Name, parent: int, actions: list[int]
+    ) -> int:
+        """The infoset of a state whose name, but perhaps not whose past, is known.
+
+        Args:
+            infoset: the first one with that name.
+            name: its name.
+            parent: the player's last sequence before the state.
+            actions: the state's legal actions.
+
+        Returns:
+            With an abstraction, the infoset of that past, new if need be; else the
+            infoset itself.
+
+        Raises:
+            GameError: the actions or, without an abstraction, the past differ.
+            MemoryBudgetError: a new infoset does not fit.
+        """
+        player = int(self.records[infoset]["player"])
+        info_state = name if isinstance(name, str) else name[1]
+        where = f"the information state {info_state!r} of {self._game}"
+        if self.legal_actions[infoset] != actions:
+            raise GameError(
+                f"Two states with {where} have different legal actions: "
+                f"{self.legal_actions[infoset]} and {actions}."
+            )
+        if self.parents[infoset] == parent:
+            return infoset
+        if self._may_be_tied:
+            joined = self._joined.get((infoset, parent), -1)
+            if joined >= 0:
+                return joined
+            self._check_not_above(infoset, parent, where)
+            return self.add(name, player, parent, actions, self.place(infoset))
+        raise GameError(
+            f"Player {player} reaches {where} after different own pasts (own moves or "
+            "what was seen between them): the game has imperfect recall, for which "
+            "these solvers have no guarantee. Use information states that remember all "
+            "that the player did and saw, or give the solver "
+            "abstraction=pyspiel.State.information_state_string to try it all the same."
+        )
+
+    def add(
+        self, name: Name, player: int, parent: int, actions: list[int], place: int
+    ) -> int:
+        """Adds an infoset and returns its number.
+
+        An exception that a signal handler raises leaves all of it or nothing.
+
+        Raises:
+            MemoryBudgetError: it does not fit.
+            ValueError: it has more actions than a node may have children.
+        """
+        count = len(actions)
+        if count > MAX_CHILDREN:
+            raise refuse_children(self._game, count)
+        infoset, num_sequences = len(self.parents), len(self.actions)
+        budget = self._budget
+        size = budget.per_infoset + budget.per_sequence * count + bytes_of_name(name)
+        if size > budget.left:
+            raise self._full()
+        if infoset >= len(self.records):
+            self._set_records(reserve(self.records, infoset + 1))
+        offset = INFOSET.itemsize * infoset
+        _pack(self._bytes, offset, place, num_sequences, parent, count, player)
+        names: Any = self.names
+        try:
+            self.parents.append(parent)
+            legal = self._action_lists.setdefault(tuple(actions), actions)
+            self.legal_actions.append(legal)
+            self.actions.extend(actions)
+            self.starts.append(num_sequences)
+            leader = names.add(name, infoset)
+            if self._may_be_tied:
+                self.ties = reserve(self.ties, infoset + 1)
+                self._tie(infoset, leader, parent)
+        except BaseException:
+            del self.parents[infoset:], self.legal_actions[infoset:]
+            del self.actions[num_sequences:], self.starts[infoset:]
+            names.discard(name, infoset)
+            leader = self.number_of(name, -1)
+            if self._joined.get((leader, parent)) == infoset:
+                self._untie(infoset, leader, parent)
+            raise
+        if legal is actions:  # the first infoset with these actions keeps the list
+            more = bytes_of_actions(actions)
+            self._bytes_of_lists += more
+            size += more
+        budget.take(size)
+        return infoset
+
+    def _full(self) -> MemoryBudgetError:
+        return MemoryBudgetError(
+            f"{len(self):,} infosets of {self._game}, their strings and tables, and "
+            f"the nodes between them fill {self._budget.in_words()}. Raise max_memory "
+            "if memory allows, or use outcome sampling or external sampling, which "
+            "keep only what they meet (on the command line with --evaluate=sampled)."
+        )
+
+    # --- ties ----------------------------------------------------------------
+
+    def _tie(self, infoset: int, leader: int, parent: int) -> None:
+        """Puts an infoset second in the chain of those tied to a leader."""
+        self.ties[infoset] = leader, -1, self._infoset_of(parent)
+        if infoset != leader:
+            self._joined[leader, parent] = infoset
+            self.ties[infoset, 1] = self.ties[leader, 1]
+            self.ties[leader, 1] = infoset
+
+    def _untie(self, infoset: int, leader: int, parent: int) -> None:
+        del self._joined[leader, parent]
+        if self.ties[leader, 1] == infoset:
+            self.ties[leader, 1] = self.ties[infoset, 1]
+
+    def _infoset_of(self, sequence: int) -> int:
+        """The infoset of a sequence, -1 for an empty one."""
+        return bisect.bisect_right(self.starts, sequence) - 1
+
+    def _check_not_above(self, leader: int, parent: int, where: str) -> None:
+        """Raises GameError if an infoset tied to `leader` is on the way to `parent`."""
+        above = self._infoset_of(parent)
+        while above >= 0:
+            if self.ties[above, 0] == leader:
+                raise GameError(
+                    f"One history meets {where} twice (absentmindedness): the "
+                    "abstraction must tell a player's earlier states from later ones."
+                )
+            above = self.ties[above, 2]
+
+    # --- all at once ---------------------------------------------------------
+
+    def recall(
+        self, stored: Sequence[str], records: np.ndarray, actions: np.ndarray
+    ) -> None:
+        """Becomes the infosets of a file; there must be none yet.
+
+        Args:
+            stored: `[I]` their names as files spell them.
+            records: `[I]` of dtype INFOSET.
+            actions: `[S]`.
+
+        Raises:
+            MemoryBudgetError: they do not fit.
+        """
+        strings = list(map(string_of_stored, stored))
+        self._budget.meet(len(stored), len(actions), sum(map(bytes_of_name, strings)))
+        names: Any = TiedNames() if self._may_be_tied else MetNames()
+        players = records["player"].tolist()
+        leaders = []
+        # One pass names one infoset. Where another player has its string already, it
+        # gets the pair for its name, as it did when it was met.
+        for infoset, (string, player) in enumerate(zip(strings, players, strict=True)):
+            first = names.get(string, infoset)
+            name = string if players[first] == player else (player, string)
+            leaders.append(names.add(name, infoset))
+        self._set_names(names)
+        self._set_records(np.array(records, INFOSET))
+        self.parents = array("i", records["parent"].tobytes())
+        self.starts = array("i", records["first_sequence"].tobytes())
+        self.actions = array("q", actions.tobytes())
+        self.legal_actions = []
+        for _, start, _, count, _ in records.tolist():
+            legal = self.actions[start : start + count].tolist()
+            legal = self._action_lists.setdefault(tuple(legal), legal)
+            self.legal_actions.append(legal)
+        if self._may_be_tied:
+            self.ties = np.zeros((len(stored), 3), np.int32)
+            for infoset, leader in enumerate(leaders):
+                self._tie(infoset, leader, self.parents[infoset])
+
+    def take_over(
+        self, names: InfosetNames, records: np.ndarray, actions: np.ndarray
+    ) -> None:
+        """Becomes the infosets of a whole tree, which keep their arrays."""
+        self._set_names(names)
+        self._set_records(records)
+        self.parents = records["parent"]
+        self.starts = records["first_sequence"]
+        self.actions = actions
+
+    def list_actions(self) -> None:
+        """Lists the legal actions of infosets that were taken over, once."""
+        if len(self) and not self.legal_actions:
+            _, starts, _, counts, _ = zip(*self.used().tolist(), strict=True)
+            pairs = zip(starts, counts, strict=True)
+            self.legal_actions = [self.actions[s : s + n].tolist() for s, n in pairs]
+
+    def forget_since(self, num_infosets: int, num_sequences: int) -> None:
+        """Forgets the infosets from a number on, and gives their bytes back.
+
+        With an abstraction it forgets all of them or none, since earlier infosets may
+        be tied to later ones.
+        """
+        num_dropped = len(self) - num_infosets
+        if not num_dropped or (self._may_be_tied and num_infosets):
+            return
+        names: Any = self.names
+        num_actions = len(self.actions) - num_sequences
+        strings = sum(bytes_of_name(names.pop()) for _ in range(num_dropped))
+        del self.parents[num_infosets:], self.starts[num_infosets:]
+        del self.legal_actions[num_infosets:], self.actions[num_sequences:]
+        del self._strings[num_infosets:]
+        self._budget.meet(-num_dropped, -num_actions, -strings)
+        if not num_infosets:
+            self._set_names(TiedNames() if self._may_be_tied else MetNames())
+            self._joined, self._action_lists = {}, {}
+            self.ties = np.zeros((0, 3), np.int32)
+            self._budget.take(-self._bytes_of_lists)
+            self._bytes_of_lists = 0
+            self._set_records(np.zeros(_FEW, INFOSET))

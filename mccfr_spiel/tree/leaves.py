@@ -1,0 +1,49 @@
+"""The leaves of a complete tree, listed for each sequence that leads to them.
+
+A whole pass (tree/full_pass.py) reads this list from beginning to end in place of
+walking the tree, which is several times faster.
+"""
+
+import numpy as np
+
+from mccfr_spiel import kernels
+from mccfr_spiel.arrays import TERMINAL
+
+
+def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
+    """Lists a complete tree's leaves and each player's infosets.
+
+    Args:
+        tree: its arrays.
+        num_sequences: the sequences of all players.
+    """
+    num_players = tree.utilities.shape[1]
+    # The tree is walked twice: the first walk counts each sequence's leaves, so that
+    # the second can write them where they belong.
+    counts = np.zeros(num_sequences, np.int64)
+    others = np.empty((0, num_players - 1), np.int32)
+    payoffs = np.empty(0)
+    kernels.walk_leaves(tree, counts, others, payoffs, False)
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    others = np.empty((ends[-1], num_players - 1), np.int32)
+    payoffs = np.empty(ends[-1])
+    kernels.walk_leaves(tree, ends[:-1].copy(), others, payoffs, True)
+    players = tree.infosets["player"]
+    members = np.argsort(players, kind="stable").astype(np.int32)
+    counts = np.bincount(players, minlength=num_players)
+    member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    return kernels.Passes(
+        ends=ends,
+        others=others,
+        payoffs=payoffs,
+        members=members,
+        member_ends=member_ends,
+    )
+
+
+def bytes_of_leaves(tree: kernels.TreeArrays, num_sequences: int) -> int:
+    """The bytes of the list, and of the vectors that a pass over it needs."""
+    num_players = tree.utilities.shape[1]
+    num_leaves = int((tree.nodes["player"] == TERMINAL).sum())
+    vectors = 64 * num_sequences + 16 * len(tree.infosets)
+    return num_leaves * num_players * (8 + 4 * (num_players - 1)) + vectors

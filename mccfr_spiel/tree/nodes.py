@@ -1,0 +1,211 @@
+"""The nodes of a tree: their records, the way from each to the root, and their room."""
+
+import struct
+from collections.abc import Container
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arrays import NODE, UNEXPANDED, grown_size, reserve
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits.forecast import NODE_BYTES
+from mccfr_spiel.tree.infosets import Infosets
+from mccfr_spiel.tree.sizes import NODES
+
+_pack = struct.Struct("<iiiHh").pack_into
+_unpack = struct.Struct("<iiiHh").unpack_from
+_SIZE = NODE.itemsize
+
+_FEW = 1024
+
+
+class Nodes:
+    """A tree's nodes, of which the first is the root.
+
+    The records are written through `memoryview`s, which is several times faster than
+    through NumPy. `_set` replaces an array together with its view.
+
+    Attributes:
+        records: `[N + room]` of dtype NODE.
+        count: N.
+        generation: how often all nodes were dropped, after which a number means
+            another node.
+    """
+
+    def __init__(
+        self, game: pyspiel.Game, max_nodes: int, budget: Budget, infosets: Infosets
+    ) -> None:
+        """One unexpanded node, the root.
+
+        Args:
+            game, infosets: for messages.
+            max_nodes: the most that there may be.
+            budget: from which the bytes of nodes are taken.
+        """
+        self._game, self._max_nodes = game, max_nodes
+        self._budget, self._infosets = budget, infosets
+        self.count = 1
+        self.generation = 0
+        self._is_whole = False
+        self._takes_everything = False
+        self._set(*_unexpanded(_FEW))
+
+    def _set(self, records: np.ndarray, origins: np.ndarray) -> None:
+        """Replaces the arrays.
+
+        `origins` has, at each node that is a first child, its parent's number + 1, and
+        0 elsewhere. With siblings being contiguous that is enough to go upward.
+        """
+        room = min(len(records), self._max_nodes)
+        buffers = records.view(np.uint8).data, origins.data
+        # No call in between, where Ctrl-C could come.
+        self.records, self._origins = records, origins
+        self._bytes, self._origin_of = buffers
+        self._room = room
+
+    def used(self) -> np.ndarray:
+        """`[N]` the records."""
+        count = self.count  # first: another thread may enlarge both
+        return self.records[:count]
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether every node has been expanded."""
+        return self._is_whole or bool((self.used()["player"] != UNEXPANDED).all())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, room included."""
+        return self.records.nbytes + self._origins.nbytes
+
+    def record(self, node: int) -> tuple[int, int, int, int, int]:
+        """A node's `first_child`, `start`, `infoset`, `num_children` and `player`."""
+        return _unpack(self._bytes, _SIZE * node)
+
+    # --- growing -------------------------------------------------------------
+
+    def end(self, node: int, row: int, player: int) -> None:
+        """Writes the record of a terminal node, whose payoffs are in that row."""
+        _pack(self._bytes, _SIZE * node, 0, row, -1, 0, player)
+
+    def branch(
+        self, node: int, start: int, infoset: int, num_children: int, player: int
+    ) -> int:
+        """Writes the record of an inner node; returns the first of its new children.
+
+        Raises:
+            TreeFullError: there is no room for so many.
+        """
+        first = self.count
+        stop = first + num_children
+        if stop > self._room:
+            self._reserve(stop)
+        # In this order Ctrl-C may come in between.
+        self._origin_of[first] = node + 1
+        self.count = stop
+        _pack(self._bytes, _SIZE * node, first, start, infoset, num_children, player)
+        return first
+
+    def take_everything(self, is_wanted: bool) -> None:
+        """Says whether nodes may take all of the budget, for a whole expansion.
+
+        While walks decide what is expanded, nodes take at most half of what infosets
+        leave, since nodes can be dropped and met again, and infosets cannot.
+        """
+        self._takes_everything = is_wanted
+
+    def _reserve(self, size: int) -> None:
+        if size > self._max_nodes:
+            raise TreeFullError(
+                f"{self._game} needs more than max_nodes={self._max_nodes} nodes at "
+                "once. Raise max_nodes if memory allows (16 bytes a node here, up to "
+                "100 while it is expanded), or use external or outcome sampling, which "
+                "keep only what they meet."
+            )
+        room = len(self.records)
+        if size > room:
+            self._hold(size)
+        records = reserve(self.records, size)
+        records["player"][room:] = UNEXPANDED
+        self._set(records, reserve(self._origins, len(records)))
+
+    def _hold(self, size: int) -> None:
+        """Takes the bytes of room for `size` nodes from the budget."""
+        budget = self._budget
+        needed = NODE_BYTES * grown_size(len(self.records), size)
+        most = budget.left  # the old array is there, too, for a moment
+        if not self._takes_everything:
+            most = min(most, (budget.left + budget.held(NODES)) // 2)
+        if needed > most:
+            raise self.full()
+        budget.hold(NODES, needed)
+
+    def full(self, what: str = "") -> MemoryBudgetError:
+        """The error for a tree that fills the budget, with `what` else does."""
+        return MemoryBudgetError(
+            f"{self.count:,} nodes and {len(self._infosets):,} infosets of "
+            f"{self._game}{what} fill {self._budget.in_words()}. Use outcome sampling "
+            "or external sampling, which keep only what they meet (on the command line "
+            "with --evaluate=sampled), or raise max_memory if memory allows."
+        )
+
+    def take_over(self, records: np.ndarray) -> None:
+        """Becomes the nodes of a whole tree, whose array they keep."""
+        self._set(records, np.zeros(0, np.int32))  # no origins until somebody asks
+        self.count = len(records)
+        self._is_whole = True
+
+    def forget(self) -> None:
+        """Drops all nodes but the root, which is unexpanded then."""
+        self.generation += 1
+        self._is_whole = False
+        self.records["player"] = UNEXPANDED  # first: Ctrl-C may come in between
+        self._set(self.records, np.zeros(len(self.records), np.int32))
+        self.count = 1
+
+    def give_back(self) -> None:
+        """Frees the memory of dropped nodes, which the next nodes would get else."""
+        if self.count > 1:
+            return
+        self._set(*_unexpanded(_FEW))
+        self._budget.measured(NODES, _FEW * NODE_BYTES)
+
+    # --- going up ------------------------------------------------------------
+
+    def way_to(self, node: int, known: Container[int]) -> tuple[list[int], int]:
+        """The nodes from one upward, up to the first that is known or the root.
+
+        Args:
+            node: where to begin.
+            known: the nodes at which the way may end.
+
+        Returns:
+            The nodes below the last one, lowest first, and the last one.
+        """
+        if len(self._origins) < self.count:  # taken over, and asked for the first time
+            self._set(self.records, _origins_of(self.used()))
+        origin_of = self._origin_of
+        path = []
+        # One pass adds one node. Its siblings follow each other, so that the nearest
+        # origin at or before it belongs to the first of them.
+        while node and node not in known:
+            path.append(node)
+            while not origin_of[node]:
+                node -= 1
+            node = origin_of[node] - 1
+        return path, node
+
+
+def _unexpanded(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Records of unexpanded nodes, and the origins that go with them."""
+    records = np.zeros(count, NODE)
+    records["player"] = UNEXPANDED
+    return records, np.zeros(count, np.int32)
+
+
+def _origins_of(records: np.ndarray) -> np.ndarray:
+    """The origins of a complete tree."""
+    inner = np.flatnonzero(records["num_children"])
+    origins = np.zeros(len(records), np.int32)
+    origins[records["first_child"][inner]] = inner + 1
+    return origins

@@ -1,0 +1,360 @@
+"""What a tree tells about itself: its parts, its arrays, its limits.
+
+A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel import kernels, refusals
+from mccfr_spiel.arrays import MAX_INDEX, InfosetNames
+from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.limits.budget import MaxMemory, make_budget
+from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
+from mccfr_spiel.rules.declared import declared_by
+from mccfr_spiel.rules.description import BoundRules, rules_of
+from mccfr_spiel.rules.expansion import KeyNames, key_place
+from mccfr_spiel.tree.infosets import Infosets
+from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.lock import TreeLock, reads
+from mccfr_spiel.tree.nodes import Nodes
+from mccfr_spiel.tree.outcomes import Distributions, Payoffs
+from mccfr_spiel.tree.replay import KeptStates
+from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
+
+DEFAULT_MAX_NODES = 80_000_000
+"""Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
+
+Abstraction = Callable[[pyspiel.State, int], str]
+"""What a player is to know at a state, in place of its information-state string."""
+
+_FEW_MOVES = 1000
+
+
+class ReadableTree:
+    """A game's tree in arrays, as far as it has been expanded.
+
+    Any thread may call any method; it waits for its turn.
+
+    Attributes:
+        source: the game as it was given; `game` is its turn-based form.
+        budget: the bytes that the tree and what is made of it may take.
+        max_nodes, abstraction: as given.
+        num_players: P.
+        lock: see tree/lock.py.
+        rules: the game's compiled rules, by which the tree can be expanded at compiled
+            speed; None if it has none, or there is an abstraction.
+        infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game | str,
+        max_nodes: int,
+        max_memory: MaxMemory,
+        abstraction: Abstraction | None,
+    ) -> None:
+        """Makes a tree of one unexpanded node, as `GameTree` describes it."""
+        if refusals.integer(max_nodes, "max_nodes", 1) > MAX_INDEX:
+            raise ValueError(f"max_nodes={max_nodes!r} is not in 1 .. {MAX_INDEX}.")
+        if abstraction is not None and not callable(abstraction):
+            raise ValueError(
+                f"abstraction={abstraction!r} is no function (state, player) -> string."
+            )
+        self.source = load_game(game)
+        self.game = turn_based(self.source)
+        kind = self.source.get_type()
+        if abstraction is None and not kind.provides_information_state_string:
+            raise ValueError(
+                f"{self.source} gives no information-state string, by which solvers "
+                "tell information sets apart "
+                "(GameType.provides_information_state_string). Give an abstraction: a "
+                "function (state, player) -> string, such as lambda state, player: "
+                "state.history_str() where players see everything."
+            )
+        self.max_nodes = int(max_nodes)
+        self.budget = make_budget(max_memory)
+        self.abstraction = abstraction
+        self.num_players: int = self.game.num_players()
+        self.lock = TreeLock()
+        self.rules: BoundRules | None = None
+        if abstraction is None:
+            self.rules = rules_of(self.game)
+        self._declared = declared_by(self.game)
+        self._met = Infosets(
+            self.game,
+            self.num_players,
+            self.budget,
+            may_be_tied=abstraction is not None,
+        )
+        self.infoset_place = self._met.place
+        self._nodes = Nodes(self.game, self.max_nodes, self.budget, self._met)
+        self._chance = Distributions(self._declared.name, self.budget)
+        self._payoffs = Payoffs(self._declared, self.budget)
+        self._states = KeptStates(self.num_players)
+
+    # --- what is known -----------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        """N, the nodes there are."""
+        return self._nodes.count
+
+    @property
+    def num_infosets(self) -> int:
+        """I, the infosets met."""
+        return len(self._met.parents)
+
+    @property
+    def num_sequences(self) -> int:
+        """S, the sequences of all players, empty ones included."""
+        return len(self._met.actions)
+
+    @property
+    def generation(self) -> int:
+        """How often all nodes were dropped, after which a number means another node."""
+        return self._nodes.generation
+
+    def sizes(self) -> tuple[int, int]:
+        """`num_infosets` and `num_sequences`."""
+        met = self._met
+        return len(met.parents), len(met.actions)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """`[N]` of dtype NODE."""
+        return self._nodes.used()
+
+    @property
+    def infosets(self) -> np.ndarray:
+        """`[I]` of dtype INFOSET."""
+        return self._met.used()
+
+    @property
+    def ties(self) -> np.ndarray:
+        """`[I, 3]` for each infoset: its leader, which is the first infoset with its
+        string; the next with its string, or -1; and the infoset of its parent, or -1.
+        `[0, 3]` without abstraction."""
+        return self._met.used_ties()
+
+    @property
+    @reads
+    def actions(self) -> np.ndarray:
+        """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
+        return self._met.action_array()
+
+    @property
+    def chance_probs(self) -> np.ndarray:
+        """`[C]` the chance distributions met, one after the other."""
+        count = self._chance.count  # first: another thread may enlarge both
+        return self._chance.probs[:count]
+
+    @property
+    def chance_cdf(self) -> np.ndarray:
+        """`[C]` their running sums, 1 from the last possible outcome on."""
+        count = self._chance.count
+        return self._chance.cdf[:count]
+
+    @property
+    @reads
+    def chance_starts(self) -> np.ndarray:
+        """`[D]` where each distribution begins in `chance_probs`, ascending."""
+        return np.array(sorted(self._chance.starts.values()), np.int64)
+
+    @property
+    def utilities(self) -> np.ndarray:
+        """`[U, P]` the different vectors of returns met."""
+        count = len(self._payoffs.rows)
+        return self._payoffs.values[:count]
+
+    @property
+    def arrays(self) -> kernels.TreeArrays:
+        """What kernels read of the tree, as it is now."""
+        return kernels.TreeArrays(
+            nodes=self.nodes,
+            infosets=self.infosets,
+            chance_probs=self.chance_probs,
+            chance_cdf=self.chance_cdf,
+            utilities=self.utilities,
+            ties=self.ties,
+        )
+
+    @property
+    def storage(self) -> tuple[np.ndarray, ...]:
+        """The same arrays with room to spare, not trimmed to what is used; an array
+        that has become larger is another one."""
+        met, chance = self._met, self._chance
+        return (
+            self._nodes.records,
+            met.records,
+            chance.probs,
+            chance.cdf,
+            self._payoffs.values,
+            met.ties,
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuses `copy` and `pickle`.
+
+        Raises:
+            TypeError: always. A copy would share what the tree writes its nodes into.
+        """
+        raise TypeError(
+            f"A GameTree (of {self.source}) is neither copied nor pickled. Make "
+            "another with GameTree(game), or take it from disk with cached_tree(game). "
+            "Solvers and policies can be copied and pickled."
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node has been expanded."""
+        return self._nodes.are_complete
+
+    @property
+    @reads
+    def info_states(self) -> list[str]:
+        """`[I]` the information-state strings."""
+        return self._met.strings()
+
+    @property
+    @reads
+    def names(self) -> list[str]:
+        """`[I]` the infosets' names as files spell them: their strings, marked where
+        another player had the same string first."""
+        return list(self._met.names.stored(self._met.players()))
+
+    @property
+    def infoset_names(self) -> InfosetNames:
+        """The store of the infosets' names."""
+        return self._met.names
+
+    @property
+    @reads
+    def shared_strings(self) -> set[str]:
+        """The information-state strings that more than one player has."""
+        return self._met.names.shared(self._met.players())
+
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        return self._met.info_state(infoset)
+
+    def find(self, info_state: str, player: int | None = None) -> int:
+        """The number of the infoset with that string, -1 if it was not met.
+
+        Args:
+            info_state: the information-state string.
+            player: whose; needed only where players share a string.
+
+        With an abstraction: the first of the infosets tied by that string.
+        """
+        return self._met.find(info_state, player)
+
+    def find_at(self, state: pyspiel.State, player: int) -> int:
+        """The number of the infoset of a state where a player acts, -1 if not met.
+
+        As `find` of the state's string, but infosets of compiled rules are found by
+        their keys, which needs no index of strings.
+        """
+        names = self._met.names
+        if self.rules is not None and isinstance(names, KeyNames):
+            return names.find_key(player, self.rules.info_key(state.vector, player))
+        return self.find(self.string_of(state, player), player)
+
+    @property
+    def offers_rules(self) -> bool:
+        """Whether the game has compiled rules, which expand it at compiled speed."""
+        return self.rules is not None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the tree was made whole, by compiled rules or from a cache, so that
+        `expand_all` of a new tree numbers everything alike."""
+        return self._met.is_taken_over
+
+    @reads
+    def memory(self) -> dict[str, int]:
+        """Bytes of `nodes`, `states`, `infosets` and `names`, as memory.Memory has
+        them."""
+        found = self._met.memory()
+        chance = 2 * self._chance.probs.nbytes + self._payoffs.values.nbytes
+        return {
+            "nodes": self._nodes.nbytes + chance,
+            "states": self._states.nbytes + self.budget.held(UNCOUNTED),
+            "infosets": found["infosets"] + self.budget.held(LISTS),
+            "names": found["names"],
+        }
+
+    @reads
+    def digest(self) -> str:
+        """A hash of the infosets met, their players, pasts, names and actions."""
+        return self._met.digest()
+
+    def new_state(self) -> pyspiel.State:
+        """The root's state."""
+        return self.game.new_initial_state()
+
+    def string_of(self, state: pyspiel.State, player: int) -> str:
+        """The string by which this tree knows a state of `game` where a player acts."""
+        if self.abstraction is None:
+            player = refusals.player(player, self.num_players)
+            return state.information_state_string(player)
+        info_state = self.abstraction(state, player)
+        if not isinstance(info_state, str):
+            raise ValueError(
+                f"The abstraction gives {info_state!r}, no string, for player {player} "
+                f"at the state {state.history()} of {self.game}."
+            )
+        return info_state
+
+    def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
+        """The place (see compiled/randomness.py) of a state's infoset, met or not."""
+        if self.rules is None:
+            return infoset_place(player, info_state)
+        return key_place(player, self.rules.info_key(state.vector, player))
+
+    # --- how large it may become -------------------------------------------
+
+    @property
+    def declared_length(self) -> int:
+        """The most moves in a history, chance's included, by the game's own words."""
+        return self.game.max_game_length() + max(
+            self.game.max_chance_nodes_in_history(), 0
+        )
+
+    @property
+    def longest_history(self) -> int:
+        """The moves beyond which a history is taken for endless.
+
+        That is far more than the game declares, since some of OpenSpiel's own games
+        have three times as many chance nodes as they declare.
+        """
+        return 4 * self.declared_length + _FEW_MOVES
+
+    def check_length(self, state: pyspiel.State) -> None:
+        """Raises ValueError if a history is far longer than the game says it can be."""
+        length = len(state.history())
+        if length >= self.longest_history:
+            raise ValueError(
+                f"{self.source} does not end: a history of {length:,} moves was "
+                "followed, but by its max_game_length and "
+                f"max_chance_nodes_in_history none has more than "
+                f"{self.declared_length:,}. Let the game end, or correct these numbers."
+            )
+
+    def forecast(self, most: int | None = None) -> Forecast:
+        """Estimates the whole tree by some random histories, in about half a second.
+
+        Args:
+            most: how many nodes would fit, if that is less than `max_nodes` and
+                `max_memory` allow; a clear answer takes less time.
+        """
+        fit = min(self.max_nodes, self.budget.limit / NODE_BYTES)
+        return forecast(
+            self.new_state,
+            longest=self.longest_history,
+            per_infoset=self.budget.per_infoset,
+            most_nodes=fit if most is None else min(most, fit),
+        )

@@ -1,0 +1,103 @@
+"""Whole trees to evaluate policies on, beside the trees that solvers grow.
+
+Evaluating a policy must not change the solver that it comes from, so a tree that a
+solver has grown is never completed in place. Instead the whole tree of its game is made
+once and kept for as long as the grown tree lives. Solvers of one game share it.
+"""
+
+import weakref
+
+import pyspiel
+
+from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.tree.fingerprint import UnprovenError, fingerprint
+from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.tree.identity import same_game, told_by_string
+from mccfr_spiel.tree.loading import load_game
+
+_kept: weakref.WeakKeyDictionary[GameTree, tuple[GameTree, str | None]] = (
+    weakref.WeakKeyDictionary()
+)
+"""For each grown tree a whole tree, and the fingerprint of its game if the string does
+not tell it."""
+
+_by_string: weakref.WeakValueDictionary[str, GameTree] = weakref.WeakValueDictionary()
+"""The trees in `_kept` of games that are told by their strings, by these strings."""
+
+
+def complete_tree(
+    game: pyspiel.Game | str | GameTree, max_memory: MaxMemory = None
+) -> GameTree:
+    """The whole tree of a game.
+
+    A GameTree that consists of its root only is completed in place, within its own
+    `max_nodes`. One that a solver has grown is left as it is, and a whole tree is made
+    beside it, once.
+
+    Args:
+        game: a game, its load string or its tree.
+        max_memory: as in `GameTree`, for a tree that is made here. By default a tree
+            beside another has the `max_memory` that the other was given.
+
+    Raises:
+        TreeFullError, MemoryBudgetError: see `GameTree.expand_all`.
+        ValueError: see `GameTree`, or the GameTree has an abstraction.
+    """
+    if not isinstance(game, GameTree):
+        return GameTree(game, max_memory=max_memory).expand_all()
+    if game.abstraction is not None:
+        raise ValueError(
+            f"This tree of {game.source} has an abstraction, in which players may "
+            "forget: there are no plans to optimize. Give the game itself; a policy "
+            "with an abstraction is evaluated in that."
+        )
+    if game.num_nodes == 1 and not game.num_infosets:
+        return game.expand_all()
+    return whole_tree_beside(game, game.source, max_memory)
+
+
+def whole_tree_beside(
+    grown: GameTree, game: pyspiel.Game | str, max_memory: MaxMemory = None
+) -> GameTree:
+    """The whole tree of a game, which may be a policy's tree if that is of this game.
+
+    Args:
+        grown: the policy's tree, which is not changed.
+        game: in which to evaluate the policy, be it the tree's game or another.
+        max_memory: see `complete_tree`.
+
+    Returns:
+        `grown` itself if it is complete and surely of that game; else the tree that is
+        kept with it, if that is surely of that game; else a new one.
+    """
+    source = load_game(game)
+    if grown.abstraction is None and _is_of(grown, source) and grown.is_complete:
+        return grown
+    kept, found = _kept.get(grown, (None, None))
+    if kept is not None and _is_of(kept, source):
+        return kept
+    told = told_by_string(source)
+    seen = None if told else _fingerprint(game)
+    if kept is not None and found is not None and found == seen:
+        return kept
+    whole = _by_string.get(str(source)) if told else None
+    if whole is None:
+        most = max(DEFAULT_MAX_NODES, grown.max_nodes)
+        if max_memory is None and not grown.budget.is_default:
+            max_memory = grown.budget.limit
+        whole = GameTree(source, max_nodes=most, max_memory=max_memory).expand_all()
+    _kept[grown] = whole, seen
+    if told:
+        _by_string[str(source)] = whole
+    return whole
+
+
+def _is_of(tree: GameTree, game: pyspiel.Game) -> bool:
+    return game is tree.game or same_game(game, tree.source)
+
+
+def _fingerprint(game: pyspiel.Game | str) -> str | None:
+    try:
+        return fingerprint(game)
+    except UnprovenError:
+        return None

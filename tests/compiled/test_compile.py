@@ -1,0 +1,161 @@
+"""The compile cache never runs an old version of a function."""
+
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from numba.core.errors import TypingError
+
+import mccfr_spiel
+from mccfr_spiel.compiled.code_cache import MARK
+from mccfr_spiel.compiled.jit import config, jit, sources_digest, uncached
+
+needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+
+PACKAGE = pathlib.Path(mccfr_spiel.__file__).parent
+
+PROGRAM = """
+import numpy as np
+from mccfr_spiel import kernels
+
+infosets = np.zeros(1, [(n, "i8") for n in ("place", "first_sequence", "parent",
+                                            "num_actions", "player")])
+infosets[0] = 5, 0, 0, 2, 0
+tree = kernels.TreeArrays(nodes=np.zeros(0), infosets=infosets,
+                          chance_probs=np.zeros(0), chance_cdf=np.zeros(0),
+                          utilities=np.zeros((0, 2)), ties=np.zeros((0, 3), np.int32))
+tables = kernels.empty_tables(1, 2, kernels.OPTIONAL)
+known = np.zeros(1, np.int64)
+start_tables = kernels.make_start_tables("regret_matching")
+start_tables(tree, tables, known, np.uint64(1), np.ones(1))
+print(repr(tables.policy.tolist()))
+stats = start_tables.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+FOLDERS = sorted(
+    str(folder.relative_to(PACKAGE))
+    for folder in [PACKAGE, *PACKAGE.rglob("*")]
+    if folder.is_dir() and any(folder.glob("*.py"))
+)
+
+
+def run(folder):
+    """In a new process: what a kernel of the copy gives, its cache hits and misses."""
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "NUMBA_CACHE_DIR": str(folder / "cache"),
+        "NUMBA_DISABLE_JIT": "0",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    policy, counts = result.stdout.splitlines()
+    return policy, tuple(int(count) for count in counts.split())
+
+
+@pytest.mark.slow
+def test_an_edit_in_a_callees_file_is_compiled_and_no_edit_is_not(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    copy = tmp_path / "mccfr_spiel"
+    shutil.copytree(PACKAGE, copy, ignore=ignored)
+    first, counts = run(tmp_path)
+    assert counts == (0, 1)
+    again, counts = run(tmp_path)
+    assert (again, counts) == (first, (1, 0))
+    # `start_tables` calls `uniform`, which is in another file.
+    callee = copy / "compiled" / "randomness.py"
+    source = callee.read_text()
+    edited = source.replace("return np.float64(", "return 1.0 - np.float64(")
+    assert edited != source
+    callee.write_text(edited)
+    other, counts = run(tmp_path)
+    assert counts == (0, 1)
+    assert other != first
+    callee.write_text(source)
+    assert run(tmp_path) == (first, (1, 0))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_an_edit_in_any_folder_leads_to_another_cache(folder, tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    copy = tmp_path / "mccfr_spiel"
+    shutil.copytree(PACKAGE, copy, ignore=ignored)
+    cache = functools.partial(
+        subprocess.check_output,
+        [
+            sys.executable,
+            "-c",
+            "from mccfr_spiel.compiled import jit; print(jit._folder_name(()))",
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        text=True,
+    )
+    before = cache()
+    assert before.startswith("code-")
+    module = max((copy / folder).glob("*.py"))  # any of them
+    module.write_text(module.read_text() + "# edited\n")
+    assert cache() != before
+
+
+def test_a_digest_sees_every_name_and_byte(tmp_path):
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("x = 1\n")
+    two.write_text("y = 2\n")
+    before = sources_digest([one, two])
+    assert sources_digest([two, one]) == before
+    one.write_text("x = 2\n")
+    assert sources_digest([one, two]) != before
+    one.write_text("x = 1\n")
+    assert sources_digest([one, two]) == before
+    assert sources_digest([one.rename(tmp_path / "three.py"), two]) != before
+    assert sources_digest([two]) != before
+
+
+def triple(x):
+    return 3 * x
+
+
+def length(x):
+    return len(x)
+
+
+@needs_jit
+def test_a_numba_without_the_parts_that_are_used_keeps_its_own_cache(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("mccfr_spiel.compiled.code_cache.is_supported", lambda: False)
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    first, second = jit(triple), jit(triple)
+    assert first(3) == second(3) == 9
+    assert sum(second.stats.cache_hits.values()) == 1
+    (folder,) = tmp_path.iterdir()
+    assert (folder / MARK).exists()
+
+
+@needs_jit
+def test_an_error_in_the_midst_of_compiling_says_what_may_follow(monkeypatch):
+    def fail(*arguments):
+        raise MemoryError("none left")
+
+    function = uncached(triple)
+    monkeypatch.setattr(function._compiler, "compile", fail)
+    with pytest.raises(MemoryError) as caught:
+        function(3)
+    (note,) = caught.value.__notes__
+    assert "start the program again" in note
+    with pytest.raises(TypingError) as caught:
+        uncached(length)(3)
+    assert not getattr(caught.value, "__notes__", None)

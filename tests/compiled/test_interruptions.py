@@ -1,0 +1,196 @@
+"""A signal waits until numba has compiled or loaded a function."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from numba import types
+from numba.core import config
+from numba.extending import overload
+
+from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.compiled.jit import uncached
+
+needs_jit = pytest.mark.skipif(
+    bool(config.DISABLE_JIT),  # pyright: ignore[reportAttributeAccessIssue]
+    reason="nothing is compiled",
+)
+
+
+class Arrived(Exception):  # noqa: N818
+    """What the handlers of these tests raise."""
+
+
+@pytest.fixture
+def handlers():
+    """Puts back the handlers of signals that a test sets."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in previous.items():
+        signal.signal(number, handler)
+
+
+def raising(number, frame):
+    raise Arrived(number)
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_block_ends_before_ctrl_c_is_heard():
+    done = []
+    with pytest.raises(KeyboardInterrupt), signals_deferred():
+        signal.raise_signal(signal.SIGINT)
+        done.append("first")
+        signal.raise_signal(signal.SIGINT)
+        done.append("second")
+    assert done == ["first", "second"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("handlers")
+def test_each_handler_that_was_due_is_called_once_in_order():
+    calls = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: calls.append(number))
+    with signals_deferred():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(number)
+        assert calls == []
+    assert calls == [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
+    calls = []
+
+    def noting(number, frame):
+        calls.append(number)
+
+    signal.signal(signal.SIGTERM, raising)
+    signal.signal(signal.SIGINT, noting)
+    with pytest.raises(Arrived), signals_deferred():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+    assert calls == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGTERM) is raising
+    assert signal.getsignal(signal.SIGINT) is noting
+
+
+@pytest.mark.usefixtures("handlers")
+def test_an_error_in_the_block_is_not_lost_to_the_signal():
+    with pytest.raises(KeyboardInterrupt) as caught, signals_deferred():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("of the block")
+    assert isinstance(caught.value.__context__, ValueError)
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_block_inside_another_delivers_nothing():
+    done = False
+    with pytest.raises(KeyboardInterrupt), signals_deferred():
+        with signals_deferred():
+            signal.raise_signal(signal.SIGINT)
+        done = True
+    assert done
+
+
+@pytest.mark.usefixtures("handlers")
+def test_an_ignored_signal_stays_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with signals_deferred():
+        signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_block_in_another_thread_leaves_the_handlers_alone():
+    seen = []
+
+    def work():
+        with signals_deferred():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
+
+
+@needs_jit
+@pytest.mark.parametrize("door", ["call", "compile", "get_compile_result"])
+def test_ctrl_c_waits_for_the_compiler_at_every_door(door):
+    def stop_here():
+        pass
+
+    @overload(stop_here)
+    def _typed_stop_here():
+        signal.raise_signal(signal.SIGINT)  # now the compiler is in the midst
+        return lambda: None
+
+    def double(x):
+        stop_here()
+        return 2 * x
+
+    function = uncached(double)
+    doors = {
+        "call": lambda: function(1),
+        "compile": lambda: function.compile((types.int64,)),
+        "get_compile_result": lambda: function.get_compile_result(
+            types.int64(types.int64)
+        ),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        doors[door]()
+    assert len(function.signatures) == 1
+    assert function(4) == 8
+    assert len(function.signatures) == 1
+
+
+PROGRAM = """
+import signal
+import sys
+
+import mccfr_spiel as ms
+
+def stop(frame, event, argument):
+    if event == "call" and frame.f_code.co_name == sys.argv[1]:
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+
+def first_call():
+    ms.Solver("kuhn_poker", ms.CFR).iterate(1)
+
+sys.setprofile(stop)
+try:
+    first_call()
+except KeyboardInterrupt:
+    print("interrupted")
+first_call()
+print("done")
+"""
+
+
+@needs_jit
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    # A generator that numba keeps for all later compilations, the registration of
+    # types when its modules are imported, the loading of machine code, a counter.
+    "where",
+    ["stream_list", "decorator", "_rebuild", "compile", "load_overload"],
+)
+def test_a_process_goes_on_after_ctrl_c_in_numbas_first_steps(where):
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, where],
+        cwd=pathlib.Path(__file__).parents[2],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["interrupted", "done"]

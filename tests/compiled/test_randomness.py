@@ -1,0 +1,86 @@
+"""Draws are independent between seeds, iterations, players and places."""
+
+import itertools
+import random
+
+import numpy as np
+
+from mccfr_spiel.compiled.randomness import (
+    ROOT_PLACE,
+    child_place,
+    infoset_place,
+    mix,
+    plain_child_place,
+    plain_stream_key,
+    plain_uniform,
+    stream_key,
+    uniform,
+)
+
+
+def key(seed, iteration, player, num_players):
+    return np.uint64(stream_key(np.uint64(seed), iteration, player, num_players))
+
+
+def test_the_mixer_is_splitmix64():
+    # The first two outputs of splitmix64 from the seed 0 (Vigna's reference program).
+    golden = 0x9E3779B97F4A7C15
+    outputs = [int(mix(np.uint64(golden * n % 2**64))) for n in (1, 2)]
+    assert [output % 2**64 for output in outputs] == [
+        0xE220A8397B1DCDAF,
+        0x6E789E6AA1B965F4,
+    ]
+
+
+def test_every_walk_has_its_own_key():
+    for players in (1, 2, 3):
+        walks = itertools.product(range(4), range(1, 500), range(players))
+        keys = [int(key(*walk, players)) for walk in walks]
+        assert len(set(keys)) == 4 * 499 * players
+
+
+def test_draws_are_uniform_and_not_correlated():
+    place = np.uint64(infoset_place(0, "a state"))
+    other = np.uint64(infoset_place(1, "a state"))
+    iterations = range(1, 10_001)
+    series = [
+        [uniform(key(0, t, 0, 2), place) for t in iterations],
+        [uniform(key(0, t, 1, 2), place) for t in iterations],
+        [uniform(key(1, t, 0, 2), place) for t in iterations],
+        [uniform(key(0, t, 0, 2), other) for t in iterations],
+        [uniform(key(0, t + 1, 0, 2), place) for t in iterations],
+    ]
+    draws = np.array(series)
+    assert draws.min() >= 0
+    assert draws.max() < 1
+    for row in draws:
+        counts = np.bincount((row * 20).astype(int), minlength=20)
+        # chi-square with 19 degrees of freedom exceeds 50 once in 7000 times
+        assert ((counts - 500) ** 2 / 500).sum() < 50
+    correlations = np.corrcoef(draws) - np.eye(len(draws))
+    assert np.abs(correlations).max() < 0.05  # five standard errors
+
+
+def test_every_history_and_infoset_has_its_own_place():
+    root = np.uint64(ROOT_PLACE)
+    places = [root]
+    level = [root]
+    for _ in range(5):
+        level = [np.uint64(child_place(p, k)) for p in level for k in range(6)]
+        places += level
+    assert len({int(place) for place in places}) == sum(6**depth for depth in range(6))
+    names = {infoset_place(player, f"{n}") for player in range(3) for n in range(1000)}
+    assert len(names) == 3000
+
+
+def test_pythons_integers_draw_the_same_numbers():
+    generator = random.Random(5)
+    for _ in range(200):
+        stream, place = generator.getrandbits(64), generator.getrandbits(64)
+        child = generator.randrange(300)
+        compiled = uniform(np.uint64(stream), np.uint64(place))
+        assert plain_uniform(stream, place) == compiled
+        below = child_place(np.uint64(place), child)
+        assert plain_child_place(place, child) == int(below)
+        key = stream_key(np.uint64(stream), child, 1, 3)
+        assert plain_stream_key(stream, child, 1, 3) == int(key)

@@ -1,0 +1,198 @@
+"""Estimates by play against exact values, and bounds that must be bounds."""
+
+import time
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import get_all_states
+
+import games  # noqa: F401  registers them
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
+
+LEDUC = pyspiel.load_game("leduc_poker")
+KUHN_3 = pyspiel.load_game("kuhn_poker(players=3)")
+GOOFSPIEL = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A policy of Leduc poker that is neither uniform nor good."""
+    solver = ms.Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(300)
+    return solver.average_policy()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", [LEDUC, KUHN_3, GOOFSPIEL], ids=str)
+def test_95_percent_of_the_intervals_hold_the_exact_value(game):
+    policy = ms.Solver(game, ms.CFR).average_policy()
+    exact = ms.expected_returns(game, policy)
+    runs = 150
+    inside = np.zeros(len(exact))
+    for seed in range(runs):
+        estimates = sampled_returns(game, policy, plays=150, seed=seed)
+        inside += [e.low <= x <= e.high for e, x in zip(estimates, exact, strict=True)]
+    # Binomial with 0.95: outside of these once in 10^4.
+    assert (inside / runs > 0.87).all()
+    assert (inside / runs < 1).all()
+
+
+def test_policies_of_each_seat_are_those_of_the_seat(trained):
+    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    for policies in ([trained, uniform], [pyspiel.UniformRandomPolicy(LEDUC), trained]):
+        table = ms.Solver(LEDUC, ms.CFR).average_policy().to_dict()
+        seat = 0 if policies[0] is trained else 1
+        theirs = trained.to_dict()
+        players = trained.tree.infosets["player"].tolist()
+        names = trained.info_states
+        for name, player in zip(names, players, strict=True):
+            if player == seat:
+                table[name] = theirs[name]
+        exact = ms.expected_returns(LEDUC, table)
+        estimates = sampled_returns(
+            LEDUC, policies, plays=4000, seed=3, confidence=0.9999
+        )
+        for estimate, value in zip(estimates, exact, strict=True):
+            assert estimate.low <= value <= estimate.high
+            assert estimate.half_width < 0.4
+
+
+def test_simultaneous_moves_are_drawn_for_each_player():
+    solver = ms.Solver(GOOFSPIEL, ms.EXTERNAL_SAMPLING)
+    solver.iterate(50)
+    policy = solver.average_policy()
+    exact = ms.expected_returns(GOOFSPIEL, policy)
+    estimates = sampled_returns(GOOFSPIEL, policy, plays=3000, confidence=0.9999)
+    for estimate, value in zip(estimates, exact, strict=True):
+        assert estimate.low <= value <= estimate.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("player", [0, 1])
+def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
+    trained, player
+):
+    best = ms.best_response_policy(LEDUC, trained, player)
+    most = ms.expected_returns(LEDUC, best)[player]
+    own = ms.expected_returns(LEDUC, trained)[player]
+    learned = []
+    for iterations in (10, 20_000):
+        bound = learned_response(LEDUC, trained, player, iterations=iterations, seed=2)
+        assert bound.iterations == iterations
+        assert bound.own.low <= own <= bound.own.high
+        assert bound.value.low <= most
+        assert bound.gain.mean == pytest.approx(bound.value.mean - bound.own.mean)
+        exact = exact_value(bound.response, trained, player)
+        assert exact <= most + 1e-12
+        assert abs(exact - bound.value.mean) < 2 * bound.value.half_width
+        learned.append(exact)
+    assert learned[1] > learned[0]
+    assert learned[1] > most - 0.02 * (most - own)
+
+
+def exact_value(response, policy, player, game=LEDUC):
+    """The value of a response, from the whole tree."""
+    table = policy.to_dict()
+    stack = [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if not state.is_terminal() and state.current_player() == player:
+            name = state.information_state_string()
+            table[name] = response.action_probabilities(state)
+        elif not state.is_terminal() and state.current_player() == 1 - player:
+            table[state.information_state_string()] = policy.action_probabilities(state)
+        stack.extend(state.child(action) for action in state.legal_actions())
+    return ms.expected_returns(game, table)[player]
+
+
+def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
+    # One external walk over this tree does not fit; outcome sampling takes over.
+    policy = ms.Solver(LEDUC, ms.OUTCOME_SAMPLING).average_policy()  # uniform
+    bound = learned_response(
+        LEDUC, policy, 0, iterations=3000, plays=2000, max_nodes=45
+    )
+    assert bound.gain.low > 0.5  # of 2.1 that a best response gains
+
+
+@pytest.mark.parametrize(
+    ("name", "iterations", "least"),
+    [
+        ("goofspiel(imp_info=True,num_cards=7,points_order=descending)", 10, 0.2),
+        ("connect_four", 300, 0.0),
+    ],
+)
+def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least):
+    # The first game's external walks have 15,000 nodes, the second one's never end.
+    # A response that learned nothing would play uniformly and gain nothing.
+    game = pyspiel.load_game_as_turn_based(name)
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    bound = learned_response(
+        game, uniform, 0, iterations=iterations, plays=300, max_nodes=100_000
+    )
+    assert bound.iterations == iterations
+    assert bound.gain.low > least
+
+
+def test_a_response_faces_the_policy_in_games_of_compiled_rules_too():
+    # Expanded by its rules, the tree would let the opponent learn as well.
+    game = pyspiel.load_game("python_one_card_poker(cards=5)")
+    policy = ms.Solver(game, ms.CFR).average_policy()  # uniform
+    for player in range(2):
+        best = ms.evaluation.best_response_policy(game, policy, player)
+        most = ms.expected_returns(game, best)[player]
+        bound = learned_response(game, policy, player, iterations=400, plays=2)
+        assert exact_value(bound.response, policy, player, game) > most - 0.02
+
+
+def test_the_same_seed_gives_the_same_estimates(trained):
+    first, again, other = (
+        sampled_returns(LEDUC, trained, plays=50, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_learning_for_some_time_ends():
+    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    began = time.monotonic()
+    bound = learned_response(LEDUC, uniform, 1, seconds=0.05, plays=100)
+    assert bound.iterations >= 1
+    assert time.monotonic() - began < 10  # 20 is the default
+
+
+def test_a_policy_that_is_no_distribution_is_shown_with_its_state():
+    class Half(openspiel_policy.UniformRandomPolicy):
+        def action_probabilities(self, state, player_id=None):
+            probs = super().action_probabilities(state, player_id)
+            return {action: prob / 2 for action, prob in probs.items()}
+
+    with pytest.raises(ValueError, match=r"policy gives \{.*0\.25.* at the state"):
+        sampled_returns(LEDUC, Half(LEDUC), plays=2)
+
+
+def test_policies_of_pyspiel_play_simultaneous_moves():
+    game = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
+    rows = {}
+    for state in get_all_states.get_all_states(game).values():
+        for player in range(2 if state.is_simultaneous_node() else 0):
+            actions = state.legal_actions(player)
+            name = state.information_state_string(player)
+            rows[name] = [(action, 1 / len(actions)) for action in actions]
+    first, second = sampled_returns(game, pyspiel.TabularPolicy(rows), plays=300)
+    assert first.low < 0 < first.high
+    assert second.mean == pytest.approx(-first.mean)
+
+
+def test_wrong_arguments_are_refused_by_value(trained):
+    with pytest.raises(ValueError, match="plays=1"):
+        sampled_returns(LEDUC, trained, plays=1)
+    with pytest.raises(ValueError, match=r"confidence=1\.5"):
+        sampled_returns(LEDUC, trained, confidence=1.5)
+    with pytest.raises(ValueError, match="1 policies for 2 players"):
+        sampled_returns(LEDUC, [trained])
+    with pytest.raises(ValueError, match="player=2"):
+        learned_response(LEDUC, trained, 2)
+    with pytest.raises(ValueError, match="turn-based form"):
+        learned_response(GOOFSPIEL, trained, 0)

@@ -1,0 +1,517 @@
+"""The command line, run as a user runs it."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import SequencePolicy, Solver
+from mccfr_spiel.experiments import Settings, read_settings, single_run
+from mccfr_spiel.experiments import run as run_settings
+from mccfr_spiel.experiments.flags import KINDS
+from mccfr_spiel.experiments.results import begin, open_folder
+from mccfr_spiel.experiments.settings_files import description
+from mccfr_spiel.policies import policy_files
+from tests.policies.test_policy import policy_of
+
+ROOT = pathlib.Path(__file__).parents[2]
+COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
+QUICK = ["--game=kuhn_poker", "--iterations=300"]
+
+
+def run(*args: str, cwd: pathlib.Path | None = None, **environment: str):
+    return subprocess.run(
+        [*COMMAND, *args],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | environment,
+        timeout=120,
+    )
+
+
+def refused(*args: str) -> str:
+    """The message of a run that must be refused, in one piece and before any work."""
+    result = run(*args)
+    assert result.returncode == 1, result.stdout
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def read_rows(folder: pathlib.Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of Kuhn poker: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("run") / "kuhn"
+    result = run(*QUICK, "--seed=3", f"--output_dir={folder}")
+    assert result.returncode == 0, result.stderr
+    return folder, result.stdout
+
+
+def test_run_leaves_its_files(finished):
+    folder, _ = finished
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "convergence.png",
+        "policy.json",
+        "results.csv",
+        "settings.json",
+        "solver.checkpoint",
+        "solver.checkpoint.previous",
+    ]
+    assert (folder / "convergence.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
+    folder, _ = finished
+    table = read_rows(folder)
+    assert [int(row["iteration"]) for row in table] == [
+        1, 2, 3, 4, 6, 10, 16, 25, 40, 63, 100, 158, 251, 300,
+    ]  # fmt: skip
+    settings = read_settings(folder / "settings.json")
+    assert settings == Settings("kuhn_poker", iterations=300, seed=3)
+    _, expected = run_settings(settings)
+    for row, same in zip(table, expected, strict=True):
+        assert int(row["nodes_touched"]) == same["nodes_touched"]
+        assert float(row["nash_conv"]) == same["nash_conv"]
+        assert float(row["exploitability"]) == same["nash_conv"] / 2
+
+
+def test_saved_policy_has_the_nash_conv_of_the_last_row(finished):
+    folder, _ = finished
+    saved = json.loads((folder / "policy.json").read_text())
+    assert saved["game"] == "kuhn_poker()"
+    table = saved["players"][0] | saved["players"][1]
+    policy = pyspiel.TabularPolicy(
+        {
+            info_state: [(int(action), p) for action, p in row.items()]
+            for info_state, row in table.items()
+        }
+    )
+    gap = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy)
+    assert float(read_rows(folder)[-1]["nash_conv"]) == pytest.approx(gap, abs=1e-12)
+
+
+def test_table_names_nash_conv_and_exploitability_apart(finished):
+    _, output = finished
+    header, *_, last, _ = output.splitlines()[3:]
+    assert header.split() == [
+        "iteration", "nodes", "touched", "seconds", "NashConv", "exploitability",
+    ]  # fmt: skip
+    gap, half = (float(number) for number in last.split()[-2:])
+    assert gap == pytest.approx(2 * half, rel=1e-4)
+
+
+def test_existing_result_is_kept_unless_overwrite_is_given(finished):
+    folder, _ = finished
+    before = (folder / "results.csv").read_bytes()
+    message = refused(*QUICK, f"--output_dir={folder}")
+    assert str(folder) in message
+    assert (folder / "results.csv").read_bytes() == before
+    result = run(*QUICK, "--print_freq=200", f"--output_dir={folder}", "--overwrite")
+    assert result.returncode == 0
+    assert [row["iteration"] for row in read_rows(folder)] == ["200", "300"]
+
+
+def test_default_folder_is_always_a_new_one(tmp_path):
+    for _ in range(2):
+        assert run(*QUICK, cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
+        "kuhn_poker_external_sampling_seed0",
+        "kuhn_poker_external_sampling_seed0_2",
+    ]
+
+
+def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
+    folder = f"--output_dir={tmp_path / 'out'}"
+    message = refused(folder, "--game=leduk_poker")
+    assert "leduk_poker" in message
+    assert "leduc_poker" in message
+    assert "import the module" in message
+    message = refused(folder, "--sampling=outcome", "--epsilon=1.5")
+    assert "epsilon=1.5 is not a number in (0, 1]" in message
+    assert "-3" in refused(folder, "--iterations=-3")
+    assert "no_such_module" in refused(folder, "--import=no_such_module")
+    assert "external" in refused(folder, "--sampling=extrenal")
+    assert not (tmp_path / "out").exists()
+
+
+def test_unwritable_folder_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "below"
+    assert str(folder) in refused(f"--output_dir={folder}")
+
+
+def test_a_module_can_register_a_game_first(tmp_path):
+    (tmp_path / "my_game.py").write_text(
+        "import pyspiel\n"
+        "from open_spiel.python.games import kuhn_poker\n"
+        "kind = kuhn_poker.KuhnPokerGame\n"
+    )
+    result = run(
+        "--game=python_kuhn_poker",
+        "--import=my_game",
+        "--iterations=10",
+        f"--output_dir={tmp_path / 'out'}",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_until_nash_conv_stops_early(tmp_path):
+    result = run(
+        "--game=kuhn_poker",
+        "--algorithm=cfr_plus",
+        "--until_nash_conv=0.1",
+        f"--output_dir={tmp_path / 'out'}",
+    )
+    assert result.returncode == 0
+    gaps = [float(row["nash_conv"]) for row in read_rows(tmp_path / "out")]
+    assert gaps[-1] <= 0.1 < min(gaps[:-1])
+    assert "NashConv 0.1 was reached" in result.stdout
+
+
+def test_three_players_have_no_exploitability(tmp_path):
+    result = run(*QUICK, "--players=3", f"--output_dir={tmp_path / 'out'}")
+    assert result.returncode == 0
+    assert "there is no exploitability" in result.stdout
+    assert all(row["exploitability"] == "" for row in read_rows(tmp_path / "out"))
+
+
+def test_parts_combine(tmp_path):
+    result = run(
+        *QUICK,
+        "--sampling=chance",
+        "--minimizer=omd",
+        "--step_size=0.5",
+        "--averaging=linear",
+        "--noalternating",
+        "--evaluate=none",
+        f"--output_dir={tmp_path / 'out'}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert {row["nash_conv"] for row in read_rows(tmp_path / "out")} == {""}
+    assert read_settings(tmp_path / "out" / "settings.json") == Settings(
+        "kuhn_poker",
+        ms.Algorithm(ms.CHANCE, ms.omd(0.5), ms.LINEAR, alternating=False),
+        iterations=300,
+        evaluate="none",
+    )
+
+
+def test_run_without_matplotlib_says_how_to_get_the_picture(tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('hidden')")
+    result = run(*QUICK, f"--output_dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "matplotlib" in result.stdout
+    assert not (tmp_path / "out" / "convergence.png").exists()
+
+
+def test_help_names_every_setting():
+    result = run("--help")
+    assert "Traceback" not in result.stderr
+    more = ("output_dir", "overwrite", "checkpoint_every", "resume")
+    more += ("evaluation_plays", "evaluation_seconds")
+    for name in (*KINDS, *more):
+        assert f"--{name}:" in result.stdout or f"--[no]{name}:" in result.stdout
+
+
+@pytest.mark.slow
+def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
+    # Of processor time, since other tests run on the same cores.
+    seconds = [interrupt_a_run(tmp_path / f"out{k}") for k in range(3)]
+    assert min(seconds) < 2
+
+
+def interrupt_a_run(folder: pathlib.Path) -> float:
+    """The processor seconds of a run after Ctrl-C, whose results are checked."""
+    earlier = psutil.Process().cpu_times()
+    process = subprocess.Popen(
+        [*COMMAND, "--iterations=1000000000000", f"--output_dir={folder}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 90
+    while not (folder / "results.csv").exists() or len(read_rows(folder)) < 20:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    before = psutil.Process(process.pid).cpu_times()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    later = psutil.Process().cpu_times()
+    seconds = later.children_user + later.children_system
+    seconds -= earlier.children_user + earlier.children_system
+    seconds -= before.user + before.system
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert len(read_rows(folder)) >= 20
+    assert (folder / "policy.json").exists()
+    return seconds
+
+
+def test_a_game_too_large_is_evaluated_by_play_under_honest_names(tmp_path):
+    folder = tmp_path / "out"
+    result = run(
+        "--game=leduc_poker(players=3)",
+        "--iterations=20",
+        "--evaluate=sampled",
+        "--evaluation_plays=200",
+        "--evaluation_seconds=0.5",
+        f"--output_dir={folder}",
+    )
+    assert result.returncode == 0, result.stderr
+    estimates = json.loads((folder / "evaluation.json").read_text())["players"]
+    assert len(estimates) == 3
+    assert all(len(player) == 4 for player in estimates)
+    assert "lower bound" in result.stdout
+    assert {row["nash_conv"] for row in read_rows(folder)} == {""}
+
+
+# --- checkpoints -----------------------------------------------------------------
+
+
+def untimed(folder: pathlib.Path) -> list[dict[str, str]]:
+    return [row | {"seconds": ""} for row in read_rows(folder)]
+
+
+def assert_same_results(folder: pathlib.Path, other: pathlib.Path) -> None:
+    assert untimed(folder) == untimed(other)
+    policies = [path / "policy.json" for path in (folder, other)]
+    assert policies[0].read_bytes() == policies[1].read_bytes()
+
+
+def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path):
+    short, long = tmp_path / "short", tmp_path / "long"
+    common = ["--game=leduc_poker", "--sampling=outcome", "--seed=5"]
+    assert run(*common, "--iterations=700", f"--output_dir={long}").returncode == 0
+    for iterations in (50, 300, 700):
+        result = run(
+            *common, f"--iterations={iterations}", f"--output_dir={short}", "--resume"
+        )
+        assert result.returncode == 0, result.stderr
+    assert "Resumed after 300 iterations" in result.stdout
+    assert_same_results(short, long)
+    seconds = [float(row["seconds"]) for row in read_rows(short)]
+    assert seconds == sorted(seconds)
+    message = refused("--resume", f"--output_dir={short}", "--seed=6")
+    assert "seed=5, not 6" in message
+    result = run("--resume", f"--output_dir={short}", "--iterations=20")
+    assert result.returncode == 1
+    assert "700 iterations already" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path, number):
+    pieces, whole = tmp_path / "pieces", tmp_path / "whole"
+    common = [
+        "--game=leduc_poker",
+        "--iterations=200000",
+        "--print_freq=20000",
+        "--checkpoint_every=0",
+        "--resume",
+    ]
+    assert run(*common, f"--output_dir={whole}").returncode == 0
+    endings = []
+    for attempt in range(8):
+        process = subprocess.Popen(
+            [*COMMAND, *common, f"--output_dir={pieces}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        checkpoint = pieces / "solver.checkpoint"
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while process.poll() is None and time.monotonic() < deadline:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
+                time.sleep(0.1 * attempt)
+                process.send_signal(number)
+                break
+            time.sleep(0.005)
+        _, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors
+        endings.append(process.returncode)
+        if process.returncode == 0:
+            break
+        # While Python ends, after all the work, it does not handle signals any more.
+        assert process.returncode in (-number, 128 + number)
+    else:
+        assert run(*common, f"--output_dir={pieces}").returncode == 0
+    assert len(endings) > 1
+    assert_same_results(pieces, whole)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_does_not_fit_is_reported_before_the_work(tmp_path):
+    folder = tmp_path / "out"
+    no_cache = tmp_path / "no_folder"  # its files are larger than the limit, too
+    no_cache.touch()
+    code = (
+        "import resource, runpy, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        f"sys.argv = ['run', '--game=leduc_poker', '--output_dir={folder}']\n"
+        f"runpy.run_path({str(ROOT / 'run_experiments.py')!r}, run_name='__main__')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(no_cache)},
+    )
+    assert result.returncode == 1
+    assert "Error: " in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (folder / "results.csv").exists()
+    assert not (folder / "solver.checkpoint").exists()
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path):
+    folder, other = tmp_path / "out", tmp_path / "other"
+    assert run(*QUICK, f"--output_dir={folder}").returncode == 0
+    assert run(*QUICK, f"--output_dir={other}").returncode == 0
+    newest = folder / "solver.checkpoint"
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+    with (folder / "results.csv").open("a") as file:
+        file.write("123,45")  # a row cut short
+    result = run("--resume", f"--output_dir={folder}")
+    assert result.returncode == 0, result.stderr
+    assert "Resumed after 0 iterations" in result.stdout
+    assert_same_results(folder, other)
+
+
+def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypatch):
+    _, policy = policy_of("kuhn_poker")
+    small = policy_files.write_policy(tmp_path, policy)
+    assert small.name == "policy.json"
+    monkeypatch.setattr(policy_files, "JSON_INFOSETS", policy.num_infosets - 1)
+    large = policy_files.write_policy(tmp_path, policy)
+    assert [path.name for path in tmp_path.iterdir()] == ["policy.bin"]
+    assert SequencePolicy.load(large).to_dict() == policy.to_dict()
+    with pytest.raises(ValueError, match="is not empty"):
+        open_folder(tmp_path)
+    open_folder(tmp_path, overwrite=True)
+    assert large.exists()  # until the new run is known to be possible
+    begin(tmp_path, description(Settings("kuhn_poker")), Solver("kuhn_poker"))
+    assert not large.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "lacks the settings"),
+        ('{"settings": {"itertions": 3}}', "'itertions', which is none of game"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3'"),
+        ('{"settings": {"seed": true}}', "seed=True"),
+        ('{"settings": {"epsilon": [0.5]}}', "epsilon="),
+    ],
+)
+def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_settings(path)
+    assert str(path) in str(caught.value)
+
+
+# --- nodes touched ---------------------------------------------------------------
+
+
+def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
+    short, long = tmp_path / "short", tmp_path / "long"
+    common = ["--game=leduc_poker", "--rows_per_decade=4", "--rows_from=100"]
+    budgets = ("20000", "50000")
+    for folder, chosen in ((short, budgets), (long, budgets[1:])):
+        for budget in chosen:
+            result = run(
+                *common,
+                f"--until_nodes_touched={budget}",
+                f"--output_dir={folder}",
+                "--resume",
+            )
+            assert result.returncode == 0, result.stderr
+    assert_same_results(short, long)
+    nodes = [int(row["nodes_touched"]) for row in read_rows(long)]
+    dues = [100, 178, 316, 562, 1000, 1778, 3162, 5623, 10_000, 17_783, 31_623, 50_000]
+    # A row is due at the first iteration that passes the number; one may pass several.
+    expected, solver = [], Solver("leduc_poker")
+    for due in dues:
+        if expected and expected[-1] >= due:
+            continue
+        while solver.nodes_touched < due:
+            solver.iteration()
+        expected.append(solver.nodes_touched)
+    assert nodes == expected
+    assert "goes by iterations" in refused(
+        "--algorithm=egt", "--until_nodes_touched=5", f"--output_dir={tmp_path / 'egt'}"
+    )
+
+
+# --- experiments -----------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
+    args = ["--experiment=offline", "--only=search_4_turns_cfr", "--workers=2"]
+    args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]
+    result = run(*args)
+    assert result.returncode == 0, result.stderr
+    assert "2 settings, 2 to run" in result.stdout
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"summary.csv", "figure.png", "figure.svg"} <= names
+    again = run(*args)
+    assert "2 settings, 0 to run" in again.stdout
+
+
+def test_flags_of_runs_and_of_experiments_do_not_mix(tmp_path):
+    message = refused("--experiment=bounds", "--game=kuhn_poker")
+    assert "--game is fixed by --experiment=bounds" in message
+    assert "--seeds takes an --experiment" in refused("--seeds=3")
+    message = refused("--experiment=bounds", "--only=chess")
+    assert "only='chess' is part of none of goofspiel_4_cards_cfr" in message
+    assert "seeds=0 is not at least 1" in refused("--experiment=bounds", "--seeds=0")
+
+
+def test_an_interruption_between_two_rows_says_of_which_iteration_the_policy_is():
+    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=0)
+    solver.iterate(1234)
+    words = single_run._words_of_interruption(solver, 1000)
+    assert "Interrupted after 1,234 iterations" in words
+    assert "policy is that of iteration 1,234; the last row is of iteration 1,000" in (
+        words
+    )
+    assert "last row" not in single_run._words_of_interruption(solver, 1234)
+
+
+def test_resuming_where_no_run_is_says_so(tmp_path):
+    folder = tmp_path / "new"
+    result = run(
+        "--game=kuhn_poker", "--iterations=10", "--resume", f"--output_dir={folder}"
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"There is no run in {folder} yet: it begins." in result.stdout
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine")
+    message = refused("--game=kuhn_poker", "--resume", f"--output_dir={other}")
+    assert "has no run to resume" in message
+    assert "--overwrite" in message

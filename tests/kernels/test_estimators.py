@@ -1,0 +1,202 @@
+"""Every gradient estimator is unbiased, exactly: all sample paths are enumerated.
+
+What runs is the Python source of the compiled walk. Only its draws are replaced, by a
+script that takes every path once.
+"""
+
+import numpy as np
+import pytest
+
+from mccfr_spiel import (
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    OPPONENT,
+    OUTCOME,
+    UNIFORM,
+    GameTree,
+    full,
+    kernels,
+    outcome,
+    regret_matching,
+)
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.kernels import (
+    averaging,
+    minimizers,
+    passes,
+    tables,
+    ties,
+    walks,
+)
+from mccfr_spiel.kernels import sampling as draws
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.full_pass import full_pass
+from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
+from tests.small_games import three_players, uneven_deal
+from tests.vectors import gradient_of, vector_of
+
+ESTIMATORS = {
+    "chance": CHANCE,
+    "opponent": OPPONENT,
+    "external": EXTERNAL,
+    "outcome": OUTCOME,
+    "outcome(0.1)": outcome(0.1),
+    "balanced_outcome": BALANCED_OUTCOME,
+    "pruned": full(prune=True),
+}
+KUHN_3 = "kuhn_poker(players=3)"
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+GOOFSPIEL = (
+    "goofspiel(num_cards=3,imp_info=True,points_order=descending,"
+    "returns_type=total_points)"
+)
+GAMES = {
+    "kuhn_poker": lambda: "kuhn_poker",
+    KUHN_3: lambda: KUHN_3,
+    LEDUC: lambda: LEDUC,  # chance is not uniform
+    GOOFSPIEL: lambda: GOOFSPIEL,  # simultaneous moves, general sum
+    "uneven_deal": uneven_deal,
+    "three_players": three_players,
+}
+
+
+PIECES = averaging, draws, minimizers, passes, tables, ties, walks
+
+
+class WalkDoneError(Exception):
+    """Raised in place of the second walk."""
+
+
+def source_of(kernel):
+    """The Python function that was compiled; itself where the JIT is off."""
+    return getattr(kernel, "py_func", kernel)
+
+
+class SourceOfWalk:
+    """One walk of the kernel's Python source for a fixed policy."""
+
+    def __init__(self, game, sampling, policy, player, monkeypatch):
+        tree = GameTree(game).expand_all()
+        self.solver = Solver(
+            tree, Algorithm(sampling, regret_matching(), alternating=False)
+        )
+        self.solver.state.tables.policy[:] = vector_of(tree, policy)
+        self.solver.kernel = source_of(self.solver.kernel)
+        self.tree, self.player = tree, player
+        # One more player, to whom nothing belongs, puts off the update.
+        nothing = np.zeros((len(tree.utilities), 1))
+        utilities = np.append(tree.utilities, nothing, axis=1)
+        storage = (*tree.storage[:4], utilities, tree.ties)
+        monkeypatch.setattr(GameTree, "storage", storage)
+        self.monkeypatch = monkeypatch
+
+    def estimate(self, draw):
+        """The gradient that the walk leaves behind when its draws are `draw`'s."""
+        tables, cursor = self.solver.state.tables, self.solver.state.walk.cursor
+        num_walks = 0
+
+        def begin_walk(seed, iteration, player, num_players):
+            nonlocal num_walks
+            num_walks += 1
+            if num_walks == 2:
+                raise WalkDoneError
+            assert player == self.player
+            return np.uint64(0)
+
+        cursor[:] = 0
+        cursor[kernels.PLAYER] = self.player
+        tables.gradient[:] = 0
+        tables.is_met[:] = 0
+        wraps_around = np.errstate(over="ignore")
+        with wraps_around, self.monkeypatch.context() as patch:
+            for module in PIECES:
+                for name, value in vars(module).items():
+                    if hasattr(value, "py_func"):
+                        patch.setattr(module, name, source_of(value))
+            patch.setattr(walks, "stream_key", begin_walk)
+            patch.setattr(walks, "uniform", lambda stream, place: draw(int(place)))
+            with pytest.raises(WalkDoneError):
+                self.solver.iterate(1)
+        return tables.gradient.copy()
+
+
+def expectation(game, sampling, policy, player, monkeypatch):
+    """The gradient over all sample paths, by name, and how many paths there are."""
+    walk = SourceOfWalk(game, sampling, policy, player, monkeypatch)
+    textbook = Textbook(game, sampling, regret_matching(), UNIFORM)
+    textbook.play(policy)
+    distributions = textbook.distributions(player)
+    total, num_paths = 0.0, 0
+    mean = np.zeros(walk.tree.num_sequences)
+    for probability, gradient in enumerate_draws(
+        walk.estimate, distributions.__getitem__
+    ):
+        total += probability
+        num_paths += 1
+        mean += probability * gradient
+    assert total == pytest.approx(1, abs=1e-12)
+    return gradient_of(walk.tree, player, mean), num_paths
+
+
+def with_zeros(policy, seed):
+    """The policy with one action in three dropped, where more than one is left."""
+    generator = np.random.default_rng(seed)
+    thinned = {}
+    for info_state, probs in policy.items():
+        kept = {a: b for a, b in probs.items() if generator.random() > 1 / 3}
+        kept = kept or dict(list(probs.items())[:1])
+        total = sum(kept.values())
+        thinned[info_state] = {a: kept.get(a, 0.0) / total for a in probs}
+    return thinned
+
+
+def cases():
+    """(game, estimator) as far as the sample paths can be listed.
+
+    Where the player's actions are followed, the draws at many infosets of the opponents
+    combine: 2^28 paths in opponent sampling of three-player Kuhn poker. So there is a
+    smaller game of three players.
+    """
+    for game in GAMES:
+        for estimator, sampling in ESTIMATORS.items():
+            combine = sampling.opponents and sampling.player == "all"
+            if combine and (game == LEDUC or (game, estimator) == (KUHN_3, "opponent")):
+                continue
+            marks = [pytest.mark.slow] if game == LEDUC else []
+            yield pytest.param(game, estimator, marks=marks)
+
+
+@pytest.mark.parametrize(("game", "estimator"), list(cases()))
+def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
+    game, estimator, monkeypatch
+):
+    sampling = ESTIMATORS[estimator]
+    game = GAMES[game]()
+    positive = random_policy(game, seed=2)
+    for policy in (positive, with_zeros(positive, seed=3)):
+        for player in range(GameTree(game).num_players):
+            exact = full_gradient(game, policy, player)
+            mean, num_paths = expectation(game, sampling, policy, player, monkeypatch)
+            assert mean == pytest.approx(exact, abs=1e-12)
+            assert num_paths == 1 or sampling.is_sampled
+
+
+@pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])
+def test_the_pass_over_leaves_is_the_full_gradient(game):
+    game = GAMES.get(game, lambda: game)()
+    tree = GameTree(game).expand_all()
+    policy = with_zeros(random_policy(game, seed=4), seed=5)
+    passes = full_pass(tree)
+    plan = passes.plan(vector_of(tree, policy))
+    for player in range(tree.num_players):
+        gradient = gradient_of(tree, player, passes.gradient(plan, player))
+        assert gradient == pytest.approx(full_gradient(game, policy, player), abs=1e-12)
+
+
+def test_estimates_of_one_walk_differ_from_the_full_gradient(monkeypatch):
+    policy = random_policy("kuhn_poker", seed=2)
+    exact = full_gradient("kuhn_poker", policy, 0)
+    walk = SourceOfWalk("kuhn_poker", EXTERNAL, policy, 0, monkeypatch)
+    one = gradient_of(walk.tree, 0, walk.estimate(lambda place: 0.5))
+    assert one != pytest.approx(exact, abs=0.01)

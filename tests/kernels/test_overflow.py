@@ -1,0 +1,140 @@
+"""No policy of NaN leaves a solver: what would overflow is refused in words."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.algorithms import most_iterations
+from mccfr_spiel.storage import checkpoint
+from tests.small_games import leaf, move, small_game
+
+SAMPLINGS = [ms.FULL, ms.CHANCE, ms.EXTERNAL, ms.OUTCOME]
+
+
+def plain(solver):
+    """Whether a solver's policies are distributions."""
+    for vector in (solver.average_vector(), solver.current_vector()):
+        first = solver.tree.infosets["first_sequence"]
+        sums = np.add.reduceat(vector, first)
+        if not (np.abs(sums - 1) < 1e-9).all() or (vector < 0).any():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("gamma", [0.0, 2.0, 14.0, 50.0, 100.0])
+def test_the_weights_of_an_average_add_up_to_a_double(gamma):
+    most = most_iterations(ms.polynomial(gamma))
+    # the integral of t ** gamma, and the last weight
+    log_sum = (gamma + 1) * math.log10(most) - math.log10(gamma + 1)
+    assert max(log_sum, gamma * math.log10(most)) <= 290 + 1e-9
+    assert most == 2**62 or (gamma + 1) * math.log10(most + 2) > 290
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
+    algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.polynomial(100))
+    solver = ms.Solver("kuhn_poker", algorithm)
+    solver.iterate(743)
+    before = solver.average_vector()
+    for more in (1, 10_000):
+        with pytest.raises(ValueError, match=r"more than 743 iterations.*t \*\* 100"):
+            solver.iterate(more)
+    with pytest.raises(ValueError, match="more than 743 iterations"):
+        solver.iterate_until(10**9)
+    assert solver.num_iterations == 743
+    assert (solver.average_vector() == before).all()  # and it can be asked and saved
+    assert plain(solver)
+    # The uniform policy has 11 / 12; the worst of these runs has 0.643.
+    assert ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.7
+
+
+def test_iterate_until_ends_where_iterations_may_end():
+    algorithm = ms.Algorithm(ms.EXTERNAL, ms.regret_matching(), ms.polynomial(100))
+    solver = ms.Solver("kuhn_poker", algorithm)
+    solver.iterate_until(1000)
+    with pytest.raises(ValueError, match="more than 743 iterations"):
+        solver.iterate_until(10**9)
+    assert solver.num_iterations == 743
+    assert plain(solver)
+
+
+@pytest.mark.parametrize("step", [1e-100, 1e-30, 1e30, 1e100])
+@pytest.mark.parametrize("rule", [ms.ftrl, ms.omd])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 3e99])
+def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, scale):
+    solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule(step)))
+    solver.iterate(500)
+    assert plain(solver)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("rule", [ms.regret_matching, ms.regret_matching_plus])
+def test_the_extreme_payoffs_give_policies(sampling, rule):
+    for scale in (1e-300, 3e99):
+        solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule()))
+        solver.iterate(500)
+        assert plain(solver)
+        assert math.isfinite(ms.nash_conv(solver.tree, solver.average_policy()))
+
+
+def scaled_pennies(scale):
+    replies = [
+        move(1, "1", leaf(scale, -scale), leaf(-2 * scale, 2 * scale)),
+        move(1, "1", leaf(-scale, scale), leaf(3 * scale, -3 * scale)),
+    ]
+    return small_game(
+        move(0, "0", *replies), name="scaled_pennies", max_utility=3 * scale
+    )
+
+
+def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(3)
+    solver.state.tables.memory[5] = math.inf
+    for ask in (solver.average_policy, solver.current_policy):
+        with pytest.raises(ValueError, match="no longer fit"):
+            ask()
+
+
+@pytest.mark.parametrize("table", ["policy", "memory", "average", "paid"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
+    table, value, tmp_path
+):
+    solver = ms.Solver("kuhn_poker", seed=1)
+    solver.iterate(5)
+    header, arrays = solver.contents()
+    odd = arrays[table].copy()
+    odd[-1] = value
+    contents = checkpoint.Contents(header, arrays | {table: odd})
+    checkpoint.save(tmp_path / "solver", contents)
+    with pytest.raises(checkpoint.DamagedError, match="not finite"):
+        ms.Solver.load(tmp_path / "solver")
+
+
+def test_weights_of_a_deep_tree_that_overflow_are_refused():
+    """Kroer's weights double with every decision of a player on the way."""
+    tree = leaf(1.0, -1.0)
+    for depth in range(1100):
+        tree = move(0, f"{depth}", leaf(0.0, 0.0), tree)
+    game = small_game(tree, name="deep")
+    algorithm = ms.Algorithm(ms.FULL, ms.ftrl(1.0, weights="kroer"))
+    with pytest.raises(ValueError, match="constant"):
+        ms.Solver(game, algorithm)
+    solver = ms.Solver(game, ms.Algorithm(ms.FULL, ms.ftrl(1.0)))
+    solver.iterate(5)
+    assert plain(solver)
+
+
+def test_sane_runs_are_left_alone():
+    game = pyspiel.load_game("kuhn_poker")
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    counts: list[Any] = [2.0, np.int64(3)]
+    for count in counts:
+        solver.iterate(count)
+    assert solver.num_iterations == 5

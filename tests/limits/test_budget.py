@@ -1,0 +1,574 @@
+"""Budgets in bytes: what does not fit is refused in words, before it is built."""
+
+import contextlib
+import math
+import mmap
+import pathlib
+import random
+import resource
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+
+import mccfr_spiel as ms
+from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.experiments.settings import budget_of
+from mccfr_spiel.limits import budget
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits.forecast import exceeds
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.growth import WalkTooLargeError
+
+MIB = 2**20
+
+
+# --- sizes and what is free ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (12345, 12345),
+        (2.5e9, 2_500_000_000),
+        ("4GiB", 4 * 2**30),
+        ("4 gib", 4 * 2**30),
+        ("500MB", 500_000_000),
+        ("1.5k", 1536),
+        ("2e9", 2_000_000_000),
+        ("77", 77),
+        ("8b", 8),
+    ],
+)
+def test_sizes_are_read_as_people_write_them(size, expected):
+    assert budget.parse_bytes(size) == expected
+
+
+@pytest.mark.parametrize(
+    "size", [0, -1, "", "4 apples", "-3GiB", math.nan, math.inf, True, [], "GiB"]
+)
+def test_what_is_no_size_is_refused_with_its_value(size):
+    with pytest.raises(ValueError, match=r"max_memory=.*is no size"):
+        Solver("kuhn_poker", max_memory=size)
+
+
+def test_control_groups_of_both_versions_limit_what_is_free(tmp_path):
+    membership = tmp_path / "cgroup"
+    mount = tmp_path / "fs"
+    outer, inner = mount / "a", mount / "a" / "b"
+    inner.mkdir(parents=True)
+    (mount / "cgroup.controllers").touch()
+    membership.write_text("0::/a/b\n")
+    (inner / "memory.max").write_text("max\n")
+    (inner / "memory.current").write_text("10\n")
+    assert budget.cgroups_free(membership, mount) == []
+    (outer / "memory.max").write_text("1000\n")  # the parent's binds the child
+    (outer / "memory.current").write_text("700\n")
+    (outer / "memory.stat").write_text("anon 600\ninactive_file 50\n")
+    assert budget.cgroups_free(membership, mount) == [350]
+    membership.write_text("3:cpuset:/\n4:memory:/x/y\n")
+    first = mount / "memory" / "x" / "y"
+    first.mkdir(parents=True)
+    (first / "memory.limit_in_bytes").write_text("500\n")
+    (first / "memory.usage_in_bytes").write_text("100\n")
+    assert budget.cgroups_free(membership, mount) == [400]
+    membership.write_text("4:memory:/not/mounted/here\n")  # as inside a container
+    (mount / "memory" / "memory.limit_in_bytes").write_text("900\n")
+    (mount / "memory" / "memory.usage_in_bytes").write_text("100\n")
+    assert budget.cgroups_free(membership, mount) == [800]
+    assert budget.cgroups_free(tmp_path / "none", mount) == []
+
+
+def test_the_default_is_half_of_what_is_free(monkeypatch):
+    monkeypatch.setattr(budget, "free_memory", lambda: 1_000_001)
+    assert Budget().limit == 500_000
+    assert GameTree("kuhn_poker").budget.limit == 500_000
+    assert Budget(7).limit == 7
+
+
+@pytest.mark.slow  # a process of its own
+def test_a_limit_of_address_space_is_what_is_free():
+    code = """
+    import resource
+    from mccfr_spiel.limits.budget import free_memory
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    print(free_memory())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    free = int(subprocess.run(command, check=True, capture_output=True).stdout)
+    assert 0 < free < 3 << 30
+
+
+def test_resident_is_what_the_system_says():
+    # Mapped here, since malloc may serve an array from memory that it never gives back.
+    block = mmap.mmap(-1, 64 * MIB)
+    np.frombuffer(block, np.uint8)[:] = 1
+    before = budget.resident()
+    block.close()
+    assert before - budget.resident() == pytest.approx(64 * MIB, rel=0.05)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert 0 < budget.resident() <= peak + MIB
+
+
+# --- forecasts -----------------------------------------------------------------
+
+
+def test_a_forecast_refuses_nothing_that_fits():
+    # Estimates of a tree of 100 nodes, each a million with probability 10^-4: unbiased
+    # and as wild as can be. One run of 10^7 may be refused.
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        rare = generator.random(1000) < 1e-4
+        assert not exceeds(np.where(rare, 1e6, 0.0).tolist(), 100)
+    assert not exceeds([1.0] * 100_000, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "refused"),
+    [
+        ([9e7], True),  # half of it goes to each gambler's goal of 4 * 10^7
+        ([7e7], False),
+        ([4.0] * 20, True),  # 2.5^20 = 9.1 * 10^7
+        ([4.0] * 18, False),
+        (([0.0] * 9 + [1000.0]) * 6, True),  # by a stake of 1 / 8
+        ([0.0] * 999 + [math.inf], True),
+    ],
+)
+def test_a_refusal_takes_the_capital_of_a_fair_game(estimates, refused):
+    assert exceeds(estimates, 1.0) is refused
+
+
+@pytest.mark.parametrize(
+    ("game", "nodes"),
+    [("kuhn_poker", 58), ("leduc_poker", 9457), ("tic_tac_toe", 549946)],
+)
+def test_forecasts_are_those_of_the_tree(game, nodes):
+    found = GameTree(game).forecast()
+    assert np.mean(found.nodes) == pytest.approx(nodes, rel=0.35)
+    assert not exceeds(found.nodes, nodes)
+
+
+@pytest.mark.parametrize(
+    "game", ["chess", "cursor_go", "gomoku", "kriegspiel", "phantom_ttt", "hearts"]
+)
+def test_a_whole_tree_that_is_too_large_is_foretold_in_words(game):
+    grown = budget.resident()
+    with pytest.raises(TreeFullError, match=r"nodes.*far more than.*sampling"):
+        GameTree(game, max_memory="1GiB").expand_all()
+    assert budget.resident() - grown < 100 * MIB
+
+
+# --- whole trees ---------------------------------------------------------------
+
+
+def test_a_tree_that_does_not_fit_gives_its_memory_back():
+    tree = GameTree("liars_dice", max_memory=4 * MIB)
+    with pytest.raises(MemoryBudgetError, match=r"fill max_memory=4,194,304 bytes"):
+        tree.expand_all()
+    assert (tree.num_nodes, tree.num_infosets, tree.num_sequences) == (1, 0, 2)
+    assert tree.budget.taken < MIB / 2
+    assert sum(tree.memory().values()) < MIB / 2
+
+
+def test_a_failed_expansion_leaves_a_grown_tree_as_it_was():
+    solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory=8 * MIB)
+    solver.iterate(100)
+    infosets, names = solver.tree.infosets.copy(), solver.tree.names
+    with pytest.raises(MemoryBudgetError):
+        solver.tree.expand_all()
+    assert (solver.tree.infosets == infosets).all()
+    assert solver.tree.names == names
+    solver.iterate(100)
+    expected = Solver("liars_dice", ms.OUTCOME_SAMPLING)
+    expected.iterate(200)
+    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
+
+
+def test_leaves_and_tables_are_held_by_the_budget(monkeypatch):
+    monkeypatch.setattr(
+        "mccfr_spiel.tree.whole.resident", lambda: 0
+    )  # only what counts
+    tree = GameTree("leduc_poker").expand_all()
+    taken = tree.budget.taken
+    solver = Solver(tree, ms.CFR)
+    ends = int((tree.nodes["player"] == TERMINAL).sum())
+    tables, leaves = 32 * tree.num_sequences, 2 * ends * (8 + 4)
+    assert tree.budget.taken - taken >= tables + leaves
+    tree.forget_leaves()
+    del solver
+    assert tree.budget.taken == pytest.approx(taken, abs=1000)
+    assert 1.2 * taken < taken + tables + leaves
+    small = GameTree("leduc_poker", max_memory=int(1.2 * taken)).expand_all()
+    with pytest.raises(MemoryBudgetError, match="max_memory"):
+        Solver(small, ms.CFR)
+
+
+# --- walks ---------------------------------------------------------------------
+
+
+def run_until_full(max_memory, algorithm=ms.OUTCOME_SAMPLING):
+    solver = Solver("liars_dice", algorithm, seed=4, max_memory=max_memory)
+    with pytest.raises(MemoryBudgetError, match=r"infosets.*saved, and loaded"):
+        while solver.num_iterations < 100_000:
+            solver.iterate(1000)
+    return solver
+
+
+@pytest.mark.slow  # many iterations
+@pytest.mark.parametrize("name", ["outcome_sampling", "external_sampling"])
+def test_a_full_budget_stops_a_run_that_can_be_saved_and_goes_on(tmp_path, name):
+    algorithm = ms.ALGORITHMS[name]
+    solver = run_until_full(4 * MIB, algorithm)
+    assert solver.memory().total < 4 * MIB
+    assert len(solver.average_policy().to_dict()) > 1000
+    done = solver.num_iterations
+    solver.save(tmp_path / "solver")
+    loaded = Solver.load(tmp_path / "solver", max_memory=512 * MIB)
+    assert loaded.num_iterations == done
+    loaded.iterate(200)
+    expected = Solver("liars_dice", algorithm, seed=4)
+    expected.iterate(done + 200)
+    assert loaded.nodes_touched == expected.nodes_touched
+    assert loaded.average_policy().to_dict() == expected.average_policy().to_dict()
+    assert loaded.current_policy().to_dict() == expected.current_policy().to_dict()
+
+
+def test_nodes_that_do_not_fit_are_dropped_and_nothing_changes(monkeypatch):
+    drops = []
+    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4, max_memory=700_000)
+    forget = GameTree.forget_nodes
+    monkeypatch.setattr(
+        GameTree, "forget_nodes", lambda tree: (drops.append(1), forget(tree))
+    )
+    solver.iterate(300)
+    assert drops
+    expected = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4)
+    expected.iterate(300)
+    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
+
+
+@pytest.mark.slow  # some seconds
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_walk_that_a_budget_cut_short_is_saved_before_its_root(tmp_path, alternating):
+    algorithm = ms.EXTERNAL_SAMPLING._replace(alternating=alternating)
+    game = "liars_dice(numdice=1,dice_sides=5)"
+    expected = Solver(game, algorithm, seed=1)
+    expected.iterate(60)
+    policy = expected.average_policy().to_dict()
+    midway = 0
+    for size in range(300_000, 1_500_000, 50_000):
+        solver = Solver(game, algorithm, seed=1, max_memory=size)
+        with contextlib.suppress(TreeFullError):
+            solver.iterate(60)
+        midway += bool(solver.state.walk.cursor[1])  # a player after the first
+        solver.save(tmp_path / "solver")
+        loaded = Solver.load(tmp_path / "solver", max_memory="1GiB")
+        loaded.iterate(60 - loaded.num_iterations)
+        assert loaded.average_policy().to_dict() == policy
+        assert loaded.nodes_touched == expected.nodes_touched
+    assert midway > 0
+
+
+def test_one_walk_that_does_not_fit_is_told_before():
+    solver = Solver("chess", ms.EXTERNAL_SAMPLING, max_memory="200MB")
+    with pytest.raises(WalkTooLargeError, match=r"far more.*Use outcome sampling"):
+        solver.iterate(1)
+    assert solver.num_iterations == 0
+
+
+# --- the growth of the process ---------------------------------------------------
+
+
+@pytest.mark.slow  # processes of their own
+@pytest.mark.parametrize(
+    ("game", "name"),
+    [
+        ("gomoku", "outcome_sampling"),
+        ("cursor_go", "outcome_sampling"),
+        ("phantom_ttt", "external_sampling"),
+        ("tic_tac_toe", "cfr"),
+    ],
+)
+def test_no_process_grows_by_more_than_its_budget(game, name):
+    size = 128 * MIB
+    code = f"""
+    import resource, time
+    import mccfr_spiel as ms
+    from mccfr_spiel.limits.budget import resident
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    algorithm = ms.ALGORITHMS[{name!r}]
+    warm = ms.Solver("leduc_poker", algorithm, max_memory="8MB")
+    warm.iterate(300)  # compiles, and drops nodes
+    before, end = resident(), time.monotonic() + 600
+    try:
+        solver = ms.Solver({game!r}, algorithm, max_memory={size})
+        while time.monotonic() < end:
+            solver.iterate(1)
+    except ms.MemoryBudgetError as error:
+        # Not ru_maxrss: a process begins with that of the one that started it.
+        status = open("/proc/self/status").read()
+        print(int(status.split("VmHWM:")[1].split()[0]) * 1024 - before)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert size / 4 < int(done.stdout) < 1.1 * size
+
+
+# --- every door ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda game, size: GameTree(game, max_memory=size).expand_all(),
+        lambda game, size: Solver(game, ms.CFR, max_memory=size),
+        lambda game, size: ms.nash_conv(game, {}, max_memory=size),
+        lambda game, size: ms.exploitability(game, {}, max_memory=size),
+        lambda game, size: ms.expected_returns(game, {}, max_memory=size),
+        lambda game, size: ms.best_response_policy(game, {}, 0, max_memory=size),
+        lambda game, size: ms.sequence_form(game, max_memory=size),
+        lambda game, size: ms.solve_lp(game, max_memory=size),
+        lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
+        lambda game, size: ms.cached_tree(game, "/nowhere", max_memory=size),
+    ],
+)
+@pytest.mark.parametrize("game", ["chess", "leduc_poker"])
+def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
+    before = budget.resident()
+    with pytest.raises(TreeFullError, match=r"max_memory|max_nodes") as error:
+        door(game, 400_000)
+    assert game in str(error.value)
+    assert budget.resident() - before < 50 * MIB
+
+
+def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
+    monkeypatch.setattr("mccfr_spiel.tree.whole.resident", lambda: 0)
+    tree = GameTree("leduc_poker", max_memory="3MB").expand_all()
+    form = ms.sequence_form(tree)
+    with pytest.raises(MemoryBudgetError, match=r"8,042 nonzeros.*max_memory"):
+        ms.solve_lp(form)
+    tree.budget.measured("other", tree.budget.left - 1000)
+    with pytest.raises(MemoryBudgetError, match="Reading the policy"):
+        ms.nash_conv(tree, {})
+
+
+def test_a_tree_beside_a_solvers_has_the_solvers_budget():
+    solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory="8MB")
+    solver.iterate(10)
+    with pytest.raises(MemoryBudgetError, match="max_memory=8,000,000"):
+        ms.nash_conv("liars_dice", solver.average_policy())
+    value = ms.nash_conv("liars_dice", solver.average_policy(), max_memory="1GiB")
+    assert 0 < value < 2
+
+
+def test_a_cached_tree_that_does_not_fit_is_refused(tmp_path):
+    made = ms.cached_tree("leduc_poker", tmp_path, max_memory="10MB")
+    assert made.num_nodes == 9457
+    with pytest.raises(MemoryBudgetError, match="its files"):
+        ms.cached_tree("leduc_poker", tmp_path, max_memory=made.budget.taken - 1)
+
+
+def test_learning_a_response_ends_where_its_budget_is_full():
+    game = pyspiel.load_game("liars_dice")
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    small = ms.learned_response(
+        game, uniform, 0, iterations=10**9, plays=200, max_memory="3MB"
+    )
+    assert 10 < small.iterations < 10**6
+    assert small.value.plays == 200
+
+
+def play_hands(bot, game, hands):
+    generator = random.Random(0)
+    for _ in range(hands):
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            if state.current_player() == 0:
+                action = bot.step(state)
+            else:
+                action = generator.choice(state.legal_actions())
+            state.apply_action(action)
+        bot.observe_outcome(state.returns()[0])
+
+
+def test_a_bot_whose_budget_is_full_warns_once_and_plays_on():
+    game = pyspiel.load_game("leduc_poker")
+    bot = ms.OnlineOutcomeSamplingBot(game, 0, seed=1, max_memory=40_000)
+    with pytest.warns(ms.MemoryBudgetWarning, match="max_memory=40,000") as caught:
+        play_hands(bot, game, 400)
+    assert len(caught) == 1
+    assert 0 < bot.num_infosets < 60
+    known = bot.current_policy()
+    play_hands(bot, game, 400)
+    assert bot.num_hands == 800
+    assert known.keys() == bot.current_policy().keys()
+    assert known != bot.current_policy()  # it goes on learning
+    for row in bot.average_policy().values():
+        assert sum(row.values()) == pytest.approx(1)
+
+
+def test_pyspiels_solvers_do_not_expand_large_games_ahead():
+    before = budget.resident()
+    for game in ("cursor_go", "gomoku"):
+        loaded = pyspiel.load_game(game)
+        solver = ms.OutcomeSamplingMCCFRSolver(loaded, seed=1)
+        assert solver._solver.tree.num_infosets == 0
+        solver.run_iteration()
+        assert len(solver.average_policy().policy_table()) > 0
+    assert budget.resident() - before < 100 * MIB
+    kuhn = ms.OutcomeSamplingMCCFRSolver(pyspiel.load_game("kuhn_poker"), seed=1)
+    assert len(kuhn.average_policy().policy_table()) == 12
+
+
+# --- the command line's settings --------------------------------------------------
+
+
+def test_settings_take_sizes_and_count_what_the_process_has():
+    settings = Settings(game="kuhn_poker", max_memory="100GiB")
+    taken = 100 * 2**30 - budget_of(settings).limit
+    assert taken == pytest.approx(budget.resident(), rel=0.2)
+    played = budget_of(settings._replace(evaluate="sampled"))
+    assert played.limit == pytest.approx(75 * 2**30, rel=0.01)
+    with pytest.raises(ValueError, match="the program itself takes"):
+        budget_of(settings._replace(max_memory="1MB"))
+    with pytest.raises(ValueError, match="is no size"):
+        settings._replace(max_memory="much")
+
+
+@pytest.mark.slow  # processes of their own
+def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
+    program = pathlib.Path(__file__).parents[2] / "run_experiments.py"
+    command = [sys.executable, str(program), "--game=gomoku(size=8)"]
+    command += ["--algorithm=outcome_sampling", "--evaluate=none", "--print_freq=10"]
+    command += [f"--output_dir={tmp_path}", "--iterations=100000"]
+    taken = 260 * MIB  # of the program itself, about
+    first = subprocess.run(
+        [*command, f"--max_memory={taken + 60 * MIB}"], capture_output=True, text=True
+    )
+    assert first.returncode == 1
+    assert "infosets of gomoku" in first.stderr
+    assert "--resume --max_memory" in first.stderr
+    files = {path.name for path in tmp_path.iterdir()}
+    assert {"results.csv", "solver.checkpoint", "settings.json"} <= files
+    assert {"policy.json", "policy.bin"} & files
+    rows = (tmp_path / "results.csv").read_text().splitlines()
+    second = subprocess.run(
+        [*command, "--resume", f"--max_memory={taken + 120 * MIB}"],
+        capture_output=True,
+        text=True,
+    )
+    assert "Resumed after" in second.stdout
+    assert "infosets of gomoku" in second.stderr
+    again = (tmp_path / "results.csv").read_text().splitlines()
+    assert len(again) > len(rows) > 2
+    assert again[1 : len(rows)] == rows[1:]
+
+
+# --- games that do not end -------------------------------------------------------
+
+_ENDLESS = pyspiel.GameType(
+    short_name="test_endless",
+    long_name="A game that never ends",
+    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+    chance_mode=pyspiel.GameType.ChanceMode.DETERMINISTIC,
+    information=pyspiel.GameType.Information.PERFECT_INFORMATION,
+    utility=pyspiel.GameType.Utility.ZERO_SUM,
+    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+    max_num_players=2,
+    min_num_players=2,
+    provides_information_state_string=True,
+    provides_information_state_tensor=False,
+    provides_observation_string=False,
+    provides_observation_tensor=False,
+    parameter_specification={"moves": 2},
+)
+
+
+class EndlessGame(pyspiel.Game):
+    """Players move in turns, and say that they stop after five moves."""
+
+    def __init__(self, params=None):
+        self.moves = int((params or {}).get("moves", 2))
+        info = pyspiel.GameInfo(
+            num_distinct_actions=self.moves,
+            max_chance_outcomes=0,
+            num_players=2,
+            min_utility=-1.0,
+            max_utility=1.0,
+            utility_sum=0.0,
+            max_game_length=5,
+        )
+        super().__init__(_ENDLESS, info, params or {})
+
+    def new_initial_state(self):
+        return EndlessState(self)
+
+
+class EndlessState(pyspiel.State):
+    def __init__(self, game):
+        super().__init__(game)
+        self.moves = game.moves
+        self.past = ""
+
+    def current_player(self):
+        return len(self.past) % 2
+
+    def _legal_actions(self, player):
+        return list(range(self.moves))
+
+    def _apply_action(self, action):
+        self.past += str(action)
+
+    def is_terminal(self):
+        return False
+
+    def returns(self):
+        return [0.0, 0.0]
+
+    def information_state_string(self, player=None):
+        return self.past
+
+    def __str__(self):
+        return self.past
+
+
+@pytest.mark.parametrize("moves", [1, 2])
+@pytest.mark.parametrize("name", ["cfr", "external_sampling", "outcome_sampling"])
+def test_a_game_that_does_not_end_is_named_within_seconds(name, moves):
+    Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles
+    began = time.monotonic()
+    with pytest.raises(ValueError, match=r"max_game_length|meets far more") as error:
+        Solver(EndlessGame({"moves": moves}), ms.ALGORITHMS[name]).iterate(1)
+    assert time.monotonic() - began < 5
+    if name == "outcome_sampling":
+        assert "se outcome sampling" not in str(error.value)
+    if name != "external_sampling":
+        assert "does not end" in str(error.value)
+        assert "5" in str(error.value)
+
+
+def test_a_response_to_a_game_that_does_not_end_is_refused_too():
+    game = EndlessGame()
+    policy = ms.SequencePolicy(GameTree(game), np.ones(2))
+    with pytest.raises(ValueError, match=r"does not end.*max_game_length"):
+        ms.learned_response(game, policy, 0, iterations=1, plays=2)
+
+
+@pytest.mark.parametrize(
+    "game", ["chess", "coop_box_pushing", "laser_tag", "goofspiel", "havannah"]
+)
+def test_games_of_open_spiel_stay_far_below_the_length_that_is_refused(game):
+    tree = GameTree(game, abstraction=lambda state, player: state.history_str())
+    generator = random.Random(0)
+    state = tree.new_state()
+    while not state.is_terminal():
+        state.apply_action(generator.choice(state.legal_actions()))
+    assert len(state.history()) < tree.longest_history / 2
+    tree.check_length(state)

@@ -1,0 +1,231 @@
+"""Mirror prox and the excessive gap technique.
+
+Oracles: the gaps of an independent program, convex programs solved by scipy,
+OpenSpiel's NashConv, and the theorems' own conditions, checked at every iteration.
+"""
+
+import numpy as np
+import pyspiel
+import pytest
+import scipy.optimize
+
+from mccfr_spiel.offline import ExcessiveGap, MirrorProx
+from mccfr_spiel.offline.dilated_entropy import make_sides, prox, regularizer_range
+from mccfr_spiel.offline.sequence_form import (
+    NotZeroSumError,
+    constraints,
+    plan_to_policy,
+    sequence_form,
+)
+
+GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
+SOLVERS = {
+    "egt": ExcessiveGap,
+    "practical_egt": lambda game: ExcessiveGap(game, aggressive=True),
+    "mirror_prox": MirrorProx,
+}
+
+
+@pytest.mark.parametrize(
+    ("solver", "game", "gaps"),
+    [
+        (ExcessiveGap, "kuhn_poker", {10: 0.32729, 100: 0.03207, 1000: 0.00184}),
+        (MirrorProx, "kuhn_poker", {10: 0.34048, 100: 0.04349, 1000: 0.00429}),
+        (ExcessiveGap, "leduc_poker", {100: 1.52748, 300: 0.61179}),
+        (MirrorProx, "leduc_poker", {100: 1.62890, 300: 0.71321}),
+    ],
+)
+def test_gaps_are_those_of_an_independent_program(solver, game, gaps):
+    method = solver(game)
+    for iterations, gap in gaps.items():
+        method.iterate(iterations - method.num_iterations)
+        assert f"{method.gap():.5f}" == f"{gap:.5f}"
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "matrix_rps"])
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_excessive_gap_condition_and_bound_hold_at_every_iteration(game, aggressive):
+    method = ExcessiveGap(game, aggressive=aggressive)
+    for _ in range(150):
+        assert method.excess() >= -1e-14
+        assert method.gap() <= method.gap_bound + 1e-14
+        method.iteration()
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
+def test_mirror_prox_stays_below_its_bound(game):
+    method = MirrorProx(game)
+    for _ in range(150):
+        method.iteration()
+        assert method.gap() <= method.gap_bound
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
+def test_practical_variant_is_four_times_closer_after_the_same_evaluations(game):
+    plain, practical = ExcessiveGap(game), ExcessiveGap(game, aggressive=True)
+    practical.iterate(300)
+    plain.iterate(practical.gradient_evaluations // 3)
+    assert practical.gap() < plain.gap() / 4
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_pieces_equal_the_whole_bit_for_bit(solver):
+    whole, pieces = solver("kuhn_poker"), solver("kuhn_poker")
+    whole.iterate(30)
+    for iterations in (0, 1, 9, 20):
+        pieces.iterate(iterations)
+    assert (whole.average_vector() == pieces.average_vector()).all()
+    assert (whole.current_vector() == pieces.current_vector()).all()
+    start = solver("kuhn_poker").current_vector()
+    assert np.abs(whole.current_vector() - start).max() > 0.1
+    assert whole.gradient_evaluations == pieces.gradient_evaluations
+
+
+def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
+    egt, mirror = ExcessiveGap("kuhn_poker"), MirrorProx("kuhn_poker")
+    assert egt.nodes_touched == 2 * 58
+    assert mirror.nodes_touched == 0
+    egt.iterate(10)
+    mirror.iterate(10)
+    assert egt.nodes_touched == (2 + 3 * 10) * 58
+    assert mirror.nodes_touched == 4 * 10 * 58
+
+
+# --- the prox map ------------------------------------------------------------
+
+
+def plan_of_logits(plex, logits):
+    """A plan with all entries above 0; every such plan has logits."""
+    plan = np.ones(plex.num_sequences)
+    for i, parent in enumerate(plex.parent):
+        own = slice(
+            plex.first_sequence[i], plex.first_sequence[i] + plex.num_actions[i]
+        )
+        weights = np.exp(logits[own] - logits[own].max())
+        plan[own] = plan[parent] * weights / weights.sum()
+    return plan
+
+
+def divergence(side, plan, center):
+    """D(plan || center) from the definition."""
+    value = 0.0
+    for i, parent in enumerate(side.parent):
+        own = slice(
+            side.first_sequence[i], side.first_sequence[i] + side.num_actions[i]
+        )
+        b = plan[own] / plan[parent]
+        value += side.weight[i] * plan[parent] * (b @ (np.log(b) - center[own]))
+    return value
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "matrix_rps"])
+@pytest.mark.parametrize("scale", [0.05, 1.0])
+@pytest.mark.parametrize("player", [0, 1])
+def test_prox_is_the_convex_program_solved_by_scipy(name, scale, player):
+    form = sequence_form(name)
+    side, plex = make_sides(form)[player], form.treeplexes[player]
+    rng = np.random.default_rng(player)
+    gradient = rng.normal(size=plex.num_sequences) * scale
+    center = np.log(plan_to_policy(plex, 0.2 + rng.random(plex.num_sequences)))
+    log_policy, plan = np.empty_like(center), np.empty_like(center)
+    value = prox(side, gradient.copy(), center, scale, log_policy, plan)
+
+    def objective(logits):
+        x = plan_of_logits(plex, logits)
+        return scale * divergence(side, x, center) - gradient @ x
+
+    solved = scipy.optimize.minimize(objective, np.zeros(len(center)), tol=1e-9)
+    assert -solved.fun == pytest.approx(value, abs=1e-7)
+    np.testing.assert_allclose(plan_of_logits(plex, solved.x), plan, atol=1e-4)
+    assert objective(log_policy) == pytest.approx(-value, abs=1e-12)
+    matrix, right = constraints(plex)
+    assert np.abs(matrix @ plan - right).max() < 1e-14
+
+
+def test_prox_keeps_what_the_center_never_plays_at_zero():
+    form = sequence_form("kuhn_poker")
+    side = make_sides(form)[0]
+    center = side.uniform.copy()
+    center[1] = -np.inf
+    center[2] = 0.0
+    log_policy, plan = np.empty_like(center), np.empty_like(center)
+    value = prox(side, np.ones(13) * 5, center, 1e-3, log_policy, plan)
+    assert plan[1] == 0
+    assert plan[2] == 1
+    assert np.isfinite(plan).all()
+    assert np.isfinite(value)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e9, 1e200])
+def test_prox_neither_overflows_nor_underflows(size):
+    form = sequence_form("leduc_poker")
+    side = make_sides(form)[1]
+    gradient = np.random.default_rng(0).normal(size=len(side.uniform)) * size
+    log_policy, plan = np.empty_like(gradient), np.empty_like(gradient)
+    value = prox(side, gradient, side.uniform, 1e-3, log_policy, plan)
+    assert np.isfinite(value)
+    assert np.isfinite(plan).all()
+    matrix, right = constraints(form.treeplexes[1])
+    assert np.abs(matrix @ plan - right).max() < 1e-12
+
+
+def test_regularizer_range_is_that_of_the_pure_plans():
+    # Kuhn, player 0: three cards; pass then (call or fold): weights 2 and 2 + 2 * 2.
+    side = make_sides(sequence_form("kuhn_poker"))[0]
+    assert sorted(side.weight) == [2, 2, 2, 6, 6, 6]
+    assert regularizer_range(side) == pytest.approx(3 * (6 + 2) * np.log(2))
+
+
+# --- policies and bad input --------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_policy_has_openspiels_nash_conv(solver):
+    for game in ("kuhn_poker", "matrix_rps"):
+        method = solver(game)
+        method.iterate(20)
+        table = {
+            info_state: list(probabilities.items())
+            for info_state, probabilities in method.average_policy().to_dict().items()
+        }
+        expected = pyspiel.nash_conv(method.tree.game, pyspiel.TabularPolicy(table))
+        assert method.gap() == pytest.approx(expected, abs=1e-12)
+
+
+def test_scaled_payoffs_give_the_same_policies():
+    payoffs = np.array([[2.0, -1.0, 0.0], [-1.0, 1.0, 3.0]])
+    policies = []
+    for scale in (1, 1000):
+        game = pyspiel.create_matrix_game(
+            (scale * payoffs).tolist(), (-scale * payoffs).tolist()
+        )
+        for solver in SOLVERS.values():
+            method = solver(game)
+            before = method.gap()
+            method.iterate(25)
+            assert method.gap() < before / 2
+            policies.append(method.average_vector())
+    for first, second in zip(policies[:3], policies[3:], strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-9)
+
+
+def test_a_game_without_payoffs_is_solved():
+    game = pyspiel.create_matrix_game([[0.0, 0.0]], [[0.0, 0.0]])
+    for solver in SOLVERS.values():
+        method = solver(game)
+        method.iterate(3)
+        assert method.gap() == 0
+
+
+@pytest.mark.parametrize("step_size", [0, -1.0, float("nan"), float("inf")])
+def test_step_size_must_be_above_zero(step_size):
+    with pytest.raises(ValueError, match="step_size="):
+        MirrorProx("kuhn_poker", step_size=step_size)
+
+
+def test_games_and_counts_that_cannot_be_are_refused():
+    for solver in SOLVERS.values():
+        with pytest.raises(NotZeroSumError, match="3 players"):
+            solver("kuhn_poker(players=3)")
+        with pytest.raises(ValueError, match="iterations=-1"):
+            solver("kuhn_poker").iterate(-1)

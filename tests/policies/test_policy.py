@@ -1,0 +1,400 @@
+"""Policies on OpenSpiel's side of the border."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, exploitability
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, SequencePolicy, Solver
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import CheckpointError, DamagedError
+from tests.reference import random_policy
+from tests.small_games import leaf, move, small_game
+from tests.vectors import vector_of
+
+GOOFSPIEL = (
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+)
+SIMULTANEOUS = [
+    GOOFSPIEL,
+    "matrix_rps",
+    "matrix_mp",
+    "matrix_shapleys_game",
+    "blotto(coins=3,fields=2)",
+    "oshi_zumo(coins=3,size=1,horizon=4)",
+]
+
+
+def policy_of(game, seed=0):
+    """A random policy and the same as a SequencePolicy."""
+    tree = GameTree(game).expand_all()
+    probs = random_policy(tree.game, seed)
+    return probs, SequencePolicy(tree, vector_of(tree, probs))
+
+
+def states_of(game):
+    """All decision states of a game, reached by moves."""
+    stack = [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if state.is_simultaneous_node():
+            players = range(game.num_players())
+            legal = [state.legal_actions(player) for player in players]
+            for joint in np.array(np.meshgrid(*legal)).reshape(len(legal), -1).T:
+                child = state.clone()
+                child.apply_actions(joint.tolist())
+                stack.append(child)
+        else:
+            stack.extend(state.child(action) for action in state.legal_actions())
+        if not state.is_chance_node():
+            yield state
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker(suit_isomorphism=True)"])
+def test_a_turn_based_state_gets_its_probabilities(game):
+    probs, policy = policy_of(game)
+    for state in states_of(pyspiel.load_game(game)):
+        expected = probs[state.information_state_string()]
+        player = state.current_player()
+        assert policy.action_probabilities(state) == expected
+        assert policy.action_probabilities(state, player) == expected
+        assert list(expected) == state.legal_actions()
+
+
+@pytest.mark.parametrize("game", SIMULTANEOUS)
+def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
+    game = pyspiel.load_game(game)
+    probs, policy = policy_of(game)
+    assert policy.game == game
+    turns = pyspiel.convert_to_turn_based(game)
+    for state in states_of(turns):
+        expected = probs[state.information_state_string()]
+        assert policy.action_probabilities(state) == expected
+    num_asked = 0
+    for state in states_of(game):
+        for player in range(game.num_players()):
+            if not state.is_simultaneous_node() and player != state.current_player():
+                continue
+            name = f"Current player: {player}\n{state.information_state_string(player)}"
+            assert policy.action_probabilities(state, player) == probs[name]
+            num_asked += 1
+    assert num_asked >= len(probs)
+    start = game.new_initial_state()
+    while start.is_chance_node():
+        start.apply_action(start.legal_actions()[0])
+    with pytest.raises(ValueError, match="player_id"):
+        policy.action_probabilities(start)
+
+
+@pytest.mark.parametrize("game", SIMULTANEOUS)
+def test_openspiel_evaluates_policies_of_simultaneous_games(game):
+    game = pyspiel.load_game(game)
+    _, policy = policy_of(game)
+    theirs = expected_game_score.policy_value(game.new_initial_state(), policy)
+    assert ms.expected_returns(game, policy) == pytest.approx(theirs, abs=1e-12)
+    turns = pyspiel.convert_to_turn_based(game)
+    conv = exploitability.nash_conv(turns, policy)
+    assert ms.nash_conv(game, policy) == pytest.approx(conv, abs=1e-12)
+    assert ms.nash_conv(turns, policy) == pytest.approx(conv, abs=1e-12)
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "matrix_rps"])
+def test_conversions_keep_every_probability(game):
+    game = pyspiel.load_game(game)
+    probs, policy = policy_of(game)
+    turns = policy.tree.game
+    tabular = policy.to_tabular()
+    assert isinstance(tabular, openspiel_policy.TabularPolicy)
+    for state in states_of(game):
+        for player in range(game.num_players()):
+            if state.is_simultaneous_node() or player == state.current_player():
+                mine = policy.action_probabilities(state, player)
+                assert tabular.action_probabilities(state, player) == mine
+    compiled = policy.to_pyspiel()
+    in_c = {name: dict(row) for name, row in compiled.policy_table().items()}
+    assert probs == policy.to_dict()
+    assert probs.items() <= in_c.items()  # and the simultaneous game's own strings
+    assert pyspiel.nash_conv(turns, compiled) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+
+
+def test_openspiels_converters_take_it():
+    game = pyspiel.load_game("kuhn_poker")
+    probs, policy = policy_of(game)
+    for source in (policy, policy.to_tabular()):
+        table = openspiel_policy.python_policy_to_pyspiel_policy(source)
+        assert {k: dict(v) for k, v in table.policy_table().items()} == probs
+        assert pyspiel.nash_conv(game, table) == pytest.approx(
+            ms.nash_conv(game, policy), abs=1e-12
+        )
+
+
+def test_tables_are_as_in_openspiels_tabular_policy():
+    game = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
+    probs, policy = policy_of(game)
+    theirs = openspiel_policy.TabularPolicy(game)
+    assert policy.state_lookup.keys() == theirs.state_lookup.keys()
+    for name, row in policy.state_lookup.items():
+        other = theirs.state_lookup[name]
+        mask = policy.legal_actions_mask[row]
+        assert mask.tolist() == theirs.legal_actions_mask[other].tolist()
+        array = policy.action_probability_array[row]
+        assert {a: array[a] for a in np.flatnonzero(mask).tolist()} == probs[name]
+        assert array.sum() == pytest.approx(1, abs=1e-12)
+        assert (policy.policy_for_key(name) == array).all()
+
+
+def test_a_state_never_met_is_uniform():
+    game = pyspiel.load_game("leduc_poker")
+    solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1)
+    solver.iterate(3)
+    policy = solver.average_policy()
+    known = policy.to_dict()
+    assert 0 < len(known) < 20
+    met = unmet = 0
+    for state in states_of(game):
+        probs = policy.action_probabilities(state)
+        if state.information_state_string() in known:
+            met += 1
+        else:
+            unmet += 1
+            assert set(probs.values()) == {1 / len(state.legal_actions())}
+        assert list(probs) == state.legal_actions()
+    assert met > 0
+    assert unmet > met
+    # ... and stays so when the tree grows on after the snapshot
+    solver.iterate(2000)
+    assert policy.to_dict() == known
+    assert pyspiel.nash_conv(game, policy.to_pyspiel(), True) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+    new = solver.average_policy().to_dict().keys() - known.keys()
+    for state in states_of(game):
+        if state.information_state_string() in new:
+            probs = policy.action_probabilities(state)
+            assert set(probs.values()) == {1 / len(probs)}
+
+
+PROGRAM = """
+import pickle, sys
+import pyspiel
+import mccfr_spiel as ms
+policy = pickle.load(open(sys.argv[1], "rb"))
+game = pyspiel.load_game(sys.argv[2])
+state = policy.game.new_initial_state()
+while state.is_chance_node():
+    state.apply_action(state.legal_actions()[0])
+print(repr(policy.action_probabilities(state, 0)))
+print(repr(ms.nash_conv(game, policy)))
+print(repr(policy.to_dict()))
+"""
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "matrix_rps", "leduc_poker"])
+def test_a_pickled_policy_is_the_same_in_another_process(game, tmp_path):
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=2)
+    solver.iterate(5)
+    policy = solver.average_policy()
+    file = tmp_path / "policy.pickle"
+    file.write_bytes(pickle.dumps(policy))
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(file), game],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, conv, table = result.stdout.splitlines()
+    state = pyspiel.load_game(game).new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    assert eval(first) == policy.action_probabilities(state, 0)
+    assert eval(conv) == pytest.approx(ms.nash_conv(game, policy), abs=1e-12)
+    assert eval(table) == policy.to_dict()
+    again = pickle.loads(pickle.dumps(pickle.loads(file.read_bytes())))
+    assert again.to_dict() == policy.to_dict()
+
+
+def test_a_policy_copies_its_vector():
+    tree = GameTree("kuhn_poker").expand_all()
+    probs = random_policy("kuhn_poker", seed=1)
+    vector = vector_of(tree, probs)
+    policy = SequencePolicy(tree, vector)
+    vector[:] = 0
+    assert policy.to_dict() == probs
+
+
+def test_a_state_of_another_game_is_refused():
+    _, policy = policy_of("kuhn_poker")
+    other = pyspiel.load_game("leduc_poker").new_initial_state().child(0).child(1)
+    with pytest.raises(ValueError, match=r"kuhn_poker.*leduc_poker"):
+        policy.action_probabilities(other)
+    three = pyspiel.load_game("kuhn_poker(players=3)").new_initial_state()
+    with pytest.raises(ValueError, match="players=3"):
+        policy.action_probabilities(three.child(0).child(1).child(2))
+    again = pyspiel.load_game("kuhn_poker").new_initial_state().child(0).child(1)
+    assert len(policy.action_probabilities(again)) == 2
+
+
+def test_a_state_where_no_player_acts_is_refused():
+    _, policy = policy_of("kuhn_poker")
+    start = pyspiel.load_game("kuhn_poker").new_initial_state()
+    with pytest.raises(ValueError, match="No player acts"):
+        policy.action_probabilities(start)
+    with pytest.raises(KeyError, match="7pb"):
+        policy.policy_for_key("7pb")
+
+
+# --- on disk -------------------------------------------------------------------
+
+
+@pytest.fixture(params=["kuhn_poker", "leduc_poker", "matrix_rps", GOOFSPIEL])
+def saved(request, tmp_path):
+    """A policy of a tree that was grown in part where it is large, and its file."""
+    solver = Solver(request.param, ms.EXTERNAL_SAMPLING, seed=2)
+    solver.iterate(5)
+    policy = solver.average_policy()
+    solver.iterate(50)  # the tree grows on
+    policy.save(tmp_path / "policy")
+    return policy, tmp_path / "policy"
+
+
+def test_a_saved_policy_is_the_same_when_loaded(saved):
+    policy, path = saved
+    game = policy.game
+    loaded = SequencePolicy.load(path)
+    assert loaded.to_dict() == policy.to_dict()
+    assert loaded.vector.tobytes() == policy.vector.tobytes()
+    assert (loaded.info_states, loaded.num_infosets) == (
+        policy.info_states,
+        policy.num_infosets,
+    )
+    assert loaded.state_lookup == policy.state_lookup
+    for state in states_of(game):
+        for player in range(game.num_players()):
+            if state.is_simultaneous_node() or player == state.current_player():
+                mine = policy.action_probabilities(state, player)
+                assert loaded.action_probabilities(state, player) == mine
+    mine, theirs = policy.to_tabular(), loaded.to_tabular()
+    assert (mine.action_probability_array == theirs.action_probability_array).all()
+    assert ms.nash_conv(game, loaded) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+    tree = GameTree(game).expand_all()
+    assert (policy_vector(tree, loaded) == policy_vector(tree, policy)).all()
+    assert pickle.loads(pickle.dumps(loaded)).to_dict() == policy.to_dict()
+    loaded.save(path)
+    assert SequencePolicy.load(path, game).to_dict() == policy.to_dict()
+    assert [file.name for file in path.parent.iterdir()] == ["policy"]
+
+
+def test_a_policy_file_tells_players_with_one_string_apart(tmp_path):
+    leaves = leaf(1, -1), leaf(-1, 1)
+    second = move(1, "here", leaf(0, 0), *leaves)
+    game = small_game(move(0, "here", second, leaf(2, -2)))
+    tree = GameTree(game).expand_all()
+    policy = SequencePolicy(tree, np.array([1, 1, 0.25, 0.75, 0.5, 0.125, 0.375]))
+    policy.save(tmp_path / "policy")
+    loaded = SequencePolicy.load(tmp_path / "policy", game)
+    assert (
+        loaded.to_dict()
+        == policy.to_dict()
+        == {
+            "player 0: here": {0: 0.25, 1: 0.75},
+            "player 1: here": {0: 0.5, 1: 0.125, 2: 0.375},
+        }
+    )
+    with pytest.raises(ValueError, match="no game named 'small'"):
+        SequencePolicy.load(tmp_path / "policy")
+
+
+def test_a_damaged_policy_file_is_refused(tmp_path):
+    _, policy = policy_of("kuhn_poker")
+    path = tmp_path / "policy"
+    policy.save(path)
+    data = path.read_bytes()
+    places = range(0, len(data), 7)
+    for place in places:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        for content in (damaged, data[:place]):
+            path.write_bytes(content)
+            with pytest.raises(DamagedError, match=r"damaged|not a policy"):
+                SequencePolicy.load(path)
+    assert len(places) > 300
+
+
+def test_policy_files_of_something_else_are_refused_in_words(tmp_path):
+    path = tmp_path / "policy"
+    solver = Solver("kuhn_poker")
+    solver.save(path)
+    with pytest.raises(CheckpointError, match=r"not a policy.* but a checkpoint of a"):
+        SequencePolicy.load(path)
+    _, policy = policy_of("kuhn_poker")
+    policy.save(path)
+    with pytest.raises(CheckpointError, match=r"not a checkpoint.* but a policy that"):
+        Solver.load(path)
+    with pytest.raises(CheckpointError, match=r"for kuhn_poker\(\), not for leduc"):
+        SequencePolicy.load(path, "leduc_poker")
+    with pytest.raises(ValueError, match="neither a pyspiel"):
+        SequencePolicy.load(path, 3)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        SequencePolicy.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="no distribution"):
+        SequencePolicy(GameTree("kuhn_poker").expand_all(), 2 * policy.vector).save(
+            path
+        )
+
+
+def test_policy_arrays_that_do_not_fit_are_refused_though_the_digest_is_right(
+    tmp_path,
+):
+    _, policy = policy_of("kuhn_poker")
+    path = tmp_path / "policy"
+    policy.save(path)
+    header, arrays = checkpoint.load(path, checkpoint.POLICY)
+
+    def refused(header, arrays):
+        contents = checkpoint.Contents(header, arrays)
+        checkpoint.save(path, contents, checkpoint.POLICY)
+        with pytest.raises(CheckpointError):
+            SequencePolicy.load(path)
+
+    refused({"version": 1}, arrays)
+    refused(header | {"version": 2}, arrays)
+    for name, array in arrays.items():
+        refused(header, {key: arrays[key] for key in arrays if key != name})
+        refused(header, arrays | {name: array[:-1]})
+        refused(header, arrays | {name: array[:, None]})
+        refused(header, arrays | {name: np.concatenate((array, array[:1]))})
+        if name != "infosets":
+            refused(header, arrays | {name: array.astype(np.float32)})
+        if name not in ("infosets", "text"):
+            refused(header, arrays | {name: -array})
+    for field in ("first_sequence", "num_actions", "player"):
+        infosets = arrays["infosets"].copy()
+        infosets[field][2] += 2
+        refused(header, arrays | {"infosets": infosets})
+    refused(header, arrays | {"actions": arrays["actions"] + 1})
+    refused(header, arrays | {"vector": np.full_like(arrays["vector"], np.nan)})
+
+
+def test_a_policy_of_a_game_whose_rules_changed_is_refused_where_it_shows(tmp_path):
+    def game_of(*leaves):
+        return small_game(move(0, "start", *leaves), name="changing")
+
+    tree = GameTree(game_of(leaf(0, 0), leaf(1, 1))).expand_all()
+    SequencePolicy(tree, np.array([1, 1, 0.5, 0.5])).save(tmp_path / "policy")
+    game = game_of(leaf(0, 0), leaf(1, 1), leaf(2, 2))
+    policy = SequencePolicy.load(tmp_path / "policy", game)
+    with pytest.raises(ValueError, match=r"knows 2 legal actions.* has 3"):
+        policy.action_probabilities(game.new_initial_state())

@@ -1,0 +1,176 @@
+"""Every policy that the package writes is read back, or refused in words."""
+
+import json
+
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import exploitability
+
+import mccfr_spiel as ms
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.experiments.settings_files import write_settings
+from mccfr_spiel.policies import policy_files, policy_json
+from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.storage.checkpoint import CheckpointError
+
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+
+
+def solved(game="leduc_poker", iterations=30):
+    solver = ms.Solver(game, ms.OUTCOME_SAMPLING)
+    solver.iterate(iterations)
+    return solver.average_policy()
+
+
+def old_json(policy):
+    """The file of earlier versions: one table for all players, without the game."""
+    return json.dumps(policy.to_dict())
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "liars_dice"])
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_a_policy_of_the_command_line_is_read_from_file_and_folder(
+    game, most, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(policy_files, "JSON_INFOSETS", most)
+    policy = solved(game, 5)
+    path = write_policy(tmp_path, policy)
+    for where in (path, tmp_path, str(path)):
+        assert ms.load_policy(where).to_dict() == policy.to_dict()
+    state = pyspiel.load_game(game).new_initial_state()
+    while not state.is_terminal():
+        if state.is_simultaneous_node():
+            for player in (0, 1):
+                mine = ms.load_policy(path).action_probabilities(state, player)
+                assert mine == policy.action_probabilities(state, player)
+            state.apply_actions([state.legal_actions(player)[0] for player in (0, 1)])
+            continue
+        if not state.is_chance_node():
+            mine = ms.load_policy(path).action_probabilities(state)
+            assert mine == policy.action_probabilities(state)
+        state.apply_action(state.legal_actions()[-1])
+
+
+def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
+    path = write_policy(tmp_path, solved())
+    game = pyspiel.load_game("leduc_poker")
+    expected = exploitability.nash_conv(game, solved())
+    assert ms.nash_conv(game, ms.load_policy(path)) == pytest.approx(expected, abs=1e-9)
+    table = json.loads(path.read_text())
+    assert ms.nash_conv(game, table) == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ValueError, match=r"policy for leduc_poker\(\), not for kuhn"):
+        ms.nash_conv("kuhn_poker", table)
+
+
+def test_a_table_with_actions_as_strings_is_evaluated():
+    policy = solved("kuhn_poker", 1000)
+    table = json.loads(old_json(policy))
+    assert set(table["0"]) == {"0", "1"}
+    expected = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy.to_pyspiel())
+    assert ms.nash_conv("kuhn_poker", table) == pytest.approx(expected, abs=1e-9)
+    table["0"] = {"pass": 0.5, "bet": 0.5}
+    with pytest.raises(ValueError, match=r"'pass': 0\.5 is no action"):
+        ms.nash_conv("kuhn_poker", table)
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", GOOFSPIEL, "liars_dice"])
+def test_files_of_earlier_versions_are_read(game, tmp_path):
+    policy = solved(game, 5)
+    write_settings(tmp_path / "settings.json", Settings(game))
+    (tmp_path / "policy.json").write_text(old_json(policy))
+    loaded = ms.load_policy(tmp_path)
+    tree = policy.tree
+    for infoset, name in enumerate(policy.info_states):
+        player = int(tree.infosets[infoset]["player"])
+        found = loaded.tree.find(name, player)
+        row = loaded.tree.infosets[found]
+        start, stop = (int(row["first_sequence"]) + k for k in (0, row["num_actions"]))
+        first = int(tree.infosets[infoset]["first_sequence"])
+        assert (
+            loaded.vector[start:stop].tolist()
+            == policy.vector[first : first + stop - start].tolist()
+        )
+    (tmp_path / "settings.json").unlink()
+    with pytest.raises(ValueError, match=r"does not name its game; give it \(game="):
+        ms.load_policy(tmp_path)
+    assert ms.load_policy(tmp_path, game).num_infosets == loaded.num_infosets
+
+
+def test_a_string_of_both_players_keeps_both_policies(tmp_path):
+    policy = solved(GOOFSPIEL, 100)
+    path = write_policy(tmp_path, policy)
+    players = json.loads(path.read_text())["players"]
+    assert len(players) == 2
+    assert sum(map(len, players)) == policy.num_infosets
+    assert ms.load_policy(path).to_dict() == policy.to_dict()
+
+
+def kuhn_file(**changes):
+    """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
+    rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
+    return {"game": "kuhn_poker()", "players": [rows, {}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
+        (kuhn_file(**{"1": {"0": -0.5, "1": 1.5}}), "no distribution"),
+        (kuhn_file(**{"1": {"0": float("nan"), "1": 0.5}}), "not finite"),
+        (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
+        (kuhn_file(**{"1": {"0": 1.0}}), "other legal actions"),
+        (kuhn_file(**{"9": {"0": 0.5, "1": 0.5}}), "information state '9'"),
+        (kuhn_file(**{"1": {"0": "0.5", "1": 0.5}}), "no action with its probability"),
+        (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
+        (kuhn_file(**{"1": {}}), "no probabilities"),
+        (kuhn_file(**{"1": [0.5, 0.5]}), "no probabilities"),
+        (
+            {"game": "kuhn_poker()", "players": [{}, {}, {"0": {"0": 1}}]},
+            "for 3 players",
+        ),
+        ({"game": "kuhn_poker()", "players": [{}]}, "for 1 players.*has 2 players"),
+        ({"game": "kuhn_poker()", "players": []}, "for 0 players"),
+        ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
+        ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
+        ([1, 2], "no table"),
+    ],
+)
+def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(CheckpointError, match=words) as caught:
+        ms.load_policy(path, "kuhn_poker")
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
+def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=str(path)):
+        ms.load_policy(path, "kuhn_poker")
+
+
+def test_the_wrong_door_tells_the_right_one(tmp_path):
+    solver = ms.Solver("kuhn_poker")
+    solver.save(tmp_path / "solver.checkpoint")
+    with pytest.raises(CheckpointError, match="but a checkpoint"):
+        ms.load_policy(tmp_path / "solver.checkpoint")
+    with pytest.raises(ValueError, match="it has no policy"):
+        ms.load_policy(tmp_path)
+    path = write_policy(tmp_path, solver.average_policy())
+    with pytest.raises(CheckpointError, match="load_policy"):
+        ms.SequencePolicy.load(path)
+
+
+def test_a_table_for_all_players_of_a_large_game_answers_every_player(monkeypatch):
+    """The players are not looked up in the game: it is taken to be too large."""
+    policy = solved(GOOFSPIEL, 50)
+    game = pyspiel.load_game(GOOFSPIEL)
+    names, vector = policy_json.from_json(json.loads(old_json(policy)), game, None)
+    loaded = ms.SequencePolicy(names, vector)
+    state = game.new_initial_state()
+    for player in (0, 1):
+        assert loaded.action_probabilities(state, player) == (
+            policy.action_probabilities(state, player)
+        )

@@ -1,0 +1,149 @@
+"""The tables handed to OpenSpiel, above all where two players have one string."""
+
+import copy
+import pickle
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, exploitability
+
+import mccfr_spiel as ms
+from tests.reference import random_policy
+from tests.small_games import leaf, move, small_game
+from tests.vectors import vector_of
+
+SHARED = [
+    "goofspiel(num_cards=3)",
+    "goofspiel(num_cards=3,points_order=descending,players=3)",
+    "goofspiel(num_cards=2,imp_info=True,points_order=ascending)",
+    "oshi_zumo(coins=3,size=1,horizon=4)",
+    "matrix_rps",
+    "matrix_shapleys_game",
+    "blotto(coins=3,fields=2)",
+]
+
+
+def policy_of(game, seed=0):
+    """A random policy, different for each player, of a game."""
+    tree = ms.GameTree(game).expand_all()
+    return ms.SequencePolicy(tree, vector_of(tree, random_policy(tree.game, seed)))
+
+
+def one_string() -> pyspiel.Game:
+    """Turn-based: player 1 does not see player 0's move, and both have one string."""
+    reply = [
+        move(1, "start", leaf(1.0, -1.0), leaf(-2.0, 2.0)),
+        move(1, "start", leaf(-1.0, 1.0), leaf(3.0, -3.0)),
+    ]
+    return small_game(move(0, "start", *reply), name="one_string")
+
+
+def decisions(game):
+    """(state, player) for all that somebody decides in a game."""
+    tabular = openspiel_policy.TabularPolicy(game)
+    states, stack = [], [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if state.is_simultaneous_node():
+            states += [(state, player) for player in range(game.num_players())]
+            legal = [state.legal_actions(p) for p in range(game.num_players())]
+            for joint in np.array(np.meshgrid(*legal)).reshape(len(legal), -1).T:
+                child = state.clone()
+                child.apply_actions(joint.tolist())
+                stack.append(child)
+        else:
+            if not state.is_chance_node():
+                states.append((state, state.current_player()))
+            stack.extend(state.child(action) for action in state.legal_actions())
+    assert len(states) >= len(tabular.states)
+    return states
+
+
+@pytest.mark.parametrize("game", SHARED)
+def test_a_table_gives_each_player_what_the_policy_does(game):
+    game = pyspiel.load_game(game)
+    policy = policy_of(game)
+    table = policy.to_tabular()
+    copied = pickle.loads(pickle.dumps(table))
+    for state, player in decisions(game):
+        mine = policy.action_probabilities(state, player)
+        assert table.action_probabilities(state, player) == mine
+        assert copied.action_probabilities(state, player) == mine
+    start = game.new_initial_state()
+    if not start.is_chance_node():
+        theirs = expected_game_score.policy_value(start, table)
+        assert theirs == pytest.approx(ms.expected_returns(game, policy), abs=1e-12)
+    assert ms.nash_conv(game, table) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+
+
+def test_players_of_a_turn_based_game_have_a_row_each():
+    game = one_string()
+    tree = ms.GameTree(game).expand_all()
+    policy = ms.SequencePolicy(tree, np.array([1, 1, 0.3, 0.7, 0.9, 0.1]))
+    rows = list(policy.to_dict().values())
+    assert rows[0] != rows[1]
+    table = policy.to_tabular()
+    assert dict(table.items()) == {
+        f"player {player}: start": list(rows[player].items()) for player in (0, 1)
+    }
+    conv = exploitability.nash_conv(game, policy)
+    for same in (table, copy.copy(table)):
+        assert exploitability.nash_conv(game, same) == pytest.approx(conv, abs=1e-12)
+        assert ms.nash_conv(game, same) == pytest.approx(conv, abs=1e-12)
+    solver = ms.CFRSolver(game)
+    solver.evaluate_and_update_policy()
+    average = solver.average_policy()
+    assert exploitability.nash_conv(game, average) == pytest.approx(
+        ms.nash_conv(game, average), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker"])
+def test_a_table_without_shared_strings_is_openspiels(game):
+    game = pyspiel.load_game(game)
+    policy = policy_of(game)
+    table, theirs = policy.to_tabular(), openspiel_policy.TabularPolicy(game)
+    assert table.state_lookup == theirs.state_lookup
+    assert table.states_per_player == theirs.states_per_player
+    assert (table.legal_actions_mask == theirs.legal_actions_mask).all()
+    assert table.shared_strings == frozenset()
+    noisy = table.copy_with_noise(alpha=0.5, random_state=np.random.RandomState(0))
+    assert (noisy.action_probability_array != table.action_probability_array).any()
+    sums = noisy.action_probability_array.sum(axis=1)
+    assert sums == pytest.approx(np.ones(len(sums)))
+
+
+@pytest.mark.parametrize("game", ["matrix_rps", "goofspiel(num_cards=3)"])
+def test_a_compiled_table_is_right_in_the_simultaneous_game_or_refused(game):
+    game = pyspiel.load_game(game)
+    policy = policy_of(game)
+    names: list[set[str]] = [set(), set()]
+    for state, player in decisions(game):
+        names[player].add(state.information_state_string(player))
+    if names[0] & names[1]:
+        with pytest.raises(ValueError, match="More than one player"):
+            policy.to_pyspiel()
+        return
+    compiled = policy.to_pyspiel()
+    theirs = pyspiel.expected_returns(game.new_initial_state(), compiled, -1, False)
+    assert theirs == pytest.approx(ms.expected_returns(game, policy), abs=1e-12)
+
+
+def test_a_gain_that_is_rounding_is_no_gain():
+    """The best response of a policy in equilibrium gets what the policy gets."""
+    for seed in range(20):
+        game = pyspiel.create_matrix_game(
+            [[0.1 * (seed + 1), 0.1 * (seed + 1)]], [[0.7, 0.7]]
+        )
+        assert 0 <= ms.nash_conv(game, policy_of(game, seed)) < 1e-15
+    solved = ms.solve_lp("matrix_rps")
+    assert 0 <= solved.nash_conv < 1e-12
+    for name in ("matrix_rps", "kuhn_poker", "leduc_poker"):
+        equilibrium = ms.solve_lp(name).policy
+        assert 0 <= ms.nash_conv(name, equilibrium) < 1e-9

@@ -1,0 +1,743 @@
+"""The papers' games and compiled rules, against the papers and OpenSpiel."""
+
+import importlib
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import (
+    cfr,
+    expected_game_score,
+    exploitability,
+    generate_playthrough,
+    ismcts,
+    mcts,
+)
+
+import games
+import mccfr_spiel as ms
+from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.evaluation.theory import m_values
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    BoundRules,
+    Description,
+    Parameter,
+    Rules,
+    Sizes,
+    Words,
+    compiled,
+    rules_of,
+)
+from mccfr_spiel.rules.expansion import KeyNames, expand_rules, key_place
+from mccfr_spiel.rules.game import register
+from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
+
+_NO_BYTECODE = shutil.ignore_patterns("__pycache__")
+_ROOT = pathlib.Path(__file__).parents[2]
+_THREE_DECKS = games.PAPER_GAMES["Goofspiel, three decks of 4"]
+
+_SMALL = (
+    "python_goofspiel(num_cards=2)",
+    "python_goofspiel(num_cards=3,points_order=ascending)",
+    "python_goofspiel(num_cards=3,points_order=random,imp_info=False,"
+    "returns_type=point_difference)",
+    "python_goofspiel(num_cards=3,points_order=random)",
+    "python_leduc_ranks(ranks=2)",
+    "python_leduc_ranks(ranks=3)",
+    "python_one_card_poker(cards=3)",
+    "python_one_card_poker(cards=5)",
+    "python_princess_and_monster(rows=2,cols=2,horizon=5)",
+    "python_princess_and_monster(rows=1,cols=3,horizon=6,evader=1)",
+    "python_search(turns=2)",
+    "python_search(turns=3,capture_value=-0.5)",
+)
+
+
+_ARRAYS = (
+    "nodes",
+    "infosets",
+    "actions",
+    "chance_probs",
+    "chance_cdf",
+    "utilities",
+)
+
+
+def tree_of(game: str) -> GameTree:
+    return GameTree(game).expand_all()
+
+
+def tree_through_pyspiel(game: str) -> GameTree:
+    """A tree whose root is already expanded goes on through pyspiel."""
+    tree = GameTree(game)
+    tree.expand(0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
+    return tree.expand_all()
+
+
+def rules_of_game(game: str | pyspiel.Game) -> BoundRules:
+    rules = rules_of(pyspiel.load_game(game) if isinstance(game, str) else game)
+    assert rules is not None
+    return rules
+
+
+def infosets_of(tree: GameTree) -> tuple[int, ...]:
+    return tuple(np.bincount(tree.infosets["player"]).tolist())
+
+
+def sequences_of(tree: GameTree) -> tuple[int, ...]:
+    players, counts = tree.infosets["player"], tree.infosets["num_actions"]
+    return tuple(1 + int(counts[players == p].sum()) for p in range(2))
+
+
+def depth_of(tree: GameTree) -> int:
+    depth = [0] * tree.num_nodes
+    for node, (first, _, _, count, _) in enumerate(tree.nodes.tolist()):
+        depth[first : first + count] = [depth[node] + 1] * count
+    return max(depth)
+
+
+# --- the published sizes ------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize(
+    ("cards", "nodes", "infosets", "m_value"),
+    [
+        (2, 15, 10, 3.828),
+        (3, 139, 72, 18.505),
+        (4, 2_229, 738, 118.882),
+        (5, 55_731, 9_948, 973.103),
+        pytest.param(6, 2_006_323, 166_002, 9_706.113, marks=pytest.mark.slow),
+    ],
+)
+def test_goofspiel_of_lanctot_has_its_sizes(cards, nodes, infosets, m_value, order):
+    tree = tree_of(f"python_goofspiel(num_cards={cards},points_order={order})")
+    assert tree.num_nodes == nodes
+    assert infosets_of(tree) == (infosets // 2, infosets // 2)
+    assert m_values(tree) == pytest.approx((m_value, m_value), abs=5e-4)
+    assert set(tree.utilities[:, 0]) == {-1, 0, 1}
+
+
+def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
+    tree = tree_of(_THREE_DECKS)
+    assert tree.num_nodes == 54_421
+    assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == 13_824
+    assert infosets_of(tree) == (17_476, 17_476)
+    assert sequences_of(tree) == (21_329, 21_329)
+    assert depth_of(tree) == 11
+
+
+@pytest.mark.parametrize("cards", [2, 3, 10, pytest.param(100, marks=pytest.mark.slow)])
+def test_one_card_poker_has_its_sizes(cards):
+    tree = tree_of(f"python_one_card_poker(cards={cards})")
+    assert tree.num_nodes == 9 * cards * (cards - 1) + cards + 1
+    assert infosets_of(tree) == (2 * cards, 2 * cards)
+    # First bets and bets after pass and bet; after a pass or a bet.
+    roots = 2 * np.sqrt(cards), np.sqrt(2 * cards)
+    assert m_values(tree) == pytest.approx(roots)
+
+
+@pytest.mark.parametrize(
+    ("moves", "nodes"),
+    [
+        (3, 4_624),
+        (4, 15_844),
+        (5, 54_532),
+        pytest.param(6, 187_692, marks=pytest.mark.slow),
+        pytest.param(7, 647_416, marks=pytest.mark.slow),
+        pytest.param(8, 2_233_176, marks=pytest.mark.slow),
+    ],
+)
+def test_princess_and_monster_has_its_sizes(moves, nodes):
+    tree = tree_of(f"python_princess_and_monster(horizon={moves + 2})")
+    assert tree.num_nodes == nodes
+    # A player who moves k times meets an infoset for each path of fewer steps.
+    paths = np.cumsum([9, 33, 125, 477, 1_825])
+    assert infosets_of(tree) == (paths[(moves - 1) // 2], paths[moves // 2 - 1])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "leaves", "infosets"),
+    [
+        (3, 1_936, None, 144),
+        pytest.param(13, 166_336, 98_956, 2_574, marks=pytest.mark.slow),
+    ],
+)
+def test_leduc_ranks_has_the_sizes_of_farina(ranks, nodes, leaves, infosets):
+    tree = tree_of(f"python_leduc_ranks(ranks={ranks})")
+    assert tree.num_nodes == nodes
+    assert infosets_of(tree) == (infosets, infosets)
+    assert (tree.utilities.min(), tree.utilities.max()) == (-13, 13)
+    if leaves is not None:
+        assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == leaves
+        assert sequences_of(tree) == (6_007, 6_007)
+
+
+@pytest.mark.parametrize(
+    ("turns", "nodes", "sequences"),
+    [
+        (4, 21_613, (52, 2_029)),
+        pytest.param(5, 87_927, (69, 11_830), marks=pytest.mark.slow),
+        pytest.param(6, 194_105, (78, 68_951), marks=pytest.mark.slow),
+    ],
+)
+def test_search_has_the_sizes_of_farina(turns, nodes, sequences):
+    tree = tree_of(f"python_search(turns={turns})")
+    assert tree.num_nodes == nodes
+    assert sequences_of(tree) == sequences
+    if turns == 6:
+        assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == 118_514
+
+
+def test_battleship_of_openspiel_is_the_paper_s():
+    kind = pyspiel.load_game(games.PAPER_GAMES["Battleship, 3x2"])
+    assert kind.num_players() == 2
+    names = [game.split("(")[0] for game in games.PAPER_GAMES.values()]
+    assert set(names) <= set(pyspiel.registered_names())
+
+
+# --- one game, two ways -------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_the_tree_by_rules_equals_the_tree_through_pyspiel(game):
+    by_rules, through_pyspiel = tree_of(game), tree_through_pyspiel(game)
+    for name in _ARRAYS:
+        ours, theirs = getattr(by_rules, name), getattr(through_pyspiel, name)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    assert by_rules.info_states == through_pyspiel.info_states
+    for infoset, info_state in enumerate(by_rules.info_states):
+        assert by_rules.info_state(infoset) == info_state
+        assert by_rules.find(info_state) == infoset
+    assert by_rules.find("p0 nobody knows this") == -1
+    node = by_rules.num_nodes - 1
+    state, sequences = by_rules.state_at(node)
+    other, other_sequences = through_pyspiel.state_at(node)
+    assert (str(state), sequences) == (str(other), other_sequences)
+
+
+def test_a_tree_by_rules_can_forget_its_nodes_and_grow_again():
+    game = "python_leduc_ranks(ranks=3)"
+    tree = tree_of(game)
+    tree.forget_nodes()
+    np.testing.assert_array_equal(tree.expand_all().nodes, tree_of(game).nodes)
+
+
+def test_a_grown_and_a_whole_tree_give_the_same_policy():
+    game = "python_goofspiel(num_cards=3)"
+    grown = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_nodes=130)  # of 139
+    whole = ms.Solver(tree_of(game), ms.EXTERNAL_SAMPLING, seed=3)
+    assert not grown.tree.is_complete
+    for solver in (grown, whole):
+        solver.iterate(20)
+    expected = whole.average_policy().to_dict()
+    for info_state, probs in grown.average_policy().to_dict().items():
+        assert probs == expected[info_state]
+
+
+def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
+    tree = tree_of(_THREE_DECKS) if _compiles() else tree_of(_SMALL[2])
+    places = tree.infosets["place"]
+    assert len(np.unique(places)) == tree.num_infosets
+    names = expand_rules(rules_of_game(tree.game), tree.num_nodes).names
+    assert isinstance(names, KeyNames)
+    for infoset in range(0, tree.num_infosets, 997):
+        player, key = names.key(infoset)
+        assert key_place(player, key) == places[infoset]
+        assert names.find_key(player, key) == infoset
+        assert names.find_key(player, np.append(key, 99)) == -1
+
+
+def _compiles() -> bool:
+    return hasattr(compiled(_compiles), "py_func")
+
+
+# --- citizens of OpenSpiel ----------------------------------------------------
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_openspiel_s_own_simulation_test_passes(game):
+    pyspiel.random_sim_test(
+        pyspiel.load_game(game), num_sims=4, serialize=True, verbose=False
+    )
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_declared_bounds_hold_and_are_met(game):
+    loaded = pyspiel.load_game(game)
+    tree = tree_of(game)
+    sizes = rules_of_game(loaded).sizes
+    assert loaded.max_utility() >= tree.utilities.max()
+    assert loaded.min_utility() <= tree.utilities.min()
+    assert tree.utilities.sum(axis=1) == pytest.approx(0)
+    assert depth_of(tree) == sizes.max_moves + sizes.max_chance_moves
+    assert loaded.max_game_length() == sizes.max_moves
+    assert loaded.max_chance_nodes_in_history() == sizes.max_chance_moves
+    has_chance = bool((tree.nodes["player"] == CHANCE).any())
+    modes = pyspiel.GameType.ChanceMode
+    mode = modes.EXPLICIT_STOCHASTIC if has_chance else modes.DETERMINISTIC
+    assert loaded.get_type().chance_mode == mode
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_tensors_tell_apart_what_strings_tell_apart(game):
+    known, seen = defaultdict(set), defaultdict(set)
+    loaded = pyspiel.load_game(game)
+    stack = [loaded.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        for player in range(2) if not state.is_terminal() else ():
+            known[state.information_state_string(player)].add(
+                tuple(state.information_state_tensor(player))
+            )
+            seen[state.observation_string(player)].add(
+                tuple(state.observation_tensor(player))
+            )
+        if len(known) < 400:
+            stack.extend(state.child(action) for action in state.legal_actions())
+    for table in (known, seen):
+        tensors = [tensor for group in table.values() for tensor in group]
+        assert len(tensors) == len(set(tensors)) == len(table)
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_a_pickled_game_and_state_are_the_same(game):
+    loaded = pyspiel.load_game(game)
+    assert str(pickle.loads(pickle.dumps(loaded))) == str(loaded)
+    state = loaded.new_initial_state()
+    while not state.is_terminal():
+        again = pickle.loads(pickle.dumps(state))
+        assert (str(again), again.history()) == (str(state), state.history())
+        assert again.legal_actions() == state.legal_actions()
+        _, serialized = pyspiel.deserialize_game_and_state(
+            pyspiel.serialize_game_and_state(loaded, state)
+        )
+        assert str(serialized) == str(state)
+        state.apply_action(state.legal_actions()[-1])
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_actions_have_different_names_and_a_child_is_no_alias(game):
+    state = pyspiel.load_game(game).new_initial_state()
+    while not state.is_terminal():
+        player, actions = state.current_player(), state.legal_actions()
+        names = {state.action_to_string(player, action) for action in actions}
+        assert len(names) == len(actions)
+        before = str(state)
+        children = {str(state.child(action)) for action in actions}
+        assert len(children) == len(actions)
+        assert str(state) == before
+        state.apply_action(actions[0])
+
+
+@pytest.mark.parametrize("game", _SMALL[::2])
+def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
+    loaded = pyspiel.load_game(game)
+    solver, in_cpp = cfr.CFRSolver(loaded), pyspiel.CFRSolver(loaded)
+    for _ in range(3):
+        solver.evaluate_and_update_policy()
+        in_cpp.evaluate_and_update_policy()
+    policy = solver.average_policy()
+    value = exploitability.nash_conv(loaded, policy)
+    assert ms.nash_conv(game, policy) == pytest.approx(value, abs=1e-12)
+    both: list[openspiel_policy.Policy] = [policy, policy]
+    returns = expected_game_score.policy_value(loaded.new_initial_state(), both)
+    assert ms.expected_returns(game, policy) == pytest.approx(returns, abs=1e-12)
+    policy = in_cpp.average_policy()
+    value = pyspiel.nash_conv(loaded, policy)
+    assert ms.nash_conv(game, policy) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_ismcts_plays_it(game):
+    loaded = pyspiel.load_game(game)
+    random = np.random.RandomState(0)
+    evaluator = mcts.RandomRolloutEvaluator(1, random)
+    bot = ismcts.ISMCTSBot(
+        loaded, evaluator, uct_c=2.0, max_simulations=20, random_state=random
+    )
+    state = loaded.new_initial_state()
+    while not state.is_terminal():
+        legal = state.legal_actions()
+        action = random.choice(legal) if state.is_chance_node() else bot.step(state)
+        assert action in legal
+        state.apply_action(action)
+
+
+def test_resampling_keeps_what_the_player_knows_and_draws_the_rest():
+    state = pyspiel.load_game("python_goofspiel(num_cards=4)").new_initial_state()
+    for action in (1, 3, 2, 0, 3):
+        state.apply_action(action)
+    random = np.random.RandomState(1)
+    for player in (0, 1):
+        others = set()
+        for _ in range(60):
+            other = state.resample_from_infostate(player, random.random_sample)
+            assert other.current_player() == state.current_player()
+            for_player = other.information_state_string(player)
+            assert for_player == state.information_state_string(player)
+            others.add(other.information_state_string(1 - player))
+        assert len(others) > 1
+
+
+@pytest.mark.parametrize("game", _SMALL)
+def test_openspiel_s_playthrough_prints_it(game):
+    text = generate_playthrough.playthrough(game, None, seed=1)
+    assert "InformationStateString(0)" in text
+    assert "ObservationTensor(1)" in text
+
+
+def test_observers_refuse_parameters_and_offer_no_public_view():
+    game = pyspiel.load_game("python_one_card_poker")
+    with pytest.raises(ValueError, match="no parameters"):
+        game.make_py_observer(None, {"a": 1})
+    public = pyspiel.IIGObservationType(
+        perfect_recall=False,
+        public_info=True,
+        private_info=pyspiel.PrivateInfoType.NONE,
+    )
+    assert game.make_py_observer(public) is None
+
+
+# --- values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "value"),
+    [
+        ("python_one_card_poker(cards=3)", -1 / 18),
+        ("python_one_card_poker(cards=4)", -1 / 24),
+        ("python_one_card_poker(cards=5)", -1 / 15),
+        ("python_one_card_poker(cards=6)", -11 / 180),
+        ("python_leduc_ranks(ranks=3)", -0.0856064240780),
+        ("python_leduc_ranks(ranks=13)", -0.0926739011884),
+        ("python_search(turns=4)", 65 / 67),
+        ("python_search(turns=5)", 65 / 67),
+        ("python_search(turns=4,capture_value=0.0)", 30 / 19),
+        ("python_princess_and_monster(horizon=5)", 2.488889),
+        ("python_princess_and_monster(horizon=7)", 3.866667),
+        ("python_princess_and_monster(horizon=7,evader=1)", -4),
+        ("python_goofspiel(num_cards=4)", 0),
+    ],
+)
+@pytest.mark.slow
+def test_cfr_plus_reaches_the_value_certified_by_linear_programs(game, value):
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    solver.iterate(1000)
+    policy = solver.average_policy()
+    assert ms.expected_returns(game, policy)[0] == pytest.approx(value, abs=1e-4)
+    assert ms.nash_conv(game, policy) < 5e-3
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("python_leduc_ranks(ranks=3)", "leduc_poker"),
+        ("python_one_card_poker(cards=3)", "kuhn_poker"),
+    ],
+)
+def test_cfr_goes_as_in_openspiel_s_game(ours, theirs):
+    values = []
+    for game in (ours, theirs):
+        solver = ms.Solver(game, ms.CFR)
+        solver.iterate(20)
+        values.append(ms.nash_conv(game, solver.average_policy()))
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_goofspiel_is_openspiel_s_but_for_the_forced_bids(order):
+    """A random policy is worth the same in both, and so are the best responses."""
+    ours = tree_of(f"python_goofspiel(num_cards=4,points_order={order})")
+    theirs = tree_of(
+        f"goofspiel(imp_info=True,num_cards=4,points_order={order},players=2,"
+        "returns_type=win_loss)"
+    )
+    random = np.random.default_rng(0)
+    policy: dict[tuple, np.ndarray] = {}
+    vector = np.ones(theirs.num_sequences)
+    for infoset, words in enumerate(theirs.info_states):
+        _, start, _, count, player = theirs.infosets[infoset].item()
+        probs = random.dirichlet(np.ones(count))
+        vector[start : start + count] = probs
+        bids, wins = (
+            re.findall(rf"{name} sequence: ?([-\d ]*)", words)[0].split()
+            for name in ("action", "Win")
+        )
+        outcomes = {str(player): "won", str(1 - player): "lost"}
+        results = tuple(outcomes.get(winner, "tied") for winner in wins)
+        policy[player, tuple(int(bid) + 1 for bid in bids), results] = probs
+    own = np.ones(ours.num_sequences)
+    for infoset, words in enumerate(ours.info_states):
+        _, start, _, count, player = ours.infosets[infoset].item()
+        if count > 1:
+            bids = tuple(int(bid) for bid in re.findall(r"bid (\d+)", words))
+            key = player, bids, tuple(re.findall(r"won|lost|tied", words))
+            own[start : start + count] = policy[key]
+    pair = SequencePolicy(ours, own), SequencePolicy(theirs, vector)
+    values = [ms.expected_returns(p.tree.source, p) for p in pair]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+    gaps = [ms.nash_conv(p.tree.source, p) for p in pair]
+    assert gaps[0] == pytest.approx(gaps[1], abs=1e-12)
+
+
+# --- what is refused ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        ("python_one_card_poker(cards=0)", "cards=0 must be at least 2"),
+        ("python_one_card_poker(cards=1)", "cards=1 must be at least 2"),
+        ("python_one_card_poker(cards=70000)", "70000"),
+        ("python_goofspiel(num_cards=0)", "num_cards=0 must be at least 2"),
+        ("python_goofspiel(num_cards=61)", "num_cards=61 must be at most 60"),
+        ("python_goofspiel(points_order=up)", "points_order=up is not one of random"),
+        ("python_goofspiel(returns_type=total)", "returns_type=total is not one of"),
+        ("python_princess_and_monster(rows=1,cols=1)", "at least two cells"),
+        ("python_princess_and_monster(rows=0)", "rows=0 must be at least 1"),
+        ("python_princess_and_monster(horizon=2)", "horizon=2 must be at least 3"),
+        ("python_princess_and_monster(evader=2)", "evader=2 must be at most 1"),
+        ("python_leduc_ranks(ranks=1)", "ranks=1 must be at least 2"),
+        ("python_search(turns=0)", "turns=0 must be at least 1"),
+        ("python_search(capture_value=nan)", "."),
+    ],
+)
+def test_a_bad_parameter_is_named(game, message):
+    with pytest.raises((ValueError, pyspiel.SpielError), match=message):
+        pyspiel.load_game(game)
+
+
+@pytest.mark.parametrize("game", ["python_search(rows=3)", "python_leduc(ranks=3)"])
+def test_unknown_names_are_openspiel_s_errors(game):
+    with pytest.raises(pyspiel.SpielError, match=r"rows|python_leduc"):
+        pyspiel.load_game(game)
+
+
+def test_a_description_checks_the_parameters_it_is_given():
+    description = rules_of_game("python_search").description
+    with pytest.raises(ValueError, match="no parameter 'rows'"):
+        BoundRules(description, {"rows": 3})
+    with pytest.raises(ValueError, match="not a finite number"):
+        BoundRules(description, {"capture_value": float("nan")})
+    with pytest.raises(ValueError, match="already has a game named 'python_search'"):
+        register(description)
+
+
+def test_too_many_nodes_are_refused_by_name():
+    with pytest.raises(
+        TreeFullError, match="python_leduc_ranks has more than max_nodes"
+    ):
+        GameTree("python_leduc_ranks", max_nodes=1000).expand_all()
+
+
+# --- rules that contradict themselves -----------------------------------------
+# A game of two moves, by player 0 and then again; `fault` says which mistake it makes.
+
+_FAULT = 0
+_FAULTS = {
+    "none": None,
+    "recall": "imperfect recall",
+    "actions": "other legal actions",
+    "key": "exceeds Sizes.key",
+    "chance": "no distribution",
+    "returns": "the returns are",
+    "player": "player 7 acts",
+    "no_action": "has no legal action",
+    "long": "longer than",
+}
+_NAMES = tuple(_FAULTS)
+_NONE, _RECALL, _ACTIONS, _KEY, _CHANCE, _RETURNS, _PLAYER, _NO_ACTION, _LONG = range(9)
+
+
+@compiled
+def _start(settings, state):
+    pass
+
+
+@compiled
+def _acting(settings, state):
+    if state[0] == 0:
+        return CHANCE
+    if state[0] == 3 and settings[_FAULT] != _LONG:
+        return TERMINAL
+    return 7 if settings[_FAULT] == _PLAYER else 0
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    actions[0] = 0
+    actions[1] = 1
+    if state[0] == 2 and settings[_FAULT] == _ACTIONS and state[1] == 1:
+        return 1
+    return 0 if state[0] == 2 and settings[_FAULT] == _NO_ACTION else 2
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    probs[0] = 0.5
+    probs[1] = 0.75 if settings[_FAULT] == _CHANCE else 0.5
+
+
+@compiled
+def _apply_action(settings, state, action):
+    state[0] += 1
+    state[min(state[0], 3)] = action
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    """The moves made, without chance's."""
+    for k in range(1, state[0]):
+        key[k - 1] = 0 if settings[_FAULT] == _RECALL else state[k + 1]
+        if settings[_FAULT] == _KEY:
+            key[k - 1] = 9
+    return max(state[0] - 1, 0)
+
+
+@compiled
+def _returns(settings, state, returns):
+    value = np.inf if settings[_FAULT] == _RETURNS else 1.0
+    returns[0] = value
+    returns[1] = -value
+
+
+def _sizes(parameters):
+    return Sizes(
+        state=4,
+        num_actions=2,
+        max_chance_outcomes=2,
+        max_moves=2,
+        max_chance_moves=1,
+        key=(2, 2),
+        min_utility=-1.0,
+        max_utility=1.0,
+    )
+
+
+_FAULTY = Description(
+    short_name="python_faulty",
+    long_name="Faulty",
+    parameters={"fault": Parameter("none", choices=_NAMES)},
+    sizes=_sizes,
+    rules=Rules(
+        start=_start,
+        acting=_acting,
+        legal_actions=_legal_actions,
+        chance_probs=_chance_probs,
+        apply_action=_apply_action,
+        info_key=_info_key,
+        returns=_returns,
+    ),
+    words=Words(
+        state=lambda parameters, state: f"moves {state[1 : 1 + state[0]]}",
+        action=lambda parameters, player, action: f"{player} {action}",
+        info_state=lambda parameters, player, key: f"knows {key}",
+        observation=lambda parameters, state, player: {},
+    ),
+)
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+def test_rules_that_contradict_themselves_are_shown_where(fault):
+    rules = BoundRules(_FAULTY, {"fault": fault})
+    message = _FAULTS[fault]
+    if message is None:
+        assert len(expand_rules(rules, 1000).nodes) == 15
+        return
+    with pytest.raises(ValueError, match=message) as error:
+        expand_rules(rules, 1000)
+    assert "python_faulty at the state 'moves" in str(error.value)
+
+
+def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
+    if not _compiles():
+        pytest.skip("no types without the JIT")
+    for rules, message in (
+        (_FAULTY.rules._replace(acting=_sizes), "acting must be decorated"),
+        (_FAULTY.rules._replace(acting=_start), "The rule acting"),
+    ):
+        bound = BoundRules(_FAULTY._replace(rules=rules), {})
+        with pytest.raises(ValueError, match=message):
+            expand_rules(bound, 1000)
+
+
+# --- games of one's own -------------------------------------------------------
+
+
+def _write_example(folder: pathlib.Path) -> pathlib.Path:
+    page = (_ROOT / "docs" / "own_game.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    file = folder / "cups.py"
+    file.write_text(code)
+    return file
+
+
+def test_the_example_of_the_documentation_works(tmp_path, monkeypatch):
+    _write_example(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("cups")
+    game = "python_cups(cups=4)"
+    pyspiel.random_sim_test(pyspiel.load_game(game), 3, serialize=True, verbose=False)
+    np.testing.assert_array_equal(tree_of(game).nodes, tree_through_pyspiel(game).nodes)
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    solver.iterate(50)
+    returns = ms.expected_returns(game, solver.average_policy())
+    assert returns == pytest.approx([0.5, -0.5], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path):
+    file = _write_example(tmp_path)
+    package = tmp_path / "mccfr_spiel"  # a copy, which nobody else edits
+    shutil.copytree(_ROOT / "mccfr_spiel", package, ignore=_NO_BYTECODE)
+    program = (
+        "import cups\n"
+        "from mccfr_spiel.tree.game_tree import GameTree\n"
+        "from mccfr_spiel.rules.kernel import expand\n"
+        "utilities = GameTree('python_cups').expand_all().utilities\n"
+        "print(utilities[:, 0].max(), end=' ')\n"
+        "hits = [f.stats.cache_hits for f in (expand, cups.returns)]\n"
+        "print(*(sum(count.values()) for count in hits))\n"
+    )
+
+    def run() -> list[str]:
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return result.stdout.split()
+
+    run()
+    assert run() == ["1.0", "1", "1"]
+    code = file.read_text()
+    file.write_text(code.replace("coin else 1.0", "coin else 0.5"))
+    assert run() == ["0.5", "1", "0"]
+
+
+def test_the_states_shown_in_the_documentation_are_real():
+    page = (_ROOT / "docs" / "games.md").read_text()
+    blocks = re.findall(r"```text\n(\S+) after ([\d ]+)\n(.*?)\n```", page, re.DOTALL)
+    assert len(blocks) == 5
+    for game, actions, shown in blocks:
+        state = pyspiel.load_game(game).new_initial_state()
+        for action in actions.split():
+            assert int(action) in state.legal_actions()
+            state.apply_action(int(action))
+        assert str(state) == shown

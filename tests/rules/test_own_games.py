@@ -1,0 +1,485 @@
+"""Mistakes in a game of one's own: each is found, named, and shown with its history."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import open_spiel.python.games  # noqa: F401
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameError, GameTree, Solver
+from tests import small_games
+from tests.small_games import chance, leaf, move, small_game
+
+ROOT = pathlib.Path(__file__).parents[2]
+UTILITY = pyspiel.GameType.Utility
+
+
+def after_a_flip(*ends):
+    """Chance flips a coin that player 0 sees; only after heads and action 1 comes what
+    is to be looked at: the history [0, 1]."""
+    fine = move(0, "tails", leaf(1.0, -1.0), leaf(-1.0, 1.0))
+    (end,) = ends
+    return chance((0.5, move(0, "heads", leaf(0.0, 0.0), end)), (0.5, fine))
+
+
+def raised_by_every_door(game):
+    """The errors of all that meets every node of a game."""
+    uniform = pyspiel.UniformRandomPolicy(game)
+    doors = (
+        lambda: GameTree(game).expand_all(),
+        lambda: Solver(game, ms.CFR).iterate(1),
+        lambda: Solver(game, ms.EXTERNAL_SAMPLING).iterate(30),
+        lambda: Solver(game, ms.OUTCOME_SAMPLING).iterate(30),
+        lambda: ms.nash_conv(game, uniform),
+        lambda: ms.exploitability(game, uniform),
+        lambda: ms.expected_returns(game, uniform),
+        lambda: ms.solve_lp(game),
+    )
+    for door in doors:
+        with pytest.raises(GameError) as error:
+            door()
+        yield str(error.value)
+
+
+# --- returns ------------------------------------------------------------------
+
+RETURNS = {
+    "sum of zero": (
+        leaf(1.0, 2.0),
+        {"utility": UTILITY.ZERO_SUM},
+        r"add up to 0, but has the returns \[1.0, 2.0\], which add up to 3. Correct "
+        r"GameType.utility \(GENERAL_SUM",
+    ),
+    "identical": (
+        leaf(1.0, 2.0),
+        {"utility": UTILITY.IDENTICAL},
+        r"identical returns for all players, but has the returns \[1.0, 2.0\]",
+    ),
+    "too few": (leaf(1.0), {}, r"\[1.0\]: 1 of them for 2 players"),
+    "none": (leaf(), {}, r"\[\]: 0 of them for 2 players"),
+    "too many": (leaf(1.0, 2.0, 3.0), {}, "3 of them for 2 players"),
+    "above the range": (leaf(1000.5, 0.0), {}, r"declared range -1000 .. 1000"),
+    "below the range": (leaf(0.0, -1001.0), {}, r"declared range -1000 .. 1000"),
+    "overflow": (leaf(1.7e308, -1.7e308), {}, r"at most 1e\+100.*Scale the payoffs"),
+    "nan": (leaf(float("nan"), 0.0), {}, "not all finite"),
+    "text": (leaf("1", "2"), {}, "not 2 numbers"),  # pyright: ignore
+}
+
+
+@pytest.mark.parametrize("mistake", RETURNS)
+def test_returns_that_are_not_as_declared_are_refused_where_they_are_met(mistake):
+    end, declared, message = RETURNS[mistake]
+    with pytest.raises(GameError, match=message) as error:
+        GameTree(small_game(after_a_flip(end), **declared)).expand_all()
+    assert re.search(r"The history that led there: \[0, 1\]\.$", str(error.value))
+
+
+def test_a_forgotten_return_statement_is_named(monkeypatch):
+    game = small_game(after_a_flip(leaf(1.0, -1.0)))
+    state = type(game.new_initial_state())
+    monkeypatch.setattr(state, "returns", lambda self: None)
+    with pytest.raises(GameError, match=r"returns\(\) gave None") as error:
+        GameTree(game).expand_all()
+    assert "The history that led there: [0, 0]." in str(error.value)
+    with pytest.raises(GameError, match=r"returns\(\) gave None"):
+        ms.check_game(game)
+
+
+@pytest.mark.parametrize("mistake", ["sum of zero", "too few", "overflow"])
+def test_no_door_lets_wrong_returns_in(mistake):
+    end, declared, message = RETURNS[mistake]
+    declared = {"utility": UTILITY.ZERO_SUM, **declared}
+    for said in raised_by_every_door(small_game(after_a_flip(end), **declared)):
+        assert re.search(message, said)
+        assert "[0, 1]" in said
+
+
+def test_a_constant_sum_that_is_not_told_is_that_of_the_first_returns():
+    ends = leaf(7.0, 3.0), leaf(1.0, 9.0), leaf(7.0, 4.0)
+    game = small_game(move(0, "0", *ends), utility=UTILITY.CONSTANT_SUM)
+    with pytest.raises(GameError, match=r"add up to 10,.*\[7.0, 4.0\].*up to 11"):
+        GameTree(game).expand_all()
+
+
+@pytest.mark.parametrize("error", [0.0, 3e-8, -3e-8])
+def test_what_openspiel_calls_a_zero_sum_is_one(error):
+    payoffs = np.array([[0.1, 0.7], [0.3, 0.2]])
+    game = pyspiel.create_matrix_game(payoffs, -payoffs + error)
+    assert game.get_type().utility == UTILITY.ZERO_SUM
+    uniform = pyspiel.UniformRandomPolicy(pyspiel.convert_to_turn_based(game))
+    # The rows of the matrix are worth 0.4 and 0.25, its columns 0.2 and 0.45.
+    assert ms.nash_conv(game, uniform) == pytest.approx(0.2, abs=1e-6)
+
+
+def test_returns_may_be_any_real_numbers(monkeypatch):
+    game = small_game(move(0, "0", leaf(1, -1), leaf(2, -2)), utility=UTILITY.ZERO_SUM)
+    kinds = (np.array, tuple, lambda r: [np.float32(x) for x in r])
+    for kind in kinds:
+        monkeypatch.setattr(
+            small_games._SmallState,
+            "returns",
+            lambda self, kind=kind: kind(self.tree.returns),
+        )
+        tree = GameTree(game).expand_all()
+        assert tree.utilities.tolist() == [[1.0, -1.0], [2.0, -2.0]]
+
+
+@pytest.mark.parametrize("mistake", sorted({*RETURNS} - {"identical"}))
+def test_returns_are_checked_where_games_are_only_played(mistake):
+    end, declared, message = RETURNS[mistake]
+    game = small_game(after_a_flip(end), **declared)
+    with pytest.raises(GameError, match=message) as error:
+        ms.sampled_returns(game, pyspiel.UniformRandomPolicy(game), plays=50)
+    assert str(error.value).endswith("[0, 1].")
+
+
+class _LongState(pyspiel.State):
+    """700 moves of player 0, who has two actions each time."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.moves = ""
+
+    def current_player(self):
+        return pyspiel.PlayerId.TERMINAL if self.is_terminal() else 0
+
+    def is_terminal(self):
+        return len(self.moves) == 700
+
+    def _legal_actions(self, player):
+        return [0, 1]
+
+    def _apply_action(self, action):
+        self.moves += str(action)
+
+    def information_state_string(self, player):
+        return self.moves
+
+    def returns(self):
+        return [1e99, 0.0]
+
+
+def test_a_payoff_that_overflows_by_its_weight_is_refused(monkeypatch):
+    game = small_game(leaf(0.0, 0.0), max_utility=1e99)
+    monkeypatch.setattr(type(game), "new_initial_state", lambda game: _LongState(game))
+    # The probability is 2^-700 = 2e-211, and 1e99 over it is no double any more.
+    solver = Solver(game, ms.OUTCOME_SAMPLING)
+    with pytest.raises(ValueError, match=r"payoffs so large.*exceeds 1e\+290"):
+        solver.iterate(1)
+    assert np.isfinite(solver.average_vector()).all()
+
+
+# --- actions, chance, players -------------------------------------------------
+
+TWO = leaf(1.0, -1.0), leaf(0.0, 0.0)
+ACTIONS = {
+    (0, 0): r"a legal action twice: \[0, 0\]",
+    (1, 0): r"legal actions that do not ascend: \[1, 0\]",
+    (-1, 0): "the negative legal action -1",
+    (0, 10): r"the legal action 10, but declares num_distinct_actions=10",
+}
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
+def test_actions_that_openspiel_forbids_are_refused(actions, algorithm):
+    # At a last decision nothing but the list itself shows the mistake.
+    game = small_game(after_a_flip(move(1, "last", *TWO, actions=actions)))
+    with pytest.raises(GameError, match=ACTIONS[actions]) as error:
+        Solver(game, ms.ALGORITHMS[algorithm]).iterate(50)
+    assert "'last'" in str(error.value)
+    assert str(error.value).endswith("[0, 1].")
+
+
+def test_a_game_of_openspiel_that_lists_actions_out_of_range_is_refused():
+    # OpenSpiel's mask of legal actions is then written outside of its memory.
+    with pytest.raises(GameError, match=r"legal action 7, .*num_distinct_actions=2"):
+        GameTree("chat_game").expand_all()
+
+
+def test_an_outcome_of_chance_that_is_listed_twice_is_refused():
+    twice = chance((0.5, leaf(1.0, -1.0)), (0.5, leaf(-1.0, 1.0)))
+    object.__setattr__(twice, "actions", (1, 1))
+    # The distribution itself has been met before, at the root.
+    with pytest.raises(GameError, match=r"outcome twice: \[\(1, 0.5\), \(1, 0.5\)\]"):
+        GameTree(small_game(after_a_flip(twice))).expand_all()
+
+
+@pytest.mark.parametrize("player", [2, 77, -2])
+def test_a_player_who_is_not_in_the_game_is_refused(player):
+    game = small_game(after_a_flip(move(player, "who", *TWO)))
+    with pytest.raises(GameError, match=rf"player {player} acts.*\(0 .. 1\)") as error:
+        GameTree(game).expand_all()
+    assert "[0, 1]" in str(error.value)
+
+
+def test_a_state_that_is_over_and_goes_on_is_refused(monkeypatch):
+    state = small_games._SmallState
+    game = small_game(after_a_flip(leaf(0.0, 0.0)))
+    monkeypatch.setattr(state, "is_terminal", lambda self: True)
+    with pytest.raises(GameError, match=r"is_terminal\(\).*player 0 acts"):
+        GameTree(game).expand_all()
+    monkeypatch.setattr(state, "is_terminal", lambda self: False)
+    with pytest.raises(GameError, match=r"nobody acts.*not terminal"):
+        GameTree(game).expand_all()
+
+
+def test_an_information_state_that_is_no_string_is_refused(monkeypatch):
+    game = small_game(after_a_flip(leaf(0.0, 0.0)))
+    monkeypatch.setattr(
+        small_games._SmallState,
+        "information_state_string",
+        lambda self, player=None: self.tree.info_state.encode(),
+    )
+    with pytest.raises(GameError, match="b'heads', which is no string"):
+        GameTree(game).expand_all()
+
+
+# --- errors of the game's own -------------------------------------------------
+
+
+class TypoError(Exception):
+    """Raised by a game's own method."""
+
+
+METHODS = {
+    "_legal_actions": "[0, 1]",
+    "information_state_string": "[0, 1]",
+    "current_player": "[0, 1]",
+    "returns": "[0, 1, 0]",
+    "_apply_action": "[0, 1], where action 0 was applied",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
+def test_an_error_of_the_game_stays_what_it_is_and_tells_its_history(
+    method, algorithm, monkeypatch
+):
+    game = small_game(after_a_flip(move(1, "bad", leaf(3.0, 4.0))))
+    state = small_games._SmallState
+    as_it_is = getattr(state, method)
+
+    def breaks(self, *args):
+        if self.tree.info_state == "bad" or self.tree.returns == (3.0, 4.0):
+            raise TypoError("what the game says")
+        return as_it_is(self, *args)
+
+    monkeypatch.setattr(state, method, breaks)
+    with pytest.raises(TypoError) as error:
+        Solver(game, ms.ALGORITHMS[algorithm], seed=2).iterate(50)
+    assert error.value.args == ("what the game says",)
+    (note,) = error.value.__notes__
+    assert note == f"The history that led there in small(): {METHODS[method]}."
+
+
+def test_a_broken_rule_of_recall_tells_the_history():
+    forgot = move(0, "forgot", *TWO)
+    game = small_game(move(0, "0", forgot, forgot), name="forgetful")
+    with pytest.raises(GameError, match=r"imperfect recall.*led there: \[1\]\.$"):
+        GameTree(game).expand_all()
+
+
+# --- simultaneous moves ---------------------------------------------------------
+
+SIMULTANEOUS = pyspiel.GameType.Dynamics.SIMULTANEOUS
+
+
+class _BothState(pyspiel.State):
+    """Both players choose at once; `mistake` says what is wrong."""
+
+    mistake = ""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.chosen = None
+
+    def current_player(self):
+        ids = pyspiel.PlayerId
+        return ids.SIMULTANEOUS if self.chosen is None else ids.TERMINAL
+
+    def is_terminal(self):
+        return self.chosen is not None
+
+    def _legal_actions(self, player):
+        return [0, 0] if self.mistake == "actions" and player == 1 else [0, 1]
+
+    def _apply_actions(self, actions):
+        if self.mistake == "error":
+            raise TypoError("what the game says")
+        self.chosen = actions
+
+    def returns(self):
+        if self.chosen is None:
+            return [0.0, 0.0]
+        wins = 1.0 if self.chosen[0] == self.chosen[1] else -1.0
+        returns = {"count": [wins], "sum": [wins, 0.5]}
+        return returns.get(self.mistake, [wins, -wins])
+
+
+BOTH = {
+    "": None,
+    "actions": r"player 1 a legal action twice.*led there: \[0\]",
+    "count": r"1 of them for 2 players.*led there: \[0, 0\]",
+    "sum": r"add up to 0, .*\[1.0, 0.5\].*led there: \[0, 0\]",
+    "error": r"what the game says",
+}
+
+
+@pytest.mark.parametrize("mistake", BOTH)
+def test_a_mistake_in_simultaneous_moves_is_found_in_their_turn_based_form(
+    mistake, monkeypatch
+):
+    game = small_game(move(0, "both"), utility=UTILITY.ZERO_SUM, dynamics=SIMULTANEOUS)
+    monkeypatch.setattr(_BothState, "tree", game.root, raising=False)
+    monkeypatch.setattr(_BothState, "mistake", mistake)
+    monkeypatch.setattr(type(game), "new_initial_state", lambda game: _BothState(game))
+    message = BOTH[mistake]
+    if message is None:
+        assert GameTree(game).expand_all().num_nodes == 7
+        assert ms.check_game(game).infosets == 2
+        return
+    kind = TypoError if mistake == "error" else GameError
+    with pytest.raises(kind, match=message) as error:
+        GameTree(game).expand_all()
+    if mistake == "error":
+        assert "[0], where action 0 was applied" in error.value.__notes__[0]
+    with pytest.raises(kind):
+        ms.check_game(game)
+
+
+# --- the documentation --------------------------------------------------------
+
+
+def auction_code(*changes: tuple[str, str]) -> str:
+    """The example of docs/own_game.md with (old, new) replaced."""
+    page = (ROOT / "docs" / "own_game.md").read_text()
+    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    for old, new in changes:
+        assert old in code
+        code = code.replace(old, new)
+    return code
+
+
+def auction(*changes: tuple[str, str]) -> pyspiel.Game:
+    """That example, not registered."""
+    code = auction_code(*changes, ("pyspiel.register_game(_TYPE, AuctionGame)", ""))
+    names: dict[str, Any] = {}
+    exec(compile(code, "auction.py", "exec"), names)
+    return names["AuctionGame"]()
+
+
+def test_the_auction_of_the_documentation_is_right():
+    game = auction()
+    assert ms.check_game(game, seconds=1000) == (1000, 5000, 6, 2)
+    # All bid 0: each of two wins half of a mean value of 1.
+    lowest = {f"p{p} value [{v}] bid []": {0: 1.0} for p in range(2) for v in range(3)}
+    assert ms.expected_returns(game, lowest) == pytest.approx([0.5, 0.5])
+    # Against it a bid of 1 wins 2 - 1 for the value 2 alone, no more than sharing 2.
+    assert ms.nash_conv(game, lowest) == pytest.approx(0.0, abs=1e-12)
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(2000)
+    assert ms.nash_conv(game, solver.average_policy()) < 0.02
+    with pytest.raises(ValueError, match="use nash_conv"):
+        ms.exploitability(game, lowest)
+
+
+MISTAKES = {
+    "the sum": ("Utility.GENERAL_SUM", "Utility.ZERO_SUM", r"add up to 0.*GENERAL_SUM"),
+    "the range": ("max_utility=2.0", "max_utility=0.5", "declared range 0 .. 0.5"),
+    "a bid too many": (
+        "self.values[player] + 1))",
+        "self.values[player] + 2))",
+        "the legal action 3, but declares num_distinct_actions=3",
+    ),
+    "a bid of nothing": (
+        "range(self.values[player] + 1)",
+        "range(0)",
+        "no legal action",
+    ),
+    "chance": ("(value, 1 / 3)", "(value, 1 / 2)", "no distribution"),
+    "one value twice": ("(value, 1 / 3)", "(value % 2, 1 / 3)", "outcome twice"),
+    "no return of the loser": ("else 0.0\n", "else None\n", "not 2 numbers"),
+    "the winner's return alone": (
+        "for player in range(2)\n        ]",
+        "for player in winners[:1]\n        ]",
+        "1 of them for 2 players",
+    ),
+    "a value forgotten": (
+        "value {value} bid",
+        "bid",
+        "different legal actions|one infor",
+    ),
+    "a length": ("max_game_length=2", "max_game_length=1", "max_game_length=1 moves"),
+    "an outcome": ("max_chance_outcomes=3", "max_chance_outcomes=2", "outcomes=2"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_check_game_finds_a_mistake_in_the_auction(mistake):
+    old, new, message = MISTAKES[mistake]
+    with pytest.raises(GameError, match=message) as error:
+        ms.check_game(auction((old, new)))
+    assert "The history that led there: [" in str(error.value)
+
+
+def test_check_game_finds_states_that_share_a_list():
+    own = "self.values, self.bids = [], []"
+    shared = "self.values, self.bids = _VALUES, _BIDS"
+    state = "class AuctionState"
+    made = f"_VALUES, _BIDS = [], []\n\n\n{state}"
+    with pytest.raises(GameError):
+        ms.check_game(auction((own, shared), (state, made)))
+
+
+def test_check_game_finds_a_state_that_depends_on_how_often_it_was_asked():
+    old = "return [(value, 1 / 3) for value in range(3)]"
+    new = (
+        "self.asked = getattr(self, 'asked', 0) + 1\n"
+        "        return [(v, (0.5, 0.25, 0.25)[(v + self.asked) % 3]) "
+        "for v in range(3)]"
+    )
+    with pytest.raises(GameError, match=r"A copy \(clone\(\)\) of a state differs"):
+        ms.check_game(auction((old, new)))
+
+
+def test_an_error_of_the_game_stays_what_it_is_in_check_game():
+    old = "best = max(self.bids)"
+    with pytest.raises(ZeroDivisionError) as error:
+        ms.check_game(auction((old, f"{old}\n        1 / self.bids[0]")))
+    (note,) = error.value.__notes__
+    assert re.search(r"led there in python_auction\(\): \[., ., 0, .\]\.$", note)
+
+
+def test_the_command_line_tells_the_history_of_an_error_of_the_game(tmp_path):
+    old = "best = max(self.bids)"
+    typo = "        if self.bids == [1, 0]:\n            raise ValueError('a typo')"
+    new = f"{old}\n{typo}"
+    (tmp_path / "auction.py").write_text(auction_code((old, new)))
+    result = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "run_experiments.py"),
+            "--import=auction",
+            "--game=python_auction",
+            f"--output_dir={tmp_path / 'run'}",
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        timeout=120,
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert re.search(
+        r"Error: a typo The history that led there in python_auction\(\): "
+        r"\[1, ., 1, 0\]\.$",
+        result.stderr,
+    )

@@ -1,0 +1,547 @@
+"""Saved and loaded, pickled, interrupted: the same bits. Damaged: refused in words."""
+
+import copy
+import hashlib
+import io
+import multiprocessing
+import os
+import pathlib
+import pickle
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel.solving.state import needs_whole_tree
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.tree.game_tree import TreeFullError
+
+GAMES = {
+    "kuhn_poker": 60,
+    "kuhn_poker(players=3)": 40,
+    "leduc_poker(suit_isomorphism=True)": 30,  # chance is not uniform
+    "liars_dice(dice_sides=3)": 30,
+    # simultaneous moves, general sum
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,"
+    "returns_type=total_points)": 40,
+}
+"""The games and how many iterations are run."""
+KUHN = "kuhn_poker"
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+
+
+def state_of(solver):
+    """All that a run can be compared by, infosets by name, numbers to the bit."""
+    return (
+        solver.num_iterations,
+        solver.nodes_touched,
+        policy_bits(solver.average_policy()),
+        policy_bits(solver.current_policy()),
+    )
+
+
+def policy_bits(policy):
+    """Its probabilities, but at infosets where it is uniform: a tree that grows lacks
+    some of them."""
+    rows = policy.to_dict()
+    return {
+        name: {action: prob.hex() for action, prob in row.items()}
+        for name, row in rows.items()
+        if len(set(row.values())) > 1
+    }
+
+
+def run(game, algorithm, iterations, **options):
+    solver = Solver(game, algorithm, seed=5, **options)
+    solver.iterate(iterations)
+    return solver
+
+
+def advance(path, iterations):
+    """Loads, goes on, saves: what the other process does."""
+    solver = Solver.load(path)
+    solver.iterate(iterations)
+    solver.save(path)
+    return os.getpid()
+
+
+def advanced(solver, iterations):
+    solver.iterate(iterations)
+    return solver
+
+
+@pytest.fixture(scope="module")
+def other_process():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        yield pool
+
+
+def smallest_store(game, algorithm, iterations):
+    """`max_nodes` in which each single walk has room, but hardly more."""
+    most = 8
+    while True:
+        try:
+            run(game, algorithm, iterations, max_nodes=most)
+        except TreeFullError:
+            most += most // 4
+        else:
+            return most
+
+
+# --- the same bits -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ms.ALGORITHMS)
+@pytest.mark.parametrize("game", GAMES)
+def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
+    game, name, tmp_path, other_process, monkeypatch
+):
+    algorithm, iterations = ms.ALGORITHMS[name], GAMES[game]
+    whole = GameTree(game).expand_all()
+    expected = state_of(run(whole, algorithm, iterations))
+    options = {}
+    if not needs_whole_tree(algorithm):
+        options["max_nodes"] = smallest_store(game, algorithm, iterations)
+        drops = []
+        forget = GameTree.forget_nodes
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                GameTree, "forget_nodes", lambda tree: (drops.append(1), forget(tree))
+            )
+            dropped = run(game, algorithm, iterations, **options)
+        assert state_of(dropped) == expected
+        assert len(drops) >= 10 or options["max_nodes"] >= whole.num_nodes
+        assert state_of(run(game, algorithm, iterations)) == expected  # grown
+    path = tmp_path / "solver"
+    Solver(game, algorithm, seed=5, **options).save(path)
+    processes = set()
+    for piece in range(10):
+        arguments = path, iterations // 10
+        if piece % 2:
+            processes.add(advance(*arguments))
+        else:
+            processes.add(other_process.apply(advance, arguments))
+    assert len(processes) == 2
+    loaded = Solver.load(path)
+    assert state_of(loaded) == expected
+    assert loaded.algorithm == algorithm
+    assert loaded.seed == 5
+
+
+@pytest.mark.parametrize("name", ms.ALGORITHMS)
+def test_a_pickled_solver_goes_on_bit_for_bit(name, other_process):
+    algorithm = ms.ALGORITHMS[name]
+    solver = run(LEDUC, algorithm, 10)
+    copy = pickle.loads(pickle.dumps(solver))
+    travelled = other_process.apply(advanced, (solver, 10))
+    expected = state_of(advanced(solver, 10))
+    assert state_of(advanced(copy, 10)) == expected
+    assert state_of(travelled) == expected
+
+
+def test_other_settings_are_kept(tmp_path):
+    minimizer = ms.omd(0.25, weights="kroer")
+    algorithm = ms.Algorithm(ms.outcome(0.3), minimizer, ms.polynomial(1.5), False)
+    solver = Solver(LEDUC, algorithm, seed=-(2**70), max_nodes=123_456)
+    solver.iterate(20)
+    solver.save(tmp_path / "solver")
+    loaded = Solver.load(tmp_path / "solver")
+    assert (loaded.algorithm, loaded.seed) == (algorithm, -(2**70))
+    assert loaded.tree.max_nodes == 123_456
+    assert state_of(advanced(loaded, 20)) == state_of(advanced(solver, 20))
+
+
+def test_random_initial_regrets_are_kept(tmp_path):
+    minimizer = ms.regret_matching(initial_regret=0.1)
+    algorithm = ms.Algorithm(ms.OUTCOME, minimizer)
+    solver = Solver(LEDUC, algorithm, seed=3)
+    for _ in range(5):
+        solver.iterate(3)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver")
+    expected = Solver(LEDUC, algorithm, seed=3)
+    assert state_of(solver) == state_of(advanced(expected, 15))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a POSIX system")
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0",
+    reason="only a compiled call hears no signal",
+)
+@pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
+def test_ctrl_c_at_any_moment_changes_nothing(name):
+    algorithm, iterations = ms.ALGORITHMS[name], 300
+    most = smallest_store(LEDUC, algorithm, iterations)
+    expected = state_of(run(LEDUC, algorithm, iterations))
+    generator = random.Random(1)
+    interrupts = 0
+
+    def interrupt(number, frame):
+        nonlocal interrupts
+        while frame is not None:
+            if frame.f_code is Solver.iterate.__code__:
+                interrupts += 1
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
+    solver = Solver(LEDUC, algorithm, seed=5, max_nodes=most)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while solver.num_iterations < iterations:
+            delay = generator.uniform(2e-4, 1e-2)
+            signal.setitimer(signal.ITIMER_REAL, delay, 1e-2)
+            try:
+                solver.iterate(iterations - solver.num_iterations)
+            except KeyboardInterrupt:
+                if generator.random() < 0.1:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    solver = pickle.loads(pickle.dumps(solver))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts >= 5
+    assert state_of(solver) == expected
+
+
+# --- refused -----------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Two checkpoints of one run: of iteration 20, and before it of iteration 10."""
+    solver = Solver(KUHN, ms.EXTERNAL_SAMPLING, seed=5)
+    for _ in range(2):
+        solver.iterate(10)
+        solver.save(tmp_path / "solver")
+    return tmp_path / "solver"
+
+
+def test_damage_at_any_byte_is_refused(saved):
+    data = saved.read_bytes()
+    generator = random.Random(2)
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= generator.randrange(1, 256)
+        with pytest.raises(DamagedError, match=r"damaged|not a checkpoint"):
+            checkpoint.from_bytes(bytes(damaged))
+
+
+def test_a_file_cut_short_or_continued_is_refused(saved):
+    data = saved.read_bytes()
+    for size in [*range(0, len(data), 7), len(data) - 1]:
+        with pytest.raises(DamagedError):
+            checkpoint.from_bytes(data[:size])
+    with pytest.raises(DamagedError, match="damaged"):
+        checkpoint.from_bytes(data + b"\0")
+
+
+def checkpoint_of(data):
+    return Solver.from_contents(checkpoint.from_bytes(data), None)
+
+
+def test_the_newest_good_checkpoint_is_found(saved):
+    good = saved.read_bytes()
+    assert Solver.load_newest(saved).num_iterations == 20
+    saved.write_bytes(good[:-1])
+    solver = Solver.load_newest(saved)
+    assert solver.num_iterations == 10
+    assert saved.with_name("solver.damaged").read_bytes() == good[:-1]
+    # The damaged file does not push out the good one.
+    solver.iterate(10)
+    solver.save(saved)
+    assert state_of(Solver.load(saved)) == state_of(checkpoint_of(good))
+    assert Solver.load(f"{saved}.previous").num_iterations == 10
+    saved.unlink()
+    assert Solver.load_newest(saved).num_iterations == 10
+
+
+def test_no_good_checkpoint_is_an_error_that_names_the_files(saved):
+    for path in (saved, pathlib.Path(f"{saved}.previous")):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DamagedError, match=r"solver is damaged.*solver.previous is"):
+        Solver.load_newest(saved)
+    with pytest.raises(FileNotFoundError):
+        Solver.load_newest(saved.with_name("nothing"))
+
+
+def test_files_of_something_else_are_refused_in_words(saved):
+    other = saved.with_name("other")
+    contents = checkpoint.load(saved)
+    with pytest.raises(CheckpointError, match=r"of kuhn_poker\(\), not of leduc_poker"):
+        Solver.load(saved, "leduc_poker")
+    checkpoint.save(other, contents._replace(header=contents.header | {"version": 99}))
+    with pytest.raises(CheckpointError, match=r"version 99.*reads version 1"):
+        Solver.load(other)
+    header = contents.header | {"game": "no_such_game()"}
+    checkpoint.save(other, contents._replace(header=header))
+    with pytest.raises(ValueError, match="no_such_game"):
+        Solver.load(other)
+    header = contents.header | {"rules": "0" * 32}
+    checkpoint.save(other, contents._replace(header=header))
+    with pytest.raises(CheckpointError, match="rules of kuhn_poker"):
+        Solver.load(other)
+    other.write_bytes(b"{}")
+    with pytest.raises(CheckpointError, match="other is not a checkpoint"):
+        Solver.load(other)
+    with pytest.raises(IsADirectoryError):
+        Solver.load(saved.parent)
+
+
+@pytest.mark.parametrize("name", ["external_sampling", "cfr_plus", "omd"])
+def test_arrays_that_do_not_fit_are_refused_though_the_digest_is_right(name):
+    contents = run(LEDUC, ms.ALGORITHMS[name], 10).contents()
+
+    def refused(contents):
+        data = checkpoint.to_bytes(contents)
+        with pytest.raises(CheckpointError):
+            Solver.from_contents(checkpoint.from_bytes(data), None)
+
+    header, arrays = contents
+    for lost in header:
+        refused(contents._replace(header={k: header[k] for k in header if k != lost}))
+    for lost, table in arrays.items():
+        refused(contents._replace(arrays={k: arrays[k] for k in arrays if k != lost}))
+        longer = np.concatenate((table, np.zeros(1, table.dtype)))
+        refused(contents._replace(arrays=arrays | {lost: longer}))
+        if lost != "text":  # whose bytes would be the same
+            refused(contents._replace(arrays=arrays | {lost: table[:, None]}))
+        if table.dtype.names is None and len(table):
+            changed = table.astype(np.float32)
+            refused(contents._replace(arrays=arrays | {lost: changed}))
+            refused(contents._replace(arrays=arrays | {lost: table[:-1]}))
+    for place in range(len(arrays["cursor"])):
+        cursor = arrays["cursor"].copy()
+        cursor[place] = -1
+        refused(contents._replace(arrays=arrays | {"cursor": cursor}))
+    for field in ("first_sequence", "parent", "num_actions", "player"):
+        for value in (-1, 10**6):
+            if "infosets" in arrays:
+                infosets = arrays["infosets"].copy()
+                infosets[field][3] = value
+                refused(contents._replace(arrays=arrays | {"infosets": infosets}))
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return pathlib.Path.touch, (self.path,)
+
+
+def test_no_code_in_a_file_is_run(saved):
+    mark = saved.with_name("mark")
+    contents = checkpoint.load(saved)
+    file = io.BytesIO()
+    bomb = np.array([Touch(mark)], object)
+    np.savez(file, allow_pickle=True, **(contents.arrays | {"policy": bomb}))
+    inside = file.getvalue()
+    frame = len(checkpoint.MAGIC) + checkpoint._DIGEST_SIZE
+    file = io.BytesIO(checkpoint.MAGIC + bytes(frame - len(checkpoint.MAGIC)) + inside)
+    digest = checkpoint._digest(file)
+    bombs = [checkpoint.MAGIC + digest + inside, inside, pickle.dumps(Touch(mark))]
+    for data in bombs:
+        saved.write_bytes(data)
+        with pytest.raises(CheckpointError):
+            Solver.load(saved)
+    assert not mark.exists()
+    pickle.loads(bombs[-1])
+    assert mark.exists()  # it would have worked
+
+
+# --- what cannot be written ----------------------------------------------------
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_full_disk_leaves_the_older_files_intact(saved):
+    before = files_in(saved.parent)
+    solver = run(LEDUC, ms.OUTCOME_SAMPLING, 10)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    solver.save(saved.with_name("size"))
+    most = saved.with_name("size").stat().st_size
+    saved.with_name("size").unlink()
+    for size in (0, 10, most // 5, most // 2, most - 1):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                solver.save(saved)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert files_in(saved.parent) == before
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("links", [True, False])
+def test_an_error_at_any_step_leaves_a_good_file(saved, step, links, monkeypatch):
+    done = 0
+    original = getattr(os, step)
+
+    def no_links(*_):
+        raise PermissionError("This file system has no hard links.")
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    for broken in range(2):
+        done = 0
+
+        def fail(*arguments, broken=broken):
+            nonlocal done
+            done += 1
+            if done == broken + 1:
+                raise OSError(28, "No space left on device")
+            return original(*arguments)
+
+        solver = Solver.load_newest(saved)
+        begun = solver.num_iterations
+        solver.iterate(5)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, fail)
+            with pytest.raises(OSError, match="No space left"):
+                solver.save(saved)
+        assert Solver.load_newest(saved).num_iterations in (begun, begun + 5)
+    solver = Solver.load_newest(saved)
+    solver.save(saved)
+    assert Solver.load(saved).num_iterations == solver.num_iterations
+    assert set(files_in(saved.parent)) <= {"solver", "solver.previous", "solver.older"}
+
+
+def test_a_place_that_cannot_be_written_is_an_os_error(saved):
+    solver = Solver.load(saved)
+    with pytest.raises(FileNotFoundError):
+        solver.save(saved.parent / "no" / "folder")
+    with pytest.raises(NotADirectoryError):
+        solver.save(saved / "file")
+    if os.geteuid():
+        saved.parent.chmod(0o500)
+        with pytest.raises(PermissionError):
+            solver.save(saved)
+        saved.parent.chmod(0o700)
+    assert Solver.load(saved).num_iterations == 20
+
+
+def test_what_a_kill_left_behind_is_written_over(saved):
+    for ending in (".new", ".older"):
+        saved.with_name(saved.name + ending).write_bytes(b"half a file")
+    solver = Solver.load_newest(saved)
+    solver.iterate(1)
+    solver.save(saved)
+    assert set(files_in(saved.parent)) == {"solver", "solver.previous"}
+    assert Solver.load(saved).num_iterations == 21
+
+
+# --- killed --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_kills_at_random_moments_change_nothing():
+    command = [sys.executable, "-m", "benchmarks.kills", "--kills=10"]
+    root = pathlib.Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| finished runs that differ | 0 |" in done.stdout
+
+
+# --- files that would fill the memory ------------------------------------------
+
+
+def sealed(archive: bytes, kind: checkpoint.Kind) -> bytes:
+    """A file of that kind around an archive, with a digest that is right."""
+    digest = hashlib.blake2b(archive, digest_size=32).digest()
+    return kind.magic + digest + archive
+
+
+def member(shape: str, data: bytes = b"") -> bytes:
+    """A .npy file of uint8 that tells any shape."""
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}"
+    text += " " * (117 - len(text)) + "\n"
+    size = len(text).to_bytes(2, "little")
+    return b"\x93NUMPY\x01\x00" + size + text.encode() + data
+
+
+def bombs() -> dict[str, bytes]:
+    """Archives of less than 3 MB that would take gigabytes."""
+    made = {}
+    for name, compression in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", compression) as archive:
+            with archive.open("vector.npy", "w", force_zip64=True) as data:
+                data.write(member("(2000000000,)"))
+                for _ in range(200):
+                    data.write(bytes(10**6))
+            archive.writestr("header.npy", member("(2,)", b"{}"))
+        made[name] = file.getvalue()
+    for name, shape in (
+        ("a shape too large", "(100000000000,)"),
+        ("a product too large", "(4294967296, 4294967296, 4294967296)"),
+        ("a negative shape", "(-1,)"),
+        ("a shape of 0 x huge", "(0, 9223372036854775807, 9)"),
+        ("many dimensions", f"({'1, ' * 40})"),
+    ):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("vector.npy", member(shape, b"x"))
+        made[name] = file.getvalue()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.npy", member("(1000000,)", bytes(10**6)))
+        only = archive.infolist()[0]
+        for number in range(2000):  # that all name the same bytes
+            again = copy.copy(only)
+            again.filename = f"{number}.npy"
+            archive.filelist.append(again)
+    made["one member 2,000 times"] = file.getvalue()
+    return made
+
+
+BOMBS = bombs()
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("kind", [checkpoint.SOLVER, checkpoint.POLICY, checkpoint.BOT])
+def test_a_small_file_takes_little_memory_whatever_it_pretends(name, kind, tmp_path):
+    assert len(BOMBS[name]) < 3_000_000
+    path = tmp_path / "file"
+    path.write_bytes(sealed(BOMBS[name], kind))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CheckpointError):
+            checkpoint.load(path, kind)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_what_is_written_is_read_whatever_its_shape(tmp_path):
+    arrays = {
+        "empty": np.zeros((0, 3), np.int32),
+        "flat": np.arange(5.0),
+        "columns": np.asfortranarray(np.arange(12).reshape(3, 4)),
+        "records": np.zeros(3, INFOSET),
+        "scalar": np.array(7),
+    }
+    header = {"version": checkpoint.VERSION}
+    checkpoint.save(tmp_path / "file", checkpoint.Contents(header, arrays))
+    loaded = checkpoint.load(tmp_path / "file")
+    assert loaded.header == header
+    assert loaded.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert loaded.arrays[name].dtype == array.dtype
+        assert (loaded.arrays[name] == array).all()
+        assert loaded.arrays[name].flags.writeable

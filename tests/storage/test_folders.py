@@ -1,0 +1,155 @@
+"""The cache folder: where it is, and who else could write to it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from mccfr_spiel.storage.folders import (
+    UnsafeFolderError,
+    make_private,
+    remove_own,
+    why_unsafe,
+)
+
+needs_modes = pytest.mark.skipif(
+    not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
+)
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0,
+    reason="only root can give a folder to another user",
+)
+ANOTHER_USER = 12345
+
+
+@needs_modes
+def test_a_folder_made_private_is_safe_whatever_the_umask(tmp_path):
+    previous = os.umask(0)
+    try:
+        made = make_private(tmp_path / "one" / "two" / "three")
+    finally:
+        os.umask(previous)
+    assert made.is_dir()
+    for folder in (made, made.parent, made.parent.parent):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert why_unsafe(made) is None
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
+def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert str(folder) in (why_unsafe(folder) or "")
+    with pytest.raises(UnsafeFolderError, match="shared"):
+        make_private(folder)
+
+
+@needs_modes
+def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path):
+    parent = tmp_path / "shared"
+    inner = parent / "one" / "two"
+    inner.mkdir(parents=True, mode=0o700)
+    parent.chmod(0o777)
+    assert f"write to {parent}" in (why_unsafe(inner) or "")
+    parent.chmod(0o1777)
+    assert why_unsafe(inner) is None
+
+
+@needs_modes
+def test_a_link_is_judged_by_the_folder_that_it_leads_to(tmp_path):
+    shared, private = tmp_path / "shared", tmp_path / "private"
+    (shared / "inner").mkdir(parents=True)
+    private.mkdir(mode=0o700)
+    shared.chmod(0o777)
+    (private / "link").symlink_to(shared)
+    assert f"write to {shared}" in (why_unsafe(private / "link" / "inner") or "")
+    (shared / "back").symlink_to(private)
+    assert make_private(shared / "back" / "new") == private / "new"
+
+
+@needs_root
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True, mode=0o700)
+    place = [folder, *folder.parents][above]
+    os.chown(place, ANOTHER_USER, -1)
+    assert f"{place} belongs to another user" in (why_unsafe(folder) or "")
+
+
+@needs_root
+@pytest.mark.parametrize("group", [ANOTHER_USER, 0])
+def test_a_group_may_write_only_if_the_user_is_alone_in_it(tmp_path, group):
+    folder = tmp_path / "group"
+    folder.mkdir()
+    os.chown(folder, -1, group)
+    folder.chmod(0o770)
+    assert (why_unsafe(folder) is None) == (group == 0)
+
+
+def elsewhere(before="", **environment):
+    """The user's cache folder in a process with another environment."""
+    given = {"HOME": None, "XDG_CACHE_HOME": None, "MCCFR_SPIEL_CACHE": None}
+    variables = os.environ | given | environment
+    program = f"""
+import os
+from mccfr_spiel.storage.folders import user_cache_folder
+{before}
+print(user_cache_folder())
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={name: value for name, value in variables.items() if value is not None},
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names are those of Linux")
+def test_variables_move_the_cache_folder(tmp_path):
+    home, other = str(tmp_path / "home"), str(tmp_path / "other")
+    assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
+    assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"
+    assert elsewhere(XDG_CACHE_HOME=other, MCCFR_SPIEL_CACHE=home) == home
+
+
+@needs_root
+def test_a_user_without_a_home_has_a_temporary_folder(tmp_path):
+    become = f"os.setuid({ANOTHER_USER})"
+    found = elsewhere(become, TMPDIR=str(tmp_path))
+    assert found.endswith(f"/mccfr_spiel-{ANOTHER_USER}")
+    assert pathlib.Path(found).is_absolute()
+
+
+def test_a_folder_is_removed_only_if_everything_in_it_is_ours(tmp_path):
+    folder, document = tmp_path / "folder", tmp_path / "document.own"
+    document.write_text("chapter 1")
+
+    def is_own(name):
+        return name.endswith(".own")
+
+    folder.mkdir()
+    (folder / "one.own").write_text("")
+    for foreign in ("notes.txt", "folder.own", "link.own"):
+        place = folder / foreign
+        if foreign.startswith("folder"):
+            place.mkdir()
+        elif foreign.startswith("link"):
+            place.symlink_to(document)
+        else:
+            place.write_text("")
+        assert not remove_own(folder, is_own)
+        assert (folder / "one.own").exists()
+        assert place.exists()
+        place.rmdir() if foreign.startswith("folder") else place.unlink()
+    (tmp_path / "link").symlink_to(folder)
+    assert not remove_own(tmp_path / "link", is_own)
+    assert remove_own(folder, is_own, "one.own")
+    assert not folder.exists()
+    assert document.read_text() == "chapter 1"

@@ -1,0 +1,76 @@
+"""Algorithms are values: checked when they are made, equal by what they say."""
+
+import copy
+import pickle
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import algorithms
+from mccfr_spiel.solving import files
+
+RULES = [
+    ms.regret_matching(),
+    ms.regret_matching_plus(),
+    ms.regret_matching(initial_regret=1.0),
+    ms.ftrl(1.0),
+    ms.omd(1.0),
+    ms.omd(1.0, weights="kroer"),
+    ms.ftrl(2.0),
+]
+PARTS = [*RULES, ms.EXTERNAL, ms.OUTCOME, ms.LINEAR]
+
+
+def test_two_rules_with_the_same_numbers_differ():
+    assert len(set(PARTS)) == len(PARTS)
+    assert ms.ftrl(1) == ms.ftrl(1.0)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
+    assert copy.deepcopy(part) == pickle.loads(pickle.dumps(part)) == part
+    assert type(part)(**part._asdict()) == part._replace() == part
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_a_part_cannot_be_changed(part):
+    name = next(iter(part._asdict()))
+    with pytest.raises(AttributeError):
+        setattr(part, name, 0.5)
+
+
+def test_a_rule_has_its_own_parameters_only():
+    assert ms.regret_matching()._asdict() == {"initial_regret": 0.0}
+    assert ms.omd(0.5)._asdict() == {"step_size": 0.5, "weights": "constant"}
+    with pytest.raises(TypeError, match="step_size"):
+        ms.regret_matching()._replace(step_size=1.0)
+
+
+def test_what_is_wrong_is_refused_when_the_value_is_made():
+    for make, words in (
+        (lambda: ms.Sampling(True, True, "typo"), "player='typo' is none of"),
+        (lambda: ms.Sampling("yes", True), "chance='yes' is not True or False"),  # pyright: ignore[reportArgumentType]
+        (lambda: ms.EXTERNAL._replace(player="epsilon"), "epsilon=0.0"),
+        (lambda: ms.regret_matching(initial_regret=-1), "initial_regret=-1"),
+        (lambda: ms.ftrl(1.0)._replace(weights="typo"), "weights='typo'"),
+        (lambda: ms.Averaging(-1.0), "gamma=-1.0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+
+
+def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
+    with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
+        ms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]
+    for kind in algorithms.RULES.values():
+        assert issubclass(kind, ms.Minimizer)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_files_hold_a_rule_and_those_of_version_0_1_are_read(rule):
+    algorithm = ms.Algorithm(ms.outcome(0.3), rule, ms.QUADRATIC, False)
+    stored = files.algorithm_to_json(algorithm)
+    assert files.algorithm_from_json(stored) == algorithm
+    others = {"step_size": 1.0, "weights": "constant", "initial_regret": 0.0}
+    stored["minimizer"] = others | stored["minimizer"]
+    assert files.algorithm_from_json(stored) == algorithm

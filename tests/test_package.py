@@ -1,0 +1,140 @@
+"""What `import mccfr_spiel` offers, and what the wheel has inside."""
+
+import importlib.metadata
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+import mccfr_spiel as ms
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+AT_THE_TOP_IN_0_1 = (
+    "ALGORITHMS BALANCED_OUTCOME BALANCED_OUTCOME_SAMPLING CFR CFR_PLUS CHANCE "
+    "CHANCE_SAMPLING EXTERNAL EXTERNAL_SAMPLING FULL LINEAR OPPONENT "
+    "OPPONENT_SAMPLING OUTCOME OUTCOME_SAMPLING PRUNED_CFR QUADRATIC UNIFORM "
+    "Algorithm AverageType Averaging CFRPlusSolver CFRSolver Checked "
+    "CompileCacheWarning ExcessiveGap ExternalSamplingMCCFRSolver "
+    "ExternalSamplingSolver GameError GameTree LPSolution LinearProgramError Memory "
+    "MemoryBudgetError MemoryBudgetWarning Minimizer MirrorProx NotZeroSumError "
+    "OnlineOutcomeSamplingBot OutcomeSamplingMCCFRSolver OutcomeSamplingSolver "
+    "PlayerTheory Sampling SequenceForm SequencePolicy Solver TooLargeError "
+    "TreeCacheWarning TreeFullError TreeInUseError _CFRSolver best_response_policy "
+    "cached_tree cfr_regret_bound check_game expected_returns exploitability "
+    "external_sampling_regret_bound ftrl full gap_bound learned_response load_policy "
+    "m_values nash_conv nash_conv_bound omd outcome outcome_sampling_regret_bound "
+    "player_theory polynomial regret_matching regret_matching_plus sampled_returns "
+    "sequence_form solve_lp write_mps"
+)
+
+SESSION = """
+import pathlib
+import mccfr_spiel as ms
+
+solver = ms.Solver("kuhn_poker", ms.CFR_PLUS)
+solver.iterate(500)
+print(pathlib.Path(ms.__file__).parent)
+print(ms.__version__)
+print(ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.01)
+print(round(ms.solve_lp("kuhn_poker").value, 9))
+"""
+
+
+@pytest.mark.parametrize("name", AT_THE_TOP_IN_0_1.split())
+def test_every_public_name_of_0_1_can_still_be_read_from_the_top(name):
+    assert getattr(ms, name) is not None
+
+
+def test_a_name_that_never_was_is_no_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        ms.no_such_name  # noqa: B018
+
+
+def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
+    assert len(ms.__all__) <= 60
+    assert dir(ms) == sorted([*ms.__all__, *ms.NAMESPACES, "__version__"])
+    for name in dir(ms):
+        assert getattr(ms, name)
+
+
+def test_names_at_the_top_and_in_the_namespaces_are_the_same_objects():
+    assert ms.solve_lp is ms.offline.solve_lp
+    assert ms.m_values is ms.theory.m_values
+    assert ms.nash_conv is ms.evaluation.nash_conv
+    assert ms.CFRSolver is ms.drop_in.CFRSolver
+    assert ms.full is ms.algorithms.full
+
+
+def modules_of_source() -> set[str]:
+    folders = (ROOT / "mccfr_spiel", ROOT / "games")
+    return {
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for path in folder.rglob("*.py")
+    }
+
+
+def version_of(distribution: str) -> int:
+    """The major version that is installed, 0 for none; nothing is imported."""
+    try:
+        return int(importlib.metadata.version(distribution).partition(".")[0])
+    except importlib.metadata.PackageNotFoundError:
+        return 0
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
+    if version_of("pip") < 1 or version_of("setuptools") < 77:
+        pytest.skip("Building the wheel takes pip and setuptools 77.")
+    # From a copy, since setuptools leaves a folder `build` beside the source, and what
+    # such a folder has from an earlier build goes into the wheel.
+    source = tmp_path / "source"
+    unwanted = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+    source.mkdir()
+    for name in ("mccfr_spiel", "games"):
+        shutil.copytree(ROOT / name, source / name, ignore=unwanted)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = (sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check")
+    offline = ("--no-deps", "--no-index")
+    run([*pip, "wheel", *offline, "--no-build-isolation", "-w", tmp_path, source])
+
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in inside if name.endswith(".py")} == modules_of_source()
+    assert "mccfr_spiel/py.typed" in inside
+
+    installed = tmp_path / "installed"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run([*pip, "install", "-q", *offline, "--target", installed, wheel])
+    environment = os.environ | {
+        "PYTHONPATH": str(installed),
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    lines = run([sys.executable, "-c", SESSION], elsewhere, environment).splitlines()
+    assert lines == [
+        str(installed / "mccfr_spiel"),
+        ms.__version__,
+        "True",
+        "-0.055555556",
+    ]
+    assert list((tmp_path / "cache").rglob("*.code"))
+
+
+def run(command, folder=None, environment=None) -> str:
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

@@ -1,0 +1,316 @@
+"""Every public function, called with what it cannot use.
+
+Each call must be refused with a ValueError (or a subclass, or a TypeError) whose
+message shows the value, so that the reader knows which of a call's arguments is wrong.
+"""
+
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation import theory
+
+KUHN = pyspiel.load_game("kuhn_poker")
+LEDUC = pyspiel.load_game("leduc_poker")
+GENERAL = pyspiel.load_game("matrix_pd")
+NAN, INF, HUGE = math.nan, math.inf, 10**400
+
+TREE = ms.GameTree(KUHN).expand_all()
+UNIFORM = ms.Solver(TREE, ms.CFR).average_policy()
+FORM = ms.sequence_form(TREE)
+THEORY = ms.player_theory(TREE)
+
+ODD_GAMES = [None, 3, "no_such_game", "", "kuhn_poker(players=99)", KUHN.get_type()]
+ODD_PLAYERS = [-1, 2, 10**9, 0.5, "0", None, NAN]
+ODD_COUNTS = [-1, 1.5, NAN, INF, "3", None, [3]]
+ODD_SEEDS = ["x", None, 1.5, NAN, INF, [1]]
+ODD_RATES = [-0.1, 1.5, NAN, INF, "0.5", None, HUGE]
+ODD_SIZES = [0, -1, NAN, INF, "1", None, 1e300]
+ODD_POLICIES: list[Any] = [
+    None,
+    "uniform",
+    3,
+    {},
+    {"0": {0: 0.5, 1: 0.5}},
+    np.ones(3),
+    np.full(TREE.num_sequences, NAN),
+    np.full(TREE.num_sequences, 0.4),
+    ms.Solver(LEDUC, ms.CFR).average_policy(),
+]
+STATE = KUHN.new_initial_state()
+STATE.apply_action(0)
+STATE.apply_action(1)
+
+
+def solver(**arguments: Any) -> ms.Solver:
+    return ms.Solver(TREE, ms.EXTERNAL_SAMPLING, **arguments)
+
+
+def bot(**arguments: Any) -> ms.OnlineOutcomeSamplingBot:
+    return ms.OnlineOutcomeSamplingBot(KUHN, **({"player_id": 0} | arguments))
+
+
+CALLS = {
+    # games
+    "GameTree": (ms.GameTree, ODD_GAMES),
+    "Solver": (ms.Solver, ODD_GAMES),
+    "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
+    "exploitability": (lambda g: ms.exploitability(g, UNIFORM), [*ODD_GAMES, GENERAL]),
+    "expected_returns": (lambda g: ms.expected_returns(g, UNIFORM), ODD_GAMES),
+    "best_response_policy": (
+        lambda g: ms.best_response_policy(g, UNIFORM, 0),
+        [*ODD_GAMES, LEDUC],
+    ),
+    "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
+    "sequence_form": (ms.sequence_form, [*ODD_GAMES, GENERAL]),
+    "player_theory": (ms.player_theory, ODD_GAMES),
+    "m_values": (ms.m_values, ODD_GAMES),
+    "nash_conv_bound": (
+        lambda g: ms.nash_conv_bound(g, ms.CFR),
+        [*ODD_GAMES, GENERAL],
+    ),
+    "bot's game": (lambda g: ms.OnlineOutcomeSamplingBot(g, 0), ODD_GAMES),
+    "sampled_returns": (
+        lambda g: ms.sampled_returns(g, UNIFORM, plays=2),
+        [*ODD_GAMES, LEDUC],
+    ),
+    "learned_response": (
+        lambda g: ms.learned_response(g, UNIFORM, 0, iterations=1, plays=2),
+        [*ODD_GAMES, LEDUC],
+    ),
+    "ExcessiveGap": (ms.ExcessiveGap, [*ODD_GAMES, GENERAL]),
+    "MirrorProx": (ms.MirrorProx, [*ODD_GAMES, GENERAL]),
+    "CFRSolver": (ms.CFRSolver, ODD_GAMES),
+    "ExternalSamplingSolver": (ms.ExternalSamplingSolver, ODD_GAMES),
+    "OutcomeSamplingMCCFRSolver": (ms.OutcomeSamplingMCCFRSolver, ODD_GAMES),
+    # policies
+    "nash_conv of": (lambda p: ms.nash_conv(TREE, p), ODD_POLICIES),
+    "expected_returns of": (lambda p: ms.expected_returns(TREE, p), ODD_POLICIES),
+    "best response to": (
+        lambda p: ms.best_response_policy(TREE, p, 0),
+        ODD_POLICIES,
+    ),
+    "sampled_returns of": (
+        lambda p: ms.sampled_returns(KUHN, p, plays=2),
+        [None, "uniform", 3, {}, np.ones(3), [], [UNIFORM], [None, None]],
+    ),
+    "learned_response to": (
+        lambda p: ms.learned_response(KUHN, p, 0, iterations=1, plays=2),
+        [None, "uniform", 3, {}, np.ones(3)],
+    ),
+    # players
+    "best response of": (
+        lambda i: ms.best_response_policy(TREE, UNIFORM, i),
+        ODD_PLAYERS,
+    ),
+    "learned response of": (
+        lambda i: ms.learned_response(KUHN, UNIFORM, i, iterations=1, plays=2),
+        ODD_PLAYERS,
+    ),
+    "bot's seat": (lambda i: bot(player_id=i), ODD_PLAYERS),
+    "policy of": (
+        lambda i: UNIFORM.action_probabilities(STATE, i),
+        [i for i in ODD_PLAYERS if i is not None],
+    ),
+    "string of": (lambda i: TREE.string_of(STATE, i), ODD_PLAYERS),
+    "least_sampling_probability of": (
+        lambda i: theory.least_sampling_probability(TREE, i, 0.6),
+        ODD_PLAYERS,
+    ),
+    "least_history_probability of": (
+        lambda i: theory.least_history_probability(TREE, i, 0.6, UNIFORM.vector),
+        ODD_PLAYERS,
+    ),
+    # counts
+    "iterate": (lambda n: solver().iterate(n), ODD_COUNTS),
+    "iterate_until": (
+        lambda n: solver().iterate_until(n),
+        [NAN, INF, -INF, "3", None, [3]],
+    ),
+    "plays": (
+        lambda n: ms.sampled_returns(KUHN, UNIFORM, plays=n),
+        [*ODD_COUNTS, 1],
+    ),
+    "iterations of learning": (
+        lambda n: ms.learned_response(KUHN, UNIFORM, 0, iterations=n, plays=2),
+        [n for n in ODD_COUNTS if n is not None],
+    ),
+    "seconds of learning": (
+        lambda s: ms.learned_response(KUHN, UNIFORM, 0, seconds=s, plays=2),
+        [-1, NAN, INF, "3", None, [3]],
+    ),
+    "max_nodes of GameTree": (lambda n: ms.GameTree(KUHN, max_nodes=n), ODD_SIZES),
+    "max_nodes of Solver": (lambda n: ms.Solver(KUHN, max_nodes=n), ODD_SIZES),
+    "first order iterate": (
+        lambda n: ms.MirrorProx(KUHN).iterate(n),
+        ODD_COUNTS,
+    ),
+    "excessive gap iterate": (
+        lambda n: ms.ExcessiveGap(KUHN).iterate(n),
+        ODD_COUNTS,
+    ),
+    # seeds
+    "seed": (lambda s: solver(seed=s), ODD_SEEDS),
+    "bot's seed": (lambda s: bot(seed=s), ODD_SEEDS),
+    "seed of plays": (
+        lambda s: ms.sampled_returns(KUHN, UNIFORM, plays=2, seed=s),
+        ODD_SEEDS,
+    ),
+    "seed of learning": (
+        lambda s: ms.learned_response(KUHN, UNIFORM, 0, iterations=1, plays=2, seed=s),
+        ODD_SEEDS,
+    ),
+    "drop-in's seed": (
+        lambda s: ms.ExternalSamplingSolver(KUHN, seed=s),
+        [s for s in ODD_SEEDS if s is not None],
+    ),
+    "pyspiel drop-in's seed": (
+        lambda s: ms.OutcomeSamplingMCCFRSolver(KUHN, 0.6, s),
+        ODD_SEEDS,
+    ),
+    # rates
+    "outcome": (ms.outcome, [*ODD_RATES, 0]),
+    "bot's epsilon": (lambda e: bot(epsilon=e), [*ODD_RATES, 0]),
+    "drop-in's epsilon": (
+        lambda e: ms.OutcomeSamplingMCCFRSolver(KUHN, e),
+        [*ODD_RATES, 0],
+    ),
+    "theory's epsilon": (
+        lambda e: ms.player_theory(TREE, epsilon=e),
+        [*ODD_RATES, 0],
+    ),
+    "least probability's epsilon": (
+        lambda e: theory.least_history_probability(TREE, 0, e, UNIFORM.vector),
+        ODD_RATES,
+    ),
+    "confidence": (
+        lambda c: ms.sampled_returns(KUHN, UNIFORM, plays=2, confidence=c),
+        [*ODD_RATES, 0, 1],
+    ),
+    "p of nash_conv_bound": (
+        lambda p: ms.nash_conv_bound(TREE, ms.CFR, p),
+        [*ODD_RATES, 0],
+    ),
+    "p of a bound": (
+        lambda p: ms.external_sampling_regret_bound(THEORY[0], 10, p),
+        [*ODD_RATES, 0],
+    ),
+    "T of a bound": (
+        lambda t: ms.cfr_regret_bound(THEORY[0], t),
+        [0, -1, NAN, None],
+    ),
+    "delta": (
+        lambda d: ms.outcome_sampling_regret_bound(THEORY[0], 10, 0.5, d),
+        [d for d in ODD_RATES if d is not None],
+    ),
+    "players of gap_bound": (
+        lambda q: ms.gap_bound(q, 10, 0.5, (1, 1), "external"),
+        [(), THEORY[:1], None, 3],
+    ),
+    "sampling of gap_bound": (
+        lambda name: ms.gap_bound(THEORY, 10, 0.5, (1, 1), name),
+        ["other", None, 3],
+    ),
+    # algorithms
+    "algorithm": (
+        lambda a: ms.Solver(TREE, a),
+        ["cfr", None, 3, ms.FULL, ms.regret_matching(), (ms.FULL, ms.ftrl(1.0))],
+    ),
+    "sampling": (
+        lambda s: ms.Solver(TREE, ms.Algorithm(s, ms.regret_matching())),
+        [
+            None,
+            "outcome",
+            ms.regret_matching(),
+        ],
+    ),
+    "chance of a sampling": (
+        lambda c: ms.Sampling(chance=c, opponents=True),
+        ["yes", None, 1],
+    ),
+    "player of a sampling": (
+        lambda p: ms.Sampling(chance=True, opponents=True, player=p),
+        ["other", None, 3],
+    ),
+    "epsilon of a sampling": (
+        lambda e: ms.OUTCOME._replace(epsilon=e),
+        [0.0, -1.0, NAN, 1.5, "1", None],
+    ),
+    "minimizer": (
+        lambda m: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, m)),
+        [None, "ftrl", ms.EXTERNAL],
+    ),
+    "a minimizer by its rule's name": (ms.Minimizer, ["ftrl", "other", None]),
+    "step size of a changed rule": (
+        lambda step: ms.ftrl(1.0)._replace(step_size=step),
+        [NAN, -1.0, 1e308],
+    ),
+    "averaging": (
+        lambda a: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, ms.regret_matching(), a)),
+        [None, 1.0, "linear"],
+    ),
+    "gamma": (ms.Averaging, [NAN, -1.0, "1", None]),
+    "polynomial": (ms.polynomial, [-1, NAN, INF, 200, "1", None, HUGE]),
+    "ftrl": (ms.ftrl, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
+    "omd": (ms.omd, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
+    "ftrl's weights": (lambda w: ms.ftrl(1.0, weights=w), ["other", None, 3]),
+    "initial_regret": (
+        lambda r: ms.regret_matching(initial_regret=r),
+        [-1, NAN, INF, 1e308, "1", None, HUGE],
+    ),
+    "average type": (
+        lambda t: ms.ExternalSamplingSolver(KUHN, t),
+        [None, 0, "simple"],
+    ),
+    # what a bot and a policy are asked
+    "payoff": (
+        lambda u: bot().observe_outcome(u),
+        [NAN, INF, -INF, "1", None, [1.0], 1e308, HUGE],
+    ),
+    "state": (
+        UNIFORM.action_probabilities,
+        [None, "0", LEDUC.new_initial_state().child(0).child(1)],
+    ),
+    "vector": (
+        lambda v: ms.SequencePolicy(TREE, v),
+        [np.ones(3), None, "uniform", np.ones((TREE.num_sequences, 2))],
+    ),
+    "path of a policy": (
+        ms.SequencePolicy.load,
+        [pathlib.Path(__file__), b"x", None],
+    ),
+    "path of a checkpoint": (
+        ms.Solver.load,
+        [pathlib.Path(__file__), b"x", None],
+    ),
+    "abstraction": (
+        lambda a: ms.Solver(KUHN, abstraction=a).iterate(1),
+        ["string", 3, lambda state, player: 3, lambda state: "x"],
+    ),
+    "time limit of solve_lp": (
+        lambda t: ms.solve_lp(KUHN, time_limit=t),
+        [NAN, -1, "1"],
+    ),
+    "method of solve_lp": (lambda m: ms.solve_lp(KUHN, method=m), ["other", 3]),
+}
+
+CASES = [
+    pytest.param(call, value, id=f"{name}-{number}")
+    for name, (call, values) in CALLS.items()
+    for number, value in enumerate(values)
+]
+
+
+@pytest.mark.parametrize(("call", "value"), CASES)
+def test_it_is_refused_in_words_that_show_the_value(call, value):
+    with pytest.raises((ValueError, TypeError)) as refusal:
+        call(value)
+    message = str(refusal.value)
+    if isinstance(value, int | float | str | None):
+        assert str(value) in message or repr(value) in message, message
+    assert len(message.split()) >= 5, message

@@ -1,0 +1,242 @@
+"""The package keeps the shape that CONTRIBUTING.md describes.
+
+Imports are read from the source, those inside functions included, so a circle cannot
+hide there.
+"""
+
+import ast
+import functools
+import graphlib
+import pathlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+PACKAGE = "mccfr_spiel"
+
+MOST_MODULES_AT_THE_TOP = 8
+LONGEST_FUNCTION = 160
+
+OF_OTHERS = {
+    "_cache",  # numba
+    "_asdict",  # of a NamedTuple, public in spite of the name
+    "_exit",  # os
+    "_fields",  # of a NamedTuple
+    "_getvalue",  # numba
+    "_make",  # of a NamedTuple
+    "_processes",  # concurrent.futures
+    "_random_state",  # OpenSpiel's TabularPolicy
+    "_rebuild",  # numba
+    "_replace",  # of a NamedTuple
+}
+"""Names that begin with an underscore and that other packages have made."""
+
+
+class Module(NamedTuple):
+    """A module: its dotted name and its source as a tree."""
+
+    name: str
+    source: ast.Module
+
+    @property
+    def folder(self) -> str:
+        """The folder it is in; a module at the top of the package is its own."""
+        return self.name.split(".")[1] if "." in self.name else ""
+
+
+def read(top: str) -> Iterator[Module]:
+    for path in sorted((ROOT / top).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        text = path.read_text(encoding="utf-8")
+        yield Module(name.removesuffix(".__init__"), ast.parse(text))
+
+
+@functools.cache
+def modules() -> dict[str, Module]:
+    return {module.name: module for module in read(PACKAGE)}
+
+
+def imports(module: Module) -> Iterator[tuple[str, str | None]]:
+    """The package's modules that a module imports, and the name that it takes there.
+
+    The name is None where the module as a whole is imported.
+    """
+    for node in ast.walk(module.source):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name in modules():
+                    yield alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.name} has a relative import"
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                if inside in modules():
+                    yield inside, None
+                elif node.module in modules():
+                    yield str(node.module), alias.name
+
+
+def test_the_source_has_been_read():
+    assert {f"{PACKAGE}.solver", f"{PACKAGE}.tree.game_tree"} < modules().keys()
+    solver = modules()[f"{PACKAGE}.solver"]
+    assert (f"{PACKAGE}.tree.game_tree", "GameTree") in set(imports(solver))
+    assert (f"{PACKAGE}.refusals", None) in set(imports(solver))
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = {
+        name: {imported for imported, _ in imports(module)}
+        for name, module in modules().items()
+    }
+    check_no_circle(graph)
+
+
+def test_folders_do_not_import_each_other_in_a_circle():
+    graph = defaultdict(set)
+    for module in modules().values():
+        for name, _ in imports(module):
+            if modules()[name].folder != module.folder:
+                graph[module.folder].add(modules()[name].folder)
+    check_no_circle(graph)
+
+
+def listed_floors() -> list[str]:
+    """The modules and folders in the order in which CONTRIBUTING.md lists them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, _, text = text.partition("## Where things belong")
+    text, _, _ = text.partition("## How to add")
+    return re.findall(r"^    (\w+)(?:/|\.py) ", text, re.MULTILINE)
+
+
+def test_imports_go_down_the_list_in_contributing_and_it_is_complete():
+    floors = listed_floors()
+    unlisted = {"", "_moved"}  # the package itself, whose names come from everywhere
+    assert sorted(floors) == sorted({m.folder for m in modules().values()} - unlisted)
+    for module in modules().values():
+        if module.folder in unlisted:
+            continue
+        for name, _ in imports(module):
+            floor, below = floors.index(module.folder), modules()[name].folder
+            assert floors.index(below) >= floor, f"{module.name} imports {name}"
+
+
+def check_no_circle(graph: dict[str, set[str]]) -> None:
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"These import each other in a circle: {error.args[1]}")
+
+
+def test_nothing_in_the_package_imports_from_its_top_or_from_games():
+    for module in modules().values():
+        for name, taken in imports(module):
+            assert name != PACKAGE, f"{module.name} imports {taken} from {PACKAGE}"
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.Import):
+                assert all(alias.name != "games" for alias in node.names)
+            if isinstance(node, ast.ImportFrom):
+                assert str(node.module).partition(".")[0] != "games"
+
+
+def is_private(name: str | None) -> bool:
+    return name is not None and name.startswith("_") and not name.startswith("__")
+
+
+def test_no_module_imports_a_private_name():
+    found = [
+        f"{module.name} imports {name}.{taken}"
+        for module in modules().values()
+        for name, taken in imports(module)
+        if is_private(taken)
+    ]
+    assert not found
+
+
+def private_attributes(module: Module) -> dict[str, int]:
+    """The private attributes that a module uses, and the line of one use of each."""
+    return {
+        node.attr: node.lineno
+        for node in ast.walk(module.source)
+        if isinstance(node, ast.Attribute) and is_private(node.attr)
+    }
+
+
+def defined_in(module: Module) -> set[str]:
+    """The names that a module defines, also as attributes of `self` or as slots."""
+    names = set()
+    for node in ast.walk(module.source):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                names.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)  # as in `__slots__` and `setattr`
+    return names
+
+
+def inherited_by(module: Module) -> set[str]:
+    """The names that the base classes of a module's classes define, in whatever file:
+    a class may use what its base keeps."""
+    bases = {
+        base.id
+        for node in ast.walk(module.source)
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        if isinstance(base, ast.Name)
+    }
+    names = set()
+    for name, taken in imports(module):
+        if taken in bases and name in modules():
+            names |= defined_in(modules()[name])
+    return names
+
+
+def test_no_module_uses_a_private_attribute_that_another_one_defines():
+    found = []
+    for module in modules().values():
+        used = private_attributes(module)
+        known = defined_in(module) | inherited_by(module) | OF_OTHERS
+        for name in used.keys() - known:
+            found.append(f"{module.name}, line {used[name]}: {name}")
+    assert not found
+
+
+def test_a_private_attribute_that_is_set_is_also_read():
+    """One that is only set would be meant for a class of another module."""
+    found = []
+    for module in modules().values():
+        changed, read = set(), set()
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.Attribute) and is_private(node.attr):
+                (changed if isinstance(node.ctx, ast.Store) else read).add(node.attr)
+            elif isinstance(node, ast.Constant):
+                read.add(node.value)  # as in `getattr`
+        found += [f"{module.name}: {name}" for name in changed - read - OF_OTHERS]
+    assert not found
+
+
+def test_the_top_of_the_package_has_few_modules():
+    at_the_top = {path.name for path in (ROOT / PACKAGE).glob("*.py")} - {"__init__.py"}
+    assert len(at_the_top) <= MOST_MODULES_AT_THE_TOP, sorted(at_the_top)
+
+
+def length(function: ast.FunctionDef) -> int:
+    return int(function.end_lineno or 0) - function.lineno + 1
+
+
+def test_no_function_is_long():
+    long = []
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef):
+                lines = length(node)
+                if lines > LONGEST_FUNCTION:
+                    long.append(f"{module.name}.{node.name} has {lines} lines")
+    assert not long

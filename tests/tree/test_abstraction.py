@@ -1,0 +1,441 @@
+"""Players who forget: what is updated and averaged is what the docstrings define."""
+
+import pickle
+import re
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import (
+    expected_game_score,
+    exploitability,
+    minimax,
+)
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, SequencePolicy, Solver
+from mccfr_spiel.compiled.randomness import (
+    ROOT_PLACE,
+    child_place,
+    infoset_place,
+    stream_key,
+    uniform,
+)
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from tests.policies.test_policy import GOOFSPIEL, states_of
+from tests.reference import choose, normalized, turn_based
+from tests.small_games import chance, leaf, move, small_game
+from tests.vectors import largest_difference
+
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+SAMPLINGS = (
+    ms.FULL,
+    ms.full(prune=True),
+    ms.CHANCE,
+    ms.OPPONENT,
+    ms.EXTERNAL,
+    ms.OUTCOME,
+)
+MINIMIZERS = (ms.regret_matching(), ms.regret_matching_plus())
+
+
+def identity(state, player):
+    return state.information_state_string(player)
+
+
+def without_first_round(state, player):
+    """In Leduc's second round, neither the first one's bets nor the pot are known."""
+    name = state.information_state_string(player)
+    if "[Round 2]" in name:
+        name = re.sub(r"\[(Round1|Pot|Money):[^\]]*\]", "", name)
+    return name
+
+
+def jack_or_queen(state, player):
+    """In Kuhn poker, the two lower cards look alike."""
+    return re.sub("^[01]", "low ", state.information_state_string(player))
+
+
+def random_game(num_players):
+    """Three cards; 0 moves, the others see how and move, 0 moves again. No two payoffs
+    agree, so that rounding decides nothing."""
+    payoffs = np.random.default_rng(5)
+
+    def again(name):
+        ends = (leaf(*payoffs.normal(size=num_players)) for _ in range(3))
+        return move(0, name, *ends)
+
+    def others(player, name):
+        if player == num_players:
+            return again(name)
+        seen = f"{player} sees {name[1:]}"
+        return move(player, seen, *(others(player + 1, name + b) for b in "xy"))
+
+    def begin(card):
+        return move(0, card, *(others(1, card + a) for a in "abc"))
+
+    root = chance((0.5, begin("J")), (0.3, begin("Q")), (0.2, begin("K")))
+    return small_game(root, num_players)
+
+
+def own_first_move(state, player):
+    """In `random_game`, player 0 forgets it."""
+    name = state.information_state_string(player)
+    return f"{name[0]}?{name[2:]}" if player == 0 else name
+
+
+class Textbook:
+    """CFR of players who forget, by recursion over histories and no laziness at all."""
+
+    def __init__(self, game, algorithm, abstraction, seed):
+        self.game = turn_based(game)
+        self.algorithm = algorithm
+        self.abstraction = abstraction
+        self.seed = seed
+        self.policy = {}
+        self.regrets = {}
+        self.sums = {}
+        self.ways = {}  # (player, own past, string) in the order of first visits
+        self.iteration = 0
+        self._explore(self.game.new_initial_state(), ((),) * self.game.num_players())
+
+    def _explore(self, state, pasts):
+        if state.is_terminal():
+            return
+        key = None
+        if not state.is_chance_node():
+            key = self.key(state)
+            count = len(state.legal_actions())
+            self.policy[key] = [1 / count] * count
+            self.regrets[key] = [0.0] * count
+            self.sums[key] = [0.0] * count
+            self.ways[key[0], pasts[key[0]], key[1]] = None
+        for index, action in enumerate(state.legal_actions()):
+            below = list(pasts)
+            if key is not None:
+                below[key[0]] = (*pasts[key[0]], (key[1], index))
+            self._explore(state.child(action), tuple(below))
+
+    def key(self, state):
+        player = state.current_player()
+        return player, self.abstraction(state, player)
+
+    @np.errstate(over="ignore")
+    def run(self, iterations):
+        num_players = self.game.num_players()
+        turns = [list(range(num_players))]
+        if self.algorithm.alternating:
+            turns = [[player] for player in range(num_players)]
+        for _ in range(iterations):
+            self.iteration += 1
+            for players in turns:
+                found = [self.regrets_of_walk(player) for player in players]
+                for player in players:
+                    self.add_to_average(player)
+                for found_regrets in found:
+                    self.update(found_regrets)
+
+    def regrets_of_walk(self, player):
+        sampling = self.algorithm.sampling
+        num_players = self.game.num_players()
+        stream = np.uint64(
+            stream_key(np.uint64(self.seed), self.iteration, player, num_players)
+        )
+        regrets = defaultdict(lambda: defaultdict(float))
+
+        def walk(state, place, weight):
+            """The value for `player`, times the weight."""
+            if state.is_terminal():
+                return weight * state.returns()[player]
+            actions = state.legal_actions()
+            key = None
+            followed = range(len(actions))
+            if state.is_chance_node():
+                probs = [prob for _, prob in state.chance_outcomes()]
+                if sampling.chance:
+                    followed = [choose(probs, uniform(stream, place))]
+                    probs = [1.0] * len(probs)
+            else:
+                key = self.key(state)
+                probs = self.policy[key]
+                draw = uniform(stream, np.uint64(infoset_place(*key)))
+                if key[0] != player and sampling.opponents:
+                    followed = [choose(probs, draw)]
+                    probs = [1.0] * len(probs)
+                elif key[0] != player and sampling.prune:
+                    followed = [k for k in followed if probs[k] > 0]
+                elif key[0] == player and sampling.player == "epsilon":
+                    epsilon = sampling.epsilon
+                    probs = [(1 - epsilon) * b + epsilon / len(probs) for b in probs]
+                    followed = [choose(probs, draw)]
+                    probs = [1 / q for q in probs]
+                elif key[0] == player:
+                    probs = [1.0] * len(probs)
+            values = [0.0] * len(actions)
+            for k in followed:
+                below = np.uint64(child_place(place, k))
+                values[k] = walk(state.child(actions[k]), below, weight * probs[k])
+            if key is None or key[0] != player:
+                return sum(values)
+            mean = sum(b * v for b, v in zip(self.policy[key], values, strict=True))
+            for k, value in enumerate(values):
+                regrets[key][k] += value - mean
+            return mean
+
+        walk(self.game.new_initial_state(), ROOT_PLACE, 1.0)
+        return regrets
+
+    def add_to_average(self, player):
+        share = self.iteration**self.algorithm.averaging.gamma
+        for owner, past, name in self.ways:
+            if owner == player:
+                reach = share
+                for earlier, index in past:
+                    reach *= self.policy[player, earlier][index]
+                for index, b in enumerate(self.policy[player, name]):
+                    self.sums[player, name][index] += reach * b
+
+    def update(self, found):
+        for key, regrets in found.items():
+            mine = self.regrets[key]
+            for k, regret in regrets.items():
+                mine[k] += regret
+            if self.algorithm.minimizer.rule == "regret_matching_plus":
+                mine[:] = [max(regret, 0.0) for regret in mine]
+            self.policy[key] = normalized([max(regret, 0.0) for regret in mine])
+
+
+def assert_like_textbook(solver, textbook):
+    for table, policy in (
+        (textbook.policy, solver.current_policy()),
+        ({k: normalized(v) for k, v in textbook.sums.items()}, solver.average_policy()),
+    ):
+        rows = policy.to_dict()
+        for (player, name), probs in table.items():
+            row = rows.get(f"player {player}: {name}", rows.get(name))
+            assert row is not None
+            assert list(row.values()) == pytest.approx(probs, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("minimizer", MINIMIZERS, ids=lambda part: part.rule)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize(
+    ("game", "abstraction", "iterations"),
+    [
+        (random_game(2), own_first_move, 20),
+        (random_game(3), own_first_move, 10),
+        (LEDUC, without_first_round, 4),
+    ],
+)
+def test_a_solver_is_the_textbook(game, abstraction, iterations, sampling, minimizer):
+    for alternating in (True, False):
+        algorithm = ms.Algorithm(sampling, minimizer, ms.LINEAR, alternating)
+        tree = GameTree(game, abstraction=abstraction).expand_all()
+        solver = Solver(tree, algorithm, seed=3)
+        textbook = Textbook(game, algorithm, abstraction, 3)
+        for _ in range(2):
+            solver.iterate(iterations // 2)
+            textbook.run(iterations // 2)
+            assert_like_textbook(solver, textbook)
+
+
+def test_these_abstractions_make_players_forget():
+    for game, abstraction in (
+        (random_game(2), own_first_move),
+        (LEDUC, without_first_round),
+    ):
+        tree = GameTree(game, abstraction=abstraction).expand_all()
+        tied = (tree.ties[:, 0] != np.arange(tree.num_infosets)).sum()
+        assert tied > 5
+        strings = set(tree.info_states)
+        assert len(strings) == tree.num_infosets - tied
+        assert len(strings) < GameTree(game).expand_all().num_infosets
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", LEDUC, GOOFSPIEL])
+def test_the_identity_changes_no_bit(game, sampling):
+    algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
+    plain = Solver(game, algorithm, seed=4)
+    abstract = Solver(game, algorithm, seed=4, abstraction=identity)
+    for solver in (plain, abstract):
+        solver.iterate(20)
+    assert abstract.nodes_touched == plain.nodes_touched
+    assert abstract.current_vector().tobytes() == plain.current_vector().tobytes()
+    assert abstract.average_vector().tobytes() == plain.average_vector().tobytes()
+    mine, theirs = abstract.average_policy(), plain.average_policy()
+    assert mine.to_dict() == theirs.to_dict()
+
+
+def test_cards_that_look_alike_are_played_alike():
+    game = pyspiel.load_game("kuhn_poker")
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, abstraction=jack_or_queen)
+    solver.iterate(3000)
+    policy = solver.average_policy()
+    rows = {}
+    for state in states_of(game):
+        rows[state.information_state_string()] = policy.action_probabilities(state)
+    assert len(rows) == 12
+    for name, row in rows.items():
+        if name[0] == "0":
+            assert row == rows["1" + name[1:]]
+    assert rows["0"] != rows["2"]
+    theirs = exploitability.nash_conv(game, policy)
+    gap = ms.nash_conv(game, policy)
+    assert gap == pytest.approx(theirs, abs=1e-12)
+    tabular = policy.to_tabular()
+    assert ms.nash_conv(game, tabular) == pytest.approx(theirs, abs=1e-12)
+    best = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
+    best.iterate(3000)
+    assert ms.nash_conv(game, best.average_policy()) < gap < 1
+
+
+def test_leduc_without_its_first_round_is_played():
+    solver = Solver(LEDUC, seed=1, abstraction=without_first_round)
+    solver.iterate(3000)
+    gap = ms.nash_conv(LEDUC, solver.average_policy())
+    plain = Solver(LEDUC, seed=1)
+    plain.iterate(3000)
+    uniform = 4.747222
+    assert ms.nash_conv(LEDUC, plain.average_policy()) < gap < uniform / 2
+
+
+def test_grown_dropped_and_whole_trees_have_the_same_current_policy():
+    algorithm = ms.EXTERNAL_SAMPLING
+    whole = GameTree(LEDUC, abstraction=without_first_round).expand_all()
+    solver = Solver(whole, algorithm, seed=2)
+    grown = Solver(LEDUC, algorithm, seed=2, abstraction=without_first_round)
+    dropped = Solver(
+        LEDUC, algorithm, seed=2, abstraction=without_first_round, max_nodes=300
+    )
+    for one in (solver, grown, dropped):
+        one.iterate(50)
+    assert dropped.tree.num_nodes <= 300
+    table = solver.current_policy().to_dict()
+    for one in (grown, dropped):
+        rows = one.current_policy().to_dict()
+        assert {name: table[name] for name in rows} == rows
+        average = one.average_policy().to_dict()
+        assert largest_difference(average, grown.average_policy().to_dict()) == 0
+
+
+# --- saved ---------------------------------------------------------------------
+
+
+def test_a_saved_solver_goes_on_to_the_bit(tmp_path):
+    make: dict[str, Any] = {"abstraction": without_first_round}
+    solver = Solver(LEDUC, ms.OUTCOME_SAMPLING, seed=2, **make)
+    path = tmp_path / "solver"
+    for _ in range(4):
+        solver.iterate(30)
+        solver.save(path)
+        copy = pickle.loads(pickle.dumps(solver))
+        solver = Solver.load(path, **make)
+        for one in (copy, solver):
+            one.iterate(10)
+        assert copy.average_vector().tobytes() == solver.average_vector().tobytes()
+    plain = Solver(LEDUC, ms.OUTCOME_SAMPLING, seed=2, **make)
+    plain.iterate(160)
+    assert plain.average_vector().tobytes() == solver.average_vector().tobytes()
+    assert Solver.load_newest(path, LEDUC, **make).num_iterations == 150
+    with pytest.raises(CheckpointError, match=r"with an abstraction.*give it again"):
+        Solver.load(path)
+    with pytest.raises(CheckpointError, match="rules of leduc"):
+        other = Solver(LEDUC, ms.CFR, abstraction=without_first_round)
+        other.save(path)
+        Solver.load(path, abstraction=identity)
+    Solver(LEDUC).save(path)
+    with pytest.raises(CheckpointError, match="without abstraction"):
+        Solver.load(path, **make)
+
+
+def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
+    solver = Solver(LEDUC, seed=2, abstraction=without_first_round)
+    solver.iterate(100)
+    policy = solver.average_policy()
+    path = tmp_path / "policy"
+    policy.save(path)
+    loaded = SequencePolicy.load(path, abstraction=without_first_round)
+    copy = pickle.loads(pickle.dumps(policy))
+    for state in states_of(pyspiel.load_game(LEDUC)):
+        row = policy.action_probabilities(state)
+        assert loaded.action_probabilities(state) == row
+        assert copy.action_probabilities(state) == row
+    assert loaded.to_dict() == copy.to_dict() == policy.to_dict()
+    with pytest.raises(CheckpointError, match="give it again"):
+        SequencePolicy.load(path)
+
+
+# --- refused -------------------------------------------------------------------
+
+
+def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
+    game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
+    with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):
+        Solver(game)
+
+    def see_everything(state, player):
+        return state.history_str()
+
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, abstraction=see_everything)
+    solver.iterate(1000)
+    path = tmp_path / "solver"
+    solver.save(path)
+    solver = Solver.load(path, abstraction=see_everything)
+    both: list[Any] = [solver.average_policy()] * 2
+    values = expected_game_score.policy_value(game.new_initial_state(), both)
+    value, _ = minimax.alpha_beta_search(game)
+    assert values[0] == pytest.approx(value, abs=0.05)
+
+
+def test_what_cannot_forget_is_refused_in_words():
+    def abstract(algorithm):
+        return Solver("kuhn_poker", algorithm, abstraction=jack_or_queen)
+
+    with pytest.raises(ValueError, match=r"ftrl is only for players .*regret_matching"):
+        abstract(ms.Algorithm(ms.EXTERNAL, ms.ftrl(1.0)))
+    with pytest.raises(ValueError, match="omd is only for players"):
+        abstract(ms.Algorithm(ms.EXTERNAL, ms.omd(1.0)))
+    with pytest.raises(ValueError, match=r"balanced strategy.*outcome\(epsilon\)"):
+        abstract(ms.BALANCED_OUTCOME_SAMPLING)
+    tree = GameTree("kuhn_poker", abstraction=jack_or_queen)
+    with pytest.raises(ValueError, match="without this abstraction"):
+        Solver(tree, abstraction=identity)
+    policy = Solver(tree).average_policy()
+    for refused in (
+        lambda: ms.nash_conv(tree, policy),
+        lambda: ms.solve_lp(tree),
+        lambda: ms.m_values(tree),
+    ):
+        with pytest.raises(ValueError, match=r"has an abstraction.* Give the game"):
+            refused()
+    with pytest.raises(ValueError, match="to_tabular"):
+        policy.to_pyspiel()
+
+
+def test_a_state_of_simultaneous_moves_is_refused():
+    policy = Solver(GOOFSPIEL, abstraction=identity).average_policy()
+    start = policy.game.new_initial_state()
+    while start.is_chance_node():
+        start.apply_action(start.legal_actions()[0])
+    with pytest.raises(ValueError, match="convert_to_turn_based"):
+        policy.action_probabilities(start, 0)
+
+
+def abstracted(root, abstraction):
+    GameTree(small_game(root), abstraction=abstraction).expand_all()
+
+
+def test_wrong_abstractions_are_refused_in_words():
+    once = move(0, "b", leaf(0, 0), leaf(1, -1))
+    with pytest.raises(ValueError, match=r"'x'.*twice .absentmindedness"):
+        abstracted(move(0, "a", once, once), lambda state, player: "x")
+    other = move(0, "c", leaf(0, 0), leaf(0, 0), leaf(1, -1))
+    root = chance((0.5, once), (0.5, other))
+    with pytest.raises(ValueError, match=r"different legal actions: \[0, 1\] and"):
+        abstracted(root, lambda state, player: "x")
+    with pytest.raises(ValueError, match=r"gives 3, no string, for player 0"):
+        abstracted(once, lambda state, player: 3)

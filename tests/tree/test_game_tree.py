@@ -1,0 +1,403 @@
+"""The tree in arrays: its size, its numbering, and the games it refuses."""
+
+import itertools
+import re
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, get_all_states
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
+from mccfr_spiel.tree.full_pass import full_pass
+from tests.small_games import (
+    chance,
+    leaf,
+    move,
+    small_game,
+    three_players,
+    uneven_deal,
+)
+
+GOOFSPIEL = (
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+)
+GAMES = {
+    name: lambda name=name: pyspiel.load_game(name)
+    for name in [
+        "kuhn_poker",
+        "kuhn_poker(players=3)",
+        "leduc_poker(suit_isomorphism=True)",
+        "first_sealed_auction(max_value=4)",
+        "tiny_bridge_2p",
+        "matrix_rps",
+        GOOFSPIEL,
+    ]
+} | {"uneven_deal": uneven_deal, "three_players": three_players}
+
+
+def expanded_by_walks(game):
+    """A tree grown by external sampling, then completed."""
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(3)
+    return solver.tree.expand_all()
+
+
+@pytest.mark.parametrize("expand", [GameTree.expand_all, expanded_by_walks])
+@pytest.mark.parametrize("game", GAMES)
+def test_numbers_are_as_every_loop_needs_them(game, expand):
+    loaded = GAMES[game]()
+    tree = expand(GameTree(loaded) if expand is GameTree.expand_all else loaded)
+    nodes, infosets = tree.nodes, tree.infosets
+    inner = np.flatnonzero(nodes["num_children"])
+    first, count = nodes["first_child"][inner], nodes["num_children"][inner]
+    assert (first > inner).all()
+    children = np.concatenate(
+        [
+            np.arange(f, f + c)
+            for f, c in zip(first.tolist(), count.tolist(), strict=True)
+        ]
+    )
+    assert sorted(children.tolist()) == list(range(1, tree.num_nodes))
+    # Sequences: empty ones first, then each infoset's actions; ancestors come first.
+    starts = tree.num_players + np.cumsum([0, *infosets["num_actions"]])
+    assert infosets["first_sequence"].tolist() == starts[:-1].tolist()
+    assert starts[-1] == tree.num_sequences == len(tree.actions)
+    assert (infosets["parent"] < infosets["first_sequence"]).all()
+    assert (tree.actions[: tree.num_players] == -1).all()
+    decisions = nodes[nodes["player"] >= 0]
+    own = infosets[decisions["infoset"]]
+    assert (own["player"] == decisions["player"]).all()
+    assert (own["first_sequence"] == decisions["start"]).all()
+    assert (own["num_actions"] == decisions["num_children"]).all()
+    assert len(set(infosets["place"].tolist())) == tree.num_infosets
+    for number, name in enumerate(tree.info_states):
+        assert tree.find(name) == number
+        assert tree.info_state(number) == name
+    assert tree.find("no such state") == -1
+    assert tree.is_complete
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_node_is_the_state_that_its_moves_lead_to(game):
+    tree = GameTree(GAMES[game]()).expand_all()
+    stack = [(0, tree.game.new_initial_state(), list(range(tree.num_players)))]
+    num_visited = 0
+    while stack:
+        node, state, sequences = stack.pop()
+        num_visited += 1
+        first, start, infoset, count, player = tree.nodes[node].item()
+        if state.is_terminal():
+            assert (player, count) == (TERMINAL, 0)
+            assert tree.utilities[start].tolist() == state.returns()
+            continue
+        if state.is_chance_node():
+            assert player == CHANCE_NODE
+            actions, probs = zip(*state.chance_outcomes(), strict=True)
+            assert tree.chance_probs[start : start + count].tolist() == list(probs)
+            cdf = tree.chance_cdf[start : start + count]
+            assert cdf == pytest.approx(np.cumsum(probs), abs=1e-15)
+            assert cdf[-1] == 1
+        else:
+            actions = state.legal_actions()
+            assert player == state.current_player()
+            assert tree.info_state(infoset) == state.information_state_string()
+            assert tree.actions[start : start + count].tolist() == actions
+            assert tree.infosets[infoset]["parent"] == sequences[player]
+        assert count == len(actions)
+        for child, action in enumerate(actions):
+            led = list(sequences)
+            if player >= 0:
+                led[player] = start + child
+            stack.append((first + child, state.child(action), led))
+    assert num_visited == tree.num_nodes
+
+
+@pytest.mark.parametrize(
+    ("game", "num_nodes", "num_infosets"),
+    [
+        ("kuhn_poker", 58, 12),
+        ("kuhn_poker(players=3)", 617, 48),
+        ("leduc_poker", 9457, 936),
+        ("leduc_poker(suit_isomorphism=True)", None, 288),
+        ("liars_dice(dice_sides=3)", None, None),
+        ("tiny_bridge_2p", None, None),
+    ],
+)
+def test_sizes_are_openspiels(game, num_nodes, num_infosets):
+    tree = GameTree(game).expand_all()
+    states = get_all_states.get_all_states(
+        pyspiel.load_game(game), include_chance_states=True
+    )
+    decisions = [s for s in states.values() if s.current_player() >= 0]
+    names = {state.information_state_string() for state in decisions}
+    assert set(tree.info_states) == names
+    assert num_infosets in (None, tree.num_infosets)
+    assert num_nodes in (None, tree.num_nodes)
+    assert (tree.nodes["player"] != UNEXPANDED).all()
+
+
+def test_a_grown_tree_holds_what_walks_met():
+    solver = Solver("leduc_poker", ms.OUTCOME_SAMPLING, seed=0)
+    assert solver.tree.num_nodes == 1
+    solver.iterate(2)
+    tree = solver.tree
+    assert not tree.is_complete
+    assert 1 < tree.num_nodes < 200
+    assert 0 < tree.num_infosets < 20
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", "liars_dice", GOOFSPIEL])
+def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
+    solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1, max_nodes=300)
+    solver.iterate(300)
+    tree = solver.tree
+    assert solver.nodes_touched > 5 * tree.max_nodes  # so nodes were dropped
+    check_states(tree)
+
+
+def test_states_from_which_histories_are_played_again_stay_as_they_were():
+    tree = GameTree("leduc_poker").expand_all()
+    for _ in range(3):  # some are kept the first time, more than fit the next
+        check_states(tree)
+
+
+def check_states(tree):
+    """What is known of every decision is what its state says."""
+    decisions = np.flatnonzero(tree.nodes["player"] >= 0).tolist()
+    assert decisions
+    for node in decisions:
+        state, sequences = tree.state_at(node)
+        _, start, infoset, count, player = tree.nodes[node].item()
+        assert state.information_state_string() == tree.info_state(infoset)
+        assert state.legal_actions() == tree.actions[start : start + count].tolist()
+        assert sequences[player] == tree.infosets[infoset]["parent"]
+
+
+# --- bad input ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "hints"),
+    [
+        ("kuhn_pokr", ["'kuhn_pokr'", "kuhn_poker", "import the module"]),
+        ("leduc", ["'leduc'", "leduc_poker"]),
+        ("no_game_is_called_this", ["'no_game_is_called_this'", "import the module"]),
+        ("", ["''"]),
+        ("kuhn_poker(players=99)", ["kuhn_poker(players=99)"]),
+        ("kuhn_poker(hands=2)", ["kuhn_poker(hands=2)", "hands"]),
+        ("kuhn_poker(", ["kuhn_poker("]),
+        (3, ["3 is neither"]),
+    ],
+)
+def test_an_unknown_game_is_refused_and_near_names_are_given(name, hints):
+    for make in (GameTree, Solver):
+        with pytest.raises(ValueError, match=re.escape(hints[0])) as error:
+            make(name)
+        for hint in hints:
+            assert hint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("chess", "max_nodes=2000"),
+        ("backgammon", "information-state string"),
+        ("phantom_go", "information-state string"),
+        ("pig", None),
+        ("mfg_crowd_modelling", "mean field"),
+        ("universal_poker(numRanks=3)", None),
+    ],
+)
+def test_games_of_other_kinds_are_refused_with_the_reason(name, reason):
+    game = pyspiel.load_game(name)
+    kind = game.get_type()
+    if reason is None:
+        reason = "max_nodes=" if kind.provides_information_state_string else "string"
+    with pytest.raises(ValueError, match=reason) as error:
+        Solver(game, ms.CFR, max_nodes=2000)
+    assert name.split("(")[0] in str(error.value)
+
+
+def test_sampled_stochastic_chance_is_refused():
+    mode = pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+    game = small_game(leaf(0, 0), chance_mode=mode, name="sampled")
+    with pytest.raises(ValueError, match=r"sampled.*does not list its chance outcomes"):
+        GameTree(game)
+
+
+def test_a_game_without_information_states_is_refused():
+    game = small_game(leaf(0, 0), name="blind", provides_information_state_string=False)
+    with pytest.raises(ValueError, match=r"blind.*information-state string"):
+        GameTree(game)
+
+
+IMPERFECT_RECALL = ["liars_dice_ir(dice_sides=3)", "phantom_ttt_ir", "dark_hex_ir"]
+
+
+@pytest.mark.parametrize("name", IMPERFECT_RECALL)
+def test_imperfect_recall_is_refused_and_the_string_named(name):
+    if name.split("(")[0] not in pyspiel.registered_names():
+        pytest.skip(f"this OpenSpiel has no {name}")
+    with pytest.raises(ValueError, match="imperfect recall") as error:
+        Solver(name, ms.CFR, max_nodes=300_000)
+    assert "information state '" in str(error.value)
+
+
+def test_the_way_out_of_the_refusal_works():
+    name = IMPERFECT_RECALL[0]
+    way_out = "abstraction=pyspiel.State.information_state_string"
+    with pytest.raises(ValueError, match=way_out):
+        Solver(name, ms.CFR)
+    solver = Solver(name, ms.CFR, abstraction=pyspiel.State.information_state_string)
+    solver.iterate(200)
+    game = pyspiel.load_game(name)
+    learned = solver.average_policy()
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    for player, policies in ((0, [learned, uniform]), (1, [uniform, learned])):
+        scores = expected_game_score.policy_value(game.new_initial_state(), policies)
+        assert scores[player] > 0.2
+
+
+@pytest.mark.parametrize("algorithm", list(ms.ALGORITHMS))
+def test_imperfect_recall_is_refused_by_every_algorithm(algorithm):
+    def second(first):
+        return move(0, "forgot", leaf(first, -first), leaf(1.0 - first, first - 1.0))
+
+    game = small_game(move(0, "0", second(0.0), second(1.0)), name="forgetful")
+    with pytest.raises(ValueError, match=r"'forgot' of forgetful.*imperfect recall"):
+        solver = Solver(game, ms.ALGORITHMS[algorithm], seed=1)
+        solver.iterate(50)
+
+
+def ends(count=2):
+    return [leaf(float(k), -float(k)) for k in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("root", "named"),
+    [
+        (
+            chance((0.5, move(0, "s", *ends(2))), (0.5, move(0, "s", *ends(3)))),
+            r"'s'.*different legal actions: (\[0, 1, 2\]|\[0, 1\]) and \[0, 1",
+        ),
+        (
+            chance(
+                (0.5, move(0, "s", *ends(2))),
+                (0.5, move(0, "s", *ends(2), actions=(1, 2))),
+            ),
+            r"'s'.*different legal actions: \[[01], [12]\] and \[[01], [12]\]",
+        ),
+        (move(0, "stuck"), "no legal action.*'stuck'"),
+        (
+            chance((0.5, leaf(0, 0)), (0.4, leaf(0, 0))),
+            r"no distribution: \(0.5, 0.4\)",
+        ),
+        (chance((1.5, leaf(0, 0)), (-0.5, leaf(0, 0))), "no distribution"),
+        (move(0, "0", leaf(float("nan"), 0.0)), "returns .*nan"),
+        (move(0, "0", leaf(float("inf"), 0.0)), "returns .*inf"),
+    ],
+)
+def test_a_broken_game_is_refused_where_it_breaks(root, named):
+    game = small_game(root, name="broken")
+    with pytest.raises(ValueError, match=named) as error:
+        GameTree(game).expand_all()
+    assert "broken" in str(error.value)
+    with pytest.raises(ValueError, match=named):
+        Solver(game, ms.EXTERNAL_SAMPLING).iterate(50)
+
+
+@pytest.mark.parametrize("max_nodes", [0, -5, 2**31])
+def test_max_nodes_out_of_range_is_refused(max_nodes):
+    with pytest.raises(ValueError, match=f"max_nodes={max_nodes}"):
+        GameTree("kuhn_poker", max_nodes=max_nodes)
+
+
+def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
+    assert GameTree("kuhn_poker", max_nodes=58).expand_all().num_nodes == 58
+    for game in ("kuhn_poker", "leduc_poker"):
+        with pytest.raises(ValueError, match=r"max_nodes=57.*external or outcome"):
+            Solver(game, ms.CFR, max_nodes=57)
+
+
+def test_an_incomplete_tree_is_not_passed_over():
+    tree = Solver("kuhn_poker").tree
+    with pytest.raises(ValueError, match="expand_all"):
+        full_pass(tree)
+
+
+# --- unusual games -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", list(ms.ALGORITHMS))
+def test_one_player_learns_the_best_move(algorithm):
+    deals = chance((0.25, move(0, "a", *ends())), (0.75, move(0, "b", *ends(3))))
+    solo = move(0, "0", deals, leaf(1.5))
+
+    def only(tree):  # the returns of player 0 alone
+        if tree.returns:
+            return leaf(tree.returns[0])
+        return tree.__class__(
+            tree.player,
+            tree.info_state,
+            tree.actions,
+            tuple(only(child) for child in tree.children),
+            tree.probs,
+        )
+
+    game = small_game(only(solo), num_players=1, name="solo")
+    solver = Solver(game, ms.ALGORITHMS[algorithm], seed=2)
+    solver.iterate(3000)
+    policy = solver.average_policy()
+    assert ms.nash_conv(game, policy) < 0.05
+    assert ms.expected_returns(game, policy)[0] == pytest.approx(1.75, abs=0.05)
+
+
+@pytest.mark.parametrize("algorithm", list(ms.ALGORITHMS))
+def test_games_with_little_to_decide_run(algorithm):
+    roots = [
+        leaf(1.0, -1.0),
+        chance((1.0, leaf(1.0, -1.0))),
+        move(0, "0", leaf(1.0, -1.0)),
+        chance((0.0, move(0, "never", *ends())), (1.0, move(1, "1", *ends()))),
+    ]
+    for root, iterations in itertools.product(roots, [0, 3]):
+        game = small_game(root, name="tiny")
+        solver = Solver(game, ms.ALGORITHMS[algorithm])
+        solver.iterate(iterations)
+        assert solver.num_iterations == iterations
+        conv = ms.nash_conv(game, solver.average_policy())
+        assert 0 <= conv <= 1
+        assert ms.expected_returns(game, solver.average_policy()).sum() == 0
+
+
+def shared_string():
+    """Both players have the string "same", in different places with other payoffs."""
+    mine = move(0, "same", leaf(2.0, -2.0), leaf(0.0, 0.0))
+    theirs = move(1, "same", leaf(3.0, -3.0), leaf(-1.0, 1.0), leaf(4.0, -4.0))
+    return small_game(chance((0.5, mine), (0.5, theirs)), name="shared")
+
+
+@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
+def test_a_string_that_two_players_have_is_an_infoset_of_each(algorithm):
+    game = shared_string()
+    tree = GameTree(game).expand_all()
+    assert tree.info_states == ["same", "same"]
+    assert tree.infosets["player"].tolist() == [0, 1]
+    assert tree.shared_strings == {"same"}
+    assert [tree.find("same", player) for player in (0, 1)] == [0, 1]
+    solver = Solver(game, ms.ALGORITHMS[algorithm], seed=3)
+    solver.iterate(4000)
+    policy = solver.average_policy()
+    start = game.new_initial_state()
+    mine = policy.action_probabilities(start.child(0))
+    theirs = policy.action_probabilities(start.child(1))
+    assert mine == pytest.approx({0: 1.0, 1: 0.0}, abs=0.02)
+    assert theirs == pytest.approx({0: 0.0, 1: 1.0, 2: 0.0}, abs=0.02)
+    assert ms.nash_conv(game, policy) < 0.05
+    assert ms.expected_returns(game, policy)[0] == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(ValueError, match="'same'"):
+        policy.to_pyspiel()

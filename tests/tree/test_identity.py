@@ -1,0 +1,321 @@
+"""Games of one string are told apart: by evaluation, policies and checkpoints."""
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import expected_game_score, exploitability
+
+import games  # noqa: F401  registers games with compiled rules
+import mccfr_spiel as ms
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel.tree.identity import content_print, same_game, told_by_string
+from tests.small_games import chance, leaf, move, small_game
+
+FIRST = [[3.0, -1.0], [0.0, 1.0]]
+SECOND = [[-1.0, 2.0], [4.0, -3.0]]
+
+
+def matrix_game(rows, name="m"):
+    columns = [[-value for value in row] for row in rows]
+    return pyspiel.create_matrix_game(name, name, ["a", "b"], ["c", "d"], rows, columns)
+
+
+def efg_game(payoff, string="1"):
+    return pyspiel.load_efg_game(
+        'EFG 2 R "Game" { "P1" "P2" } ""\n'
+        f'p "r" 1 1 "{string}" {{ "a" "b" }} 0\n'
+        f't "" 1 "o1" {{ {payoff}, {-payoff} }}\n'
+        f't "" 2 "o2" {{ 1, -1 }}\n'
+    )
+
+
+def one_move(first, second, probability=0.5, info_state="a"):
+    ends = move(0, info_state, leaf(first, -first), leaf(second, -second))
+    return small_game(
+        chance((probability, ends), (1 - probability, leaf(0, 0))), name="one_move"
+    )
+
+
+PAIRS = {
+    "matrix": (matrix_game(FIRST), matrix_game(SECOND)),
+    "tensor": tuple(
+        pyspiel.create_tensor_game(
+            "t", "t", [["a", "b"], ["c", "d"]], [flat, [-value for value in flat]]
+        )
+        for flat in ([3.0, -1.0, 0.0, 1.0], [-1.0, 2.0, 4.0, -3.0])
+    ),
+    "efg": (efg_game(7), efg_game(-7)),
+    "name of a registered game": (
+        matrix_game(FIRST, "matrix_mp"),
+        pyspiel.load_game("matrix_mp"),
+    ),
+    "turn-based": tuple(
+        pyspiel.convert_to_turn_based(matrix_game(rows)) for rows in (FIRST, SECOND)
+    ),
+    "payoffs": (one_move(1, 2), one_move(2, 1)),
+    "chance": (one_move(1, 2), one_move(1, 2, probability=0.25)),
+}
+
+
+def openspiels(game, policy) -> tuple[Any, Any]:
+    """NashConv and returns by OpenSpiel's own routines."""
+    form = game
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        form = pyspiel.convert_to_turn_based(game)
+    policies = [policy] * form.num_players()
+    state = form.new_initial_state()
+    returns = expected_game_score.policy_value(state, policies)
+    return exploitability.nash_conv(form, policy), returns
+
+
+@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING], ids=str)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
+    for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
+        solver = ms.Solver(one, algorithm, seed=1)
+        solver.iterate(20)
+        policy = solver.average_policy()
+        for game in (one, other, one):
+            nash_conv, returns = openspiels(game, policy)
+            assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
+            assert ms.expected_returns(game, policy) == pytest.approx(returns)
+            best = ms.best_response_policy(game, policy, 0)
+            gain = ms.expected_returns(game, best)[0] - returns[0]
+            assert -1e-12 <= gain <= nash_conv + 1e-12
+
+
+def test_the_reported_matrix_games():
+    one = pyspiel.create_matrix_game(
+        "m", "m", ["a", "b"], ["c", "d"], [[1, 1], [0, 0]], [[-1, -1], [0, 0]]
+    )
+    two = pyspiel.create_matrix_game(
+        "m", "m", ["a", "b"], ["c", "d"], [[0, 0], [2, 2]], [[0, 0], [-2, -2]]
+    )
+    policy = ms.solve_lp(one).policy
+    assert ms.nash_conv(one, policy) == pytest.approx(0, abs=1e-12)
+    assert ms.nash_conv(two, policy) == pytest.approx(2, abs=1e-12)
+
+
+def test_a_policy_is_refused_in_a_game_of_other_information_states():
+    one = ms.Solver(one_move(1, 2), seed=1)
+    one.iterate(5)
+    other = one_move(1, 2, info_state="b")
+    with pytest.raises(ValueError, match="'a', which"):
+        ms.nash_conv(other, one.average_policy())
+
+
+def test_a_policy_is_refused_where_other_actions_are_legal():
+    def game(actions):
+        end = move(0, "a", leaf(1, -1), leaf(2, -2), actions=actions)
+        return small_game(end, name="actions")
+
+    solver = ms.Solver(game((0, 1)), seed=1)
+    solver.iterate(5)
+    policy, other = solver.average_policy(), game((0, 2))
+    with pytest.raises(ValueError, match="legal actions"):
+        ms.nash_conv(other, policy)
+    with pytest.raises(ValueError, match="legal actions"):
+        policy.action_probabilities(other.new_initial_state())
+
+
+# --- files and pickles -------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING], ids=str)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
+    pair, algorithm, tmp_path
+):
+    for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
+        solver = ms.Solver(one, algorithm, seed=1)
+        solver.iterate(10)
+        solver.save(tmp_path / "solver")
+        solver.average_policy().save(tmp_path / "policy")
+        for load in (ms.Solver.load, ms.Solver.load_newest):
+            with pytest.raises(CheckpointError, match="of another game with the name"):
+                load(tmp_path / "solver", other)
+            again = load(tmp_path / "solver", one)
+            again.iterate(10)
+        with pytest.raises(CheckpointError, match="of another game with the name"):
+            ms.Solver.load(tmp_path / "solver", ms.GameTree(other).expand_all())
+        for game in (one, other):  # a policy has no payoffs
+            policy = SequencePolicy.load(tmp_path / "policy", game)
+            nash_conv, _ = openspiels(game, policy)
+            assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
+        solver.iterate(10)
+        np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
+
+
+def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
+    solver = ms.Solver(matrix_game(FIRST, "matrix_mp"), ms.CFR)
+    with pytest.raises(CheckpointError, match="of another game with the name"):
+        pickle.loads(pickle.dumps(solver))
+
+
+def test_a_checkpoint_of_an_earlier_release_is_still_loaded(tmp_path):
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(3)
+    solver.save(tmp_path / "solver")
+    header, arrays = checkpoint.load(tmp_path / "solver")
+    del header["identity"], header["payoffs"]
+    checkpoint.save(tmp_path / "old", checkpoint.Contents(header, arrays))
+    again = ms.Solver.load(tmp_path / "old")
+    np.testing.assert_array_equal(again.average_vector(), solver.average_vector())
+
+
+def test_a_payoff_that_no_probe_meets_is_still_noticed_by_an_exact_algorithm(tmp_path):
+    def long_game(last):
+        tree = leaf(last, -last)
+        for depth in range(12):
+            others = [leaf(0, 0)] * 2
+            tree = move(depth % 2, f"{depth}", tree, *others)
+        wide = [move(0, f"wide {n}", leaf(n / 2, -n / 2)) for n in range(1200)]
+        return small_game(
+            chance((0.5, tree), *((0.5 / 1200, end) for end in wide)), name="long"
+        )
+
+    one, other = long_game(1.0), long_game(2.0)
+    assert content_print(one) == content_print(other)  # as it is a probe
+    solver = ms.Solver(one, ms.CFR)
+    solver.iterate(2)
+    solver.save(tmp_path / "solver")
+    ms.Solver.load(tmp_path / "solver", one)
+    with pytest.raises(CheckpointError, match="payoffs or its chance have changed"):
+        ms.Solver.load(tmp_path / "solver", other)
+
+
+# --- looking changes nothing -------------------------------------------------
+
+
+def test_evaluation_leaves_a_grown_tree_as_it_is():
+    solver = ms.Solver("leduc_poker", seed=1, max_nodes=3000)
+    solver.iterate(30)
+    tree, policy = solver.tree, solver.average_policy()
+    before = tree.num_nodes, tree.digest(), tree.nodes.tobytes()
+    table = policy.to_tabular()
+    loaded = pyspiel.load_game("leduc_poker")
+    expected: Any = exploitability.nash_conv(loaded, table)
+    for game in ("leduc_poker", loaded, tree):
+        assert ms.nash_conv(game, policy) == pytest.approx(expected, abs=1e-12)
+        assert ms.exploitability(game, policy) == pytest.approx(expected / 2, abs=1e-12)
+    ms.best_response_policy(tree, policy, 1)
+    ms.solve_lp("kuhn_poker")
+    assert ms.nash_conv(tree, solver.average_vector()) == ms.nash_conv(tree, policy)
+    assert (tree.num_nodes, tree.digest(), tree.nodes.tobytes()) == before
+
+
+def test_a_run_that_is_looked_at_is_the_run_that_is_not():
+    solvers = [ms.Solver("leduc_poker", seed=1, max_nodes=3000) for _ in range(2)]
+    for _ in range(5):
+        for solver in solvers:
+            solver.iterate(20)
+        ms.nash_conv("leduc_poker", solvers[0].average_policy())
+        ms.nash_conv(solvers[0].tree, solvers[0].average_policy())
+    assert solvers[0].tree.num_nodes == solvers[1].tree.num_nodes
+    ours, theirs = (solver.average_vector() for solver in solvers)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.fixture
+def expansions(monkeypatch):
+    made = []
+    expand_all = ms.GameTree.expand_all
+
+    def counted(tree, **options):
+        if not tree.is_complete:
+            made.append(str(tree.source))
+        return expand_all(tree, **options)
+
+    monkeypatch.setattr(ms.GameTree, "expand_all", counted)
+    return made
+
+
+@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING], ids=str)
+@pytest.mark.parametrize(
+    "game", ["kuhn_poker", "matrix_rps", "python_search(turns=3)", "python_kuhn_poker"]
+)
+def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
+    for made in (game, pyspiel.load_game(game)):
+        solver = ms.Solver(made, algorithm, seed=1)
+        before = len(expansions)
+        for _ in range(4):
+            solver.iterate(3)
+            ms.nash_conv(made, solver.average_policy())
+        assert len(expansions) - before <= 1
+
+
+def test_solvers_of_one_game_share_the_tree_they_are_evaluated_on(expansions):
+    solvers = [ms.Solver("kuhn_poker", seed=seed) for seed in range(3)]
+    for solver in solvers:
+        solver.iterate(3)
+        ms.nash_conv("kuhn_poker", solver.average_policy())
+    assert expansions == ["kuhn_poker()"]
+
+
+# --- what is surely the same -------------------------------------------------
+
+TOLD = [
+    "kuhn_poker",
+    "leduc_poker(players=3)",
+    "goofspiel(num_cards=3,imp_info=True)",
+    "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=True))",
+    "misere(game=tic_tac_toe())",
+    "repeated_leduc_poker",
+    "universal_poker",
+    "tiny_hanabi",
+]
+
+
+@pytest.mark.parametrize("game", TOLD)
+def test_registered_games_of_one_string_are_the_same(game):
+    one, other = pyspiel.load_game(game), pyspiel.load_game(game)
+    assert told_by_string(one)
+    assert same_game(one, other)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_games_that_differ_are_not_the_same(pair):
+    one, other = PAIRS[pair]
+    assert str(one) == str(other)
+    assert not same_game(one, other)
+    assert content_print(one) != content_print(other)
+
+
+def test_a_wrapped_game_of_a_registered_name_is_not_told_by_its_string():
+    plain = matrix_game(FIRST, "tic_tac_toe")
+    wrapped = pyspiel.convert_to_cached_tree(plain)
+    assert str(wrapped) == str(pyspiel.load_game("cached_tree(game=tic_tac_toe())"))
+    assert not told_by_string(wrapped)
+    assert not told_by_string(pyspiel.convert_to_turn_based(matrix_game(FIRST)))
+
+
+PRINT = """
+import pyspiel, games
+from mccfr_spiel.tree.identity import content_print
+for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):
+    print(content_print(pyspiel.load_game(name)))
+"""
+
+
+@pytest.mark.slow
+def test_prints_are_the_same_in_every_process():
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert len(set(runs[0].split())) == 3

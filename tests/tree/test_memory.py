@@ -1,0 +1,198 @@
+"""What `Solver.memory` says is what Python's allocator was asked for."""
+
+import gc
+import pickle
+import subprocess
+import sys
+import tracemalloc
+import weakref
+
+import numpy as np
+import pyspiel
+import pytest
+
+import games  # noqa: F401  registers them
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.tree.growth import WalkTooLargeError
+
+SEARCH = "python_search(turns=4)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("game", "name", "iterations"),
+    [
+        ("leduc_poker", "external_sampling", 500),
+        ("leduc_poker", "cfr", 2),
+        ("leduc_poker", "balanced_outcome_sampling", 2),
+        ("liars_dice(dice_sides=4)", "omd", 500),
+        (SEARCH, "cfr_plus", 2),
+    ],
+)
+def test_memory_is_what_was_allocated(game, name, iterations):
+    Solver(game, ms.ALGORITHMS[name]).iterate(iterations)  # whatever is made once
+    gc.collect()
+    tracemalloc.start()
+    try:
+        solver = Solver(game, ms.ALGORITHMS[name])
+        solver.iterate(iterations)
+        gc.collect()
+        allocated, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    memory = solver.memory()
+    numba_keeps = 80_000
+    assert memory.total == pytest.approx(allocated, rel=0.05, abs=numba_keeps)
+    assert memory.total > 5 * numba_keeps
+    assert memory.num_nodes == solver.tree.num_nodes
+
+
+@pytest.mark.parametrize("name", ["cfr", "ftrl", "balanced_outcome_sampling"])
+def test_documented_bytes_are_those_of_the_arrays(name):
+    tree = GameTree("leduc_poker").expand_all()
+    inner = int((tree.nodes["num_children"] > 0).sum())
+    leaves = tree.num_nodes - inner
+    memory = Solver(tree, ms.ALGORITHMS[name]).memory()
+    num_infosets, num_sequences = memory.num_infosets, memory.num_sequences
+    slack = 1.5
+    nodes = 20 * tree.num_nodes
+    assert nodes <= memory.nodes <= slack * nodes
+    infosets = 40 * num_infosets + 8 * num_sequences
+    assert infosets <= memory.infosets <= slack * infosets
+    per_sequence = 40 if name.startswith("balanced") else 32
+    per_infoset = 21 if name == "ftrl" else 13
+    tables = per_sequence * num_sequences + per_infoset * num_infosets
+    stack = 256 * (4 + 4 + 8 + 8)
+    assert tables <= memory.tables <= slack * tables + stack
+    if name == "cfr":
+        passes = 2 * leaves * (8 + 4) + 16 * num_sequences + 4 * num_infosets
+        assert memory.passes == pytest.approx(passes, abs=100)
+    else:
+        assert memory.passes < 100
+    assert memory.bytes_per_node == memory.nodes / tree.num_nodes
+    assert memory.bytes_per_sequence == pytest.approx(
+        (memory.total - memory.nodes - memory.states) / num_sequences
+    )
+
+
+def test_compiled_rules_spare_strings_and_origins():
+    tree = GameTree(SEARCH).expand_all()
+    memory = Solver(tree).memory()
+    assert memory.nodes < 16 * tree.num_nodes + 5000
+    assert memory.names < 100 * memory.num_infosets + 5000
+    assert memory.infosets == pytest.approx(
+        32 * memory.num_infosets + 8 * memory.num_sequences, rel=0.1
+    )
+    before = memory.names
+    tree.find("nothing")  # makes an index: 8 bytes of a hash, 4 of its infoset
+    assert tree.memory()["names"] - before == 12 * np.int64(memory.num_infosets)
+
+
+def _solve(name):
+    def make(_):
+        solver = Solver("kuhn_poker", ms.ALGORITHMS[name])
+        solver.iterate(3)
+        return solver, solver.tree, solver.average_policy()
+
+    return make
+
+
+def _evaluate(_):
+    tree = GameTree("kuhn_poker").expand_all()
+    policy = Solver(tree, ms.CFR).average_policy()
+    ms.nash_conv(tree, policy)
+    ms.expected_returns("kuhn_poker", policy)
+    response = ms.best_response_policy(tree, policy, 0)
+    return tree, policy, response, policy.to_tabular()
+
+
+def _abstract(_):
+    solver = Solver(
+        "kuhn_poker", ms.CFR, abstraction=pyspiel.State.information_state_string
+    )
+    solver.iterate(2)
+    return solver, solver.tree
+
+
+def _drop_nodes(_):
+    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, max_nodes=500)
+    solver.iterate(30)
+    return solver, solver.tree
+
+
+def _refuse(_):
+    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, max_nodes=20)
+    with pytest.raises(WalkTooLargeError):
+        solver.iterate(30)
+    return solver, solver.tree
+
+
+def _save(folder):
+    solver = Solver("kuhn_poker", ms.CFR)
+    solver.save(folder / "solver")
+    loaded = Solver.load(folder / "solver")
+    copied = pickle.loads(pickle.dumps(loaded))
+    return solver.tree, loaded, loaded.tree, copied, copied.tree
+
+
+def _cache(folder):
+    trees = [ms.cached_tree("kuhn_poker", folder) for _ in range(2)]
+    return *trees, Solver(trees[0], ms.CFR)
+
+
+def _put_in_openspiel_s_place(_):
+    solver = ms.CFRPlusSolver(pyspiel.load_game("kuhn_poker"))
+    solver.evaluate_and_update_policy()
+    return solver, solver.average_policy(), solver._solver.tree
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *map(_solve, ms.ALGORITHMS),
+        _evaluate,
+        _abstract,
+        _drop_nodes,
+        _refuse,
+        _save,
+        _cache,
+        _put_in_openspiel_s_place,
+        lambda _: (ms.solve_lp("kuhn_poker").policy.tree,),
+    ],
+)
+def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
+    make(tmp_path)  # what is compiled or imported once
+    gc.collect()
+    gc.disable()
+    try:
+        dropped = [weakref.ref(made) for made in make(tmp_path)]
+        assert [made() for made in dropped if made() is not None] == []
+    finally:
+        gc.enable()
+
+
+_PEAK_OF_SOLVERS = """
+import resource, sys
+import mccfr_spiel as ms
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+ms.Solver("kuhn_poker", ms.CFR).iterate(1)  # compiles
+sizes = []
+for _ in range(10):
+    ms.Solver(sys.argv[1], ms.CFR).iterate(1)
+    sizes.append(peak())
+print(sizes[-1] - sizes[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="has no getrusage")
+def test_ten_solvers_one_after_the_other_take_the_memory_of_one():
+    command = [sys.executable, "-c", _PEAK_OF_SOLVERS, "liars_dice(dice_sides=5)"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True)
+    of_one = Solver(command[-1], ms.CFR).memory().total
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(printed.stdout) * unit < 2 * of_one

@@ -1,0 +1,140 @@
+"""Information-state strings that begin with NUL, and strings that two players share.
+
+Files mark a string with NUL and the player where two players have it, so strings that
+begin like such a mark are the ones to mistake.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from open_spiel.python.algorithms import exploitability
+
+import mccfr_spiel as ms
+from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.tree.cache import StoredNames
+from tests.small_games import Tree, chance, leaf, move, small_game
+
+ODD = [
+    ("\0", "\0x"),
+    ("\0a", "\0a"),
+    ("a", "\0001\0a"),  # what marks player 1's "a"
+    ("a", "a"),
+    ("\0001\0a", "a"),
+    ("\0000\0\0", "\0001\0\0"),
+    ("\0" * 3, "\0" * 3),
+]
+
+
+def game_with(mine: str, theirs: str):
+    """Player 1 does not see player 0's move; chance picks one of two such games, of
+    which in the second player 1's string is "a"."""
+
+    def matching(name: str, scale: float) -> Tree:
+        replies = [
+            move(1, name, leaf(scale, -scale), leaf(-2 * scale, 2 * scale)),
+            move(1, name, leaf(-scale, scale), leaf(3 * scale, -3 * scale)),
+        ]
+        return move(0, mine + name, *replies)
+
+    return small_game(
+        chance((0.25, matching(theirs, 1.0)), (0.75, matching(f"{theirs}a", 2.0))),
+        name="odd_strings",
+    )
+
+
+def shared_game(mine: str, theirs: str):
+    replies = [
+        move(1, theirs, leaf(1.0, -1.0), leaf(-2.0, 2.0)),
+        move(1, theirs, leaf(-1.0, 1.0), leaf(3.0, -3.0)),
+    ]
+    return small_game(move(0, mine, *replies), name="shared")
+
+
+@pytest.fixture(params=[game_with, shared_game], ids=["dealt", "shared"])
+def make(request):
+    return request.param
+
+
+@pytest.mark.parametrize("strings", ODD)
+def test_policies_and_solvers_come_back_from_files_as_they_were(
+    make, strings, tmp_path
+):
+    game = make(*strings)
+    whole = ms.GameTree(game).expand_all()
+    rng = np.random.default_rng(1)
+    share = rng.random(whole.num_infosets)
+    vector = np.ones(whole.num_sequences)
+    vector[2:] = np.stack((share, 1 - share), axis=1).ravel()
+    policy = ms.SequencePolicy(whole, vector)
+    policy.save(tmp_path / "policy")
+    loaded = ms.SequencePolicy.load(tmp_path / "policy", game)
+    conv = exploitability.nash_conv(game, policy)
+    assert ms.nash_conv(game, policy) == pytest.approx(conv, abs=1e-12)
+    assert ms.nash_conv(game, loaded) == pytest.approx(conv, abs=1e-12)
+    assert exploitability.nash_conv(game, loaded) == pytest.approx(conv, abs=1e-12)
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
+        solver = ms.Solver(game, algorithm, seed=1)
+        solver.iterate(20)
+        solver.save(tmp_path / "solver")
+        other = ms.Solver.load(tmp_path / "solver", game)
+        solver.iterate(20)
+        other.iterate(20)
+        assert (solver.average_vector() == other.average_vector()).all()
+        assert solver.tree.info_states == other.tree.info_states
+        average = solver.average_policy()
+        assert ms.nash_conv(game, average) == pytest.approx(
+            exploitability.nash_conv(game, average), abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("strings", ODD)
+def test_a_tree_finds_each_players_infoset_by_the_games_own_string(make, strings):
+    game = make(*strings)
+    tree = ms.GameTree(game).expand_all()
+    stack, met = [game.new_initial_state()], set()
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            player = state.current_player()
+            name = state.information_state_string(player)
+            infoset = tree.find(name, player)
+            assert infoset >= 0
+            assert tree.info_state(infoset) == name
+            assert tree.infosets[infoset]["player"] == player
+            met.add((player, name, infoset))
+        stack.extend(state.child(action) for action in state.legal_actions())
+    assert len({infoset for *_, infoset in met}) == len(met) == tree.num_infosets
+    names = [name for _, name, _ in met]
+    assert tree.shared_strings == {name for name in names if names.count(name) > 1}
+
+
+@pytest.mark.parametrize("strings", ODD)
+def test_names_mapped_from_a_file_are_found_as_those_in_memory(make, strings):
+    tree = ms.GameTree(make(*strings)).expand_all()
+    packed = checkpoint.pack_strings(tree.names)
+    order = np.argsort(tree.infosets["place"], kind="stable")
+    names = StoredNames(packed["text"], packed["ends"], order, tree.infosets, 2)
+    assert list(names) == tree.names
+    for infoset in range(tree.num_infosets):
+        player = int(tree.infosets[infoset]["player"])
+        name = tree.info_state(infoset)
+        assert names.info_state(infoset) == name
+        plain = names.get(name)
+        if tree.infosets[plain]["player"] != player:
+            plain = names.get((player, name))
+        assert plain == infoset
+    assert names.get("no such") == names.get((0, "no such")) == -1
+
+
+def test_a_pickled_policy_keeps_a_string_that_begins_with_nul():
+    policy = ms.Solver("kuhn_poker", ms.CFR).average_policy()
+    tree = ms.GameTree(
+        "kuhn_poker", abstraction=lambda s, p: f"\0{s.information_state_string(p)}"
+    ).expand_all()
+    other = ms.SequencePolicy(tree, policy.vector)
+    names, _ = other.__reduce__()[1]
+    assert names.info_states == [f"\0{name}" for name in policy.info_states]
+    assert pickle.loads(pickle.dumps(policy)).info_states == policy.info_states
