@@ -179,7 +179,7 @@ def test_random_initial_regrets_are_kept(tmp_path):
     reason="only a compiled call hears no signal",
 )
 @pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
-def test_ctrl_c_at_any_moment_changes_nothing(name):
+def test_ctrl_c_at_any_moment_changes_nothing(name, no_collection):
     algorithm, iterations = ms.ALGORITHMS[name], 300
     most = smallest_store(LEDUC, algorithm, iterations)
     expected = state_of(run(LEDUC, algorithm, iterations))

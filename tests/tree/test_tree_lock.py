@@ -533,7 +533,7 @@ def _use(tree):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
-def test_ctrl_c_never_leaves_the_lock_taken():
+def test_ctrl_c_never_leaves_the_lock_taken(no_collection):
     solver = Solver("kuhn_poker", ms.OUTCOME_SAMPLING)
     solver.iterate(1)
     solver.average_policy()
@@ -547,7 +547,7 @@ def test_ctrl_c_never_leaves_the_lock_taken():
     try:
         for _ in range(2000):
             try:
-                signal.setitimer(signal.ITIMER_REAL, generator.uniform(1e-5, 5e-4))
+                signal.setitimer(signal.ITIMER_REAL, generator.uniform(1e-5, 5e-4), 1)
                 while True:
                     solver.iterate(1)
                     solver.current_vector()
