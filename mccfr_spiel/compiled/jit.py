@@ -183,7 +183,9 @@ def pasted(function: Callable[..., Any]) -> Any:
     LLVM optimizes an inlined helper by itself, for loops of any length, and once more
     where it is called. For the update of an infoset, whose loops run over two or three
     actions, that costs a tenth of all instructions of a walk. Pasted code is optimized
-    once, in its place. Numba pastes only simple functions, and compiles more slowly.
+    once, in its place. It is meant for small functions that loop over the actions of an
+    infoset: numba compiles pasted code more slowly, and a whole loop over infosets has
+    been seen to corrupt memory when it was pasted.
     """
     if config.DISABLE_JIT:
         return function

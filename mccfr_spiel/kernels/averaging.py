@@ -12,11 +12,11 @@ the difference to what the parent has now is the infoset's debt.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.jit import jit, pasted
 from mccfr_spiel.kernels.tables import Tables
 
 
-@inlined
+@pasted
 def pay_debt(tables: Tables, infoset: int, parent: int, start: int, stop: int) -> None:
     """Adds to the average what an infoset owes it since it was last met.
 
