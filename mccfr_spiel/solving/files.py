@@ -16,7 +16,12 @@ from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.identity import is_saved_game, saved_print, told_by_string
+from mccfr_spiel.tree.identity import (
+    has_name,
+    is_saved_game,
+    saved_print,
+    told_by_string,
+)
 from mccfr_spiel.tree.loading import load_game, saved_game
 
 Source = pyspiel.Game | str | GameTree | None
@@ -130,7 +135,7 @@ def tree_of(
 
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
-    if str(source) != header["game"]:
+    if not has_name(source, header["game"]):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {source}."
         )
