@@ -330,7 +330,8 @@ def written_out(request):
 def test_a_default_written_out_is_the_same_game(written_out, is_reversed, tmp_path):
     first, second = reversed(written_out) if is_reversed else written_out
     one, other = pyspiel.load_game(first), pyspiel.load_game(second)
-    assert same_name(one, other) and same_game(one, other)
+    assert same_name(one, other)
+    assert same_game(one, other)
     solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(10)
     policy = solver.average_policy()
@@ -360,7 +361,8 @@ OTHERS = [
 @pytest.mark.parametrize("pair", OTHERS, ids=lambda pair: pair[1])
 def test_other_parameters_are_another_game(pair, tmp_path):
     one, other = map(pyspiel.load_game, pair)
-    assert not same_name(one, other) and not same_game(one, other)
+    assert not same_name(one, other)
+    assert not same_game(one, other)
     assert not has_name(one, str(other))
 
 
@@ -376,7 +378,8 @@ def test_no_other_value_in_a_file_is_a_name_of_a_game():
         "m()",
     ):
         assert not has_name(game, text)
-    assert has_name(game, "kuhn_poker()") and has_name(game, "kuhn_poker(players=2)")
+    assert has_name(game, "kuhn_poker()")
+    assert has_name(game, "kuhn_poker(players=2)")
 
 
 class Stakes:
