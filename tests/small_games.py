@@ -80,12 +80,12 @@ def small_game(
         max_utility=max_utility,
         max_game_length=20,
     )
-    return _SmallGame(game_type, info, root, parameters or {})
+    return _SmallGame(game_type, info, root, parameters)
 
 
 class _SmallGame(pyspiel.Game):
-    def __init__(self, game_type, info, root, parameters):
-        super().__init__(game_type, info, parameters)
+    def __init__(self, game_type, info, root, parameters=None):
+        super().__init__(game_type, info, parameters or {})
         self.root = root
 
     def new_initial_state(self):

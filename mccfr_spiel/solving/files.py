@@ -24,6 +24,9 @@ from mccfr_spiel.tree.identity import (
 )
 from mccfr_spiel.tree.loading import load_game, saved_game
 
+GAME_WAY_OUT = "Give the game that it was made with (game=...)."
+"""What helps where a checkpoint is not of the game that is given."""
+
 Source = pyspiel.Game | str | GameTree | None
 """What a caller may give to load a checkpoint on; None for the game that it names."""
 
@@ -72,12 +75,13 @@ def check_rules(
             )
         raise checkpoint.CheckpointError(
             f"The rules of {tree.source} are not those that the checkpoint was made "
-            f"with: its information states or actions have changed.{hint}"
+            "with: its information states or actions have changed. "
+            f"{GAME_WAY_OUT}{hint}"
         )
     if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
         raise checkpoint.CheckpointError(
             f"The rules of {tree.source} are not those that the checkpoint was made "
-            "with: its payoffs or its chance have changed."
+            f"with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
         )
 
 
@@ -144,8 +148,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     if not is_saved_game(source, header):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {source}: payoffs, "
-            "chance or information states differ. Give the game that it was made with "
-            "(game=...)."
+            f"chance or information states differ. {GAME_WAY_OUT}"
         )
 
 

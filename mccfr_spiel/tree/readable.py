@@ -33,6 +33,12 @@ Abstraction = Callable[[pyspiel.State, int], str]
 
 _FEW_MOVES = 1000
 
+STRINGS_WAY_OUT = (
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string, "
+    "such as lambda state, player: state.history_str() where players see everything."
+)
+"""What helps where a game gives no information-state strings."""
+
 
 class ReadableTree:
     """A game's tree in arrays, as far as it has been expanded.
@@ -71,9 +77,7 @@ class ReadableTree:
             raise ValueError(
                 f"{self.source} gives no information-state string, by which solvers "
                 "tell information sets apart "
-                "(GameType.provides_information_state_string). Give an abstraction: a "
-                "function (state, player) -> string, such as lambda state, player: "
-                "state.history_str() where players see everything."
+                f"(GameType.provides_information_state_string). {STRINGS_WAY_OUT}"
             )
         self.max_nodes = int(max_nodes)
         self.budget = make_budget(max_memory)
