@@ -185,7 +185,7 @@ def read_rows(path: pathlib.Path, settings: Settings, solver: GameSolver) -> Kep
     A file with damaged lines is first copied to a name that ends with DAMAGED, because
     it is about to be replaced by the rows that are left.
     """
-    lines, damaged = read_table(path)
+    lines, damaged, _ = read_table(path)
     done = solver.num_iterations
     known: dict[int, dict[str, Any]] = {}  # by iteration, each once
     for line in lines:

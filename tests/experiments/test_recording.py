@@ -21,7 +21,7 @@ from mccfr_spiel.experiments.resuming import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.storage import locks
-from mccfr_spiel.storage.row_file import RowWriter, read_table
+from mccfr_spiel.storage.row_file import RowWriter, read_table, read_whole_table
 from mccfr_spiel.tree import identity
 from tests.experiments.test_run_experiments import read_rows, run
 
@@ -119,7 +119,7 @@ def test_rows_of_a_deleted_folder_are_written_again(is_there_again, tmp_path):
             path.parent.mkdir()
         writer.write({"number": 9})
         assert writer.trouble is None
-        assert read_table(path)[0] == [{"number": str(n)} for n in (7, 8, 9)]
+        assert read_table(path).rows == [{"number": str(n)} for n in (7, 8, 9)]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,36 @@ def test_rows_of_a_deleted_folder_are_written_again(is_there_again, tmp_path):
         ("a,b\n1,2\n3,4\n", ["1", "3"], 0),
         ("a,b\n1,2\n3,", ["1"], 0),  # cut short by a kill
         ("a,b\n1,2\n3\n5,6\n", ["1", "5"], 1),
+        ('a,b\n1,2\n"3,\n5,6\n', ["1", "5"], 1),
         ("a,b\n1,2\n\0\0,\xff\n5,6,7\n", ["1", "??"], 1),
     ],
 )
 def test_damaged_lines_of_a_table_are_counted(text, numbers, damaged, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode("latin-1"))
-    rows, found = read_table(path)
-    assert [row["a"] for row in rows] == numbers
-    assert found == damaged
+    table = read_table(path)
+    assert [row["a"] for row in table.rows] == numbers
+    assert table.damaged == damaged
+    if damaged:
+        with pytest.raises(ValueError, match=r"rows.csv has 1 damaged lines"):
+            read_whole_table(path)
+    else:
+        assert read_whole_table(path) == table
+
+
+def test_fields_with_commas_and_quotes_are_read_as_they_were_written(tmp_path):
+    path, texts = tmp_path / "rows.csv", ["ES, eps=0.6", 'the "best"', '"']
+    with RowWriter(path, ("text", "number")) as writer:
+        for number, text in enumerate(texts):
+            writer.write({"text": text, "number": number})
+    assert [row["text"] for row in read_whole_table(path).rows] == texts
+    assert read_whole_table(path).columns == ["text", "number"]
+
+
+def test_a_missing_file_has_no_rows_and_is_not_whole(tmp_path):
+    assert read_table(tmp_path / "none.csv") == ([], 0, [])
+    with pytest.raises(FileNotFoundError):
+        read_whole_table(tmp_path / "none.csv")
 
 
 # --- a run -----------------------------------------------------------------------
@@ -262,7 +283,7 @@ def test_a_setting_of_a_sweep_that_fails_in_the_middle_keeps_its_rows(
     task = sweeps.Task("one", settings, tmp_path / "out", imports=(name,))
     outcome = sweeps.run_task(task)
     assert "broken" in str(outcome.error)
-    rows, _ = read_table(tmp_path / "out" / "one.csv.unfinished")
+    rows = read_table(tmp_path / "out" / "one.csv.unfinished").rows
     assert len(rows) > 2
     assert f"after {len(rows):,} iterations" in str(outcome.error)
 

@@ -529,8 +529,8 @@ def test_an_interruption_between_two_rows_says_of_which_iteration_the_policy_is(
 class NoSignals:
     """What a run asks of handlers that no signal reaches."""
 
-    wait = False
-    received = None
+    wait: bool = False
+    received: int | None = None
 
     def restore(self):
         pass
@@ -556,9 +556,8 @@ def test_a_run_is_resumed_by_another_name_of_its_game(tmp_path):
     def request(game, iterations, *, resume):
         flags: Any = {"game": game, "iterations": iterations}
         output = str(tmp_path / "out")
-        return single_run.Request(
-            {**flags_of(Settings()), **flags}, flags, output_dir=output, resume=resume
-        )
+        every: Any = {**flags_of(Settings()), **flags}
+        return single_run.Request(every, flags, output_dir=output, resume=resume)
 
     assert single_run.solve(request("kuhn_poker", 5, resume=False), NoSignals()) == 0
     for game in ("kuhn_poker(players=2)", "kuhn_poker"):
