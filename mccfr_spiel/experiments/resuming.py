@@ -127,8 +127,8 @@ def check_can_end(folder: pathlib.Path, settings: Settings) -> None:
             f"{ended}, and would again, since the seed determines all that it does: "
             f"{error} What it had found until then is there. Ways on: resume it with "
             f"--{flag}={reached} or less; begin another run with another --seed or "
-            "--algorithm in another --output_dir; or, if you have mended the game "
-            f"where it failed, delete {path} and resume."
+            "--algorithm in another --output_dir; or, if you have already mended "
+            f"the game where it failed, delete {path} and resume."
         )
 
 
