@@ -71,7 +71,7 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     for name, value in given.items():
         if name in CHANGEABLE or value == stored[name]:
             continue
-        if name in ("game", "players") and _is_same_game(stored, flags):
+        if name in ("game", "players") and _is_same_game(stored, given):
             continue
         changeable = " and ".join(f"--{flag}" for flag in CHANGEABLE)
         raise ValueError(
@@ -82,13 +82,15 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     return typing.cast(Flags, stored | changes)
 
 
-def _is_same_game(stored: Mapping[str, Any], flags: Mapping[str, Any]) -> bool:
-    """Whether two sets of flags name one game, be it in other words."""
+def _is_same_game(stored: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the flags that are given name the game of a run, be it in other words."""
+    both = stored["game"], stored.get("players")
+    if "game" in given:
+        others = given["game"], given.get("players")
+    else:
+        others = stored["game"], given["players"]
     try:
-        one, other = (
-            load_game(load_string(values["game"], values.get("players")))
-            for values in (stored, flags)
-        )
+        one, other = (load_game(load_string(*words)) for words in (both, others))
     except ValueError:
         return False
     return same_name(one, other)
