@@ -363,8 +363,8 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
         raise ValueError(
             "No theorem bounds NashConv in advance for this sampling: Theorems 4 and 5 "
             "are about external and outcome sampling. Use sampling=external or "
-            "sampling=outcome, or do without the bound. Without a theorem, gap_bound "
-            "bounds NashConv by the regrets of a run."
+            "sampling=outcome, or do without the bound. After a run, gap_bound "
+            "(Proposition 2) bounds NashConv by its regrets."
         )
 
 
