@@ -3,7 +3,8 @@
 Any regret minimizer goes with any gradient estimator (Farina, Kroer, Sandholm 2020), so
 an algorithm here names three parts and holds no code. The parts are frozen dataclasses,
 which check their fields and raise ValueError when they are made. (As NamedTuples, two
-rules with the same numbers would be equal.)
+rules with the same numbers would be equal.) The repr of an algorithm or a part is the
+code that makes it; `str` of an algorithm is what papers call it.
 """
 
 import dataclasses
@@ -45,11 +46,24 @@ class Part:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def changed(self) -> dict[str, Any]:
+        """The fields that have no default, and those with another value than that."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+    def _call(self, name: str) -> str:
+        """The call of a function that makes the part, with what differs from default."""
+        values = [f"{key}={value!r}" for key, value in self.changed().items()]
+        return f"{name}({', '.join(values)})"
+
 
 # --- what is sampled -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sampling(Part):
     """What one walk over the tree samples; what is not sampled is followed whole.
 
@@ -89,6 +103,32 @@ class Sampling(Part):
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
 
+    def __repr__(self) -> str:
+        if self == full(prune=True):
+            return "full(prune=True)"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome({self.epsilon!r})"
+        return _name_in_module(self) or self._call("Sampling")
+
+    def __str__(self) -> str:
+        for value, words in (
+            (full(), "CFR"),
+            (full(prune=True), "pruned CFR"),
+            (BALANCED_OUTCOME, "balanced outcome sampling"),
+            (OUTCOME, "outcome sampling"),
+            (CHANCE, "chance sampling"),
+            (OPPONENT, "opponent sampling"),
+            (EXTERNAL, "external sampling"),
+        ):
+            if self == value:
+                return words
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome sampling (epsilon {self.epsilon:g})"
+        who = {"chance": self.chance, "opponents": self.opponents}
+        who[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, is_so in who.items() if is_so)
+        return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
+
 
 def _epsilon(value: Any, is_used: bool) -> float:
     if not is_used:
@@ -122,8 +162,15 @@ BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
 
 # --- the local rules -------------------------------------------------------------
 
+_RULE_WORDS = {
+    "regret_matching_plus": "regret matching+",
+    "ftrl": "FTRL",
+    "omd": "OMD",
+}
+"""What papers call rules whose names do not say it already."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Minimizer(Part):
     """The local rule by which the policy at an infoset moves.
 
@@ -153,6 +200,19 @@ class Minimizer(Part):
             )
         return super().__new__(cls)
 
+    def __repr__(self) -> str:
+        return self._call(self.rule)
+
+    def __str__(self) -> str:
+        name = _RULE_WORDS.get(self.rule, self.rule.replace("_", " "))
+        values = [
+            f"{key.replace('_', ' ')} {value:g}"
+            if value != str(value)
+            else f"{value} {key}"
+            for key, value in self.changed().items()
+        ]
+        return f"{name} ({', '.join(values)})" if values else name
+
     @property
     def parameters(self) -> tuple[float, ...]:
         """The numbers that the compiled rule reads, in the order in which it does."""
@@ -164,7 +224,7 @@ class Minimizer(Part):
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMinimizer(Minimizer):
     """Rules that play by cumulative regrets R.
 
@@ -188,7 +248,7 @@ class RegretMinimizer(Minimizer):
         return (self.initial_regret,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
     """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
     2000)."""
@@ -196,14 +256,14 @@ class RegretMatching(RegretMinimizer):
     rule: ClassVar[str] = "regret_matching"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatchingPlus(RegretMinimizer):
     """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
 
     rule: ClassVar[str] = "regret_matching_plus"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyMinimizer(Minimizer):
     """Rules with dilated entropy, which has a weight beta at each infoset.
 
@@ -238,7 +298,7 @@ class EntropyMinimizer(Minimizer):
         return self.weights == "kroer"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FTRL(EntropyMinimizer):
     """Follow the regularized leader (Farina et al. 2020):
     L += G; b = softmax(eta L / beta)."""
@@ -246,7 +306,7 @@ class FTRL(EntropyMinimizer):
     rule: ClassVar[str] = "ftrl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OMD(EntropyMinimizer):
     """Online mirror descent (Farina et al. 2020): b ~ b exp(eta G / beta)."""
 
@@ -282,7 +342,7 @@ def omd(step_size: float, *, weights: str = "constant") -> OMD:
 # --- the average -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Averaging(Part):
     """The policy of iteration t enters the average with weight t ** gamma.
 
@@ -298,6 +358,13 @@ class Averaging(Part):
 
     def __post_init__(self) -> None:
         self._set(gamma=refusals.number(self.gamma, "gamma", 0, MOST_GAMMA))
+
+    def __repr__(self) -> str:
+        return _name_in_module(self) or f"polynomial({self.gamma!r})"
+
+    def __str__(self) -> str:
+        name = _name_in_module(self)
+        return f"{name.lower() if name else f't^{self.gamma:g}'} average"
 
 
 def polynomial(gamma: float) -> Averaging:
@@ -333,6 +400,28 @@ class Algorithm(NamedTuple):
     minimizer: Minimizer
     averaging: Averaging = UNIFORM
     alternating: bool = True
+
+    def __repr__(self) -> str:
+        parts = [repr(self.sampling), repr(self.minimizer)]
+        if self.averaging != UNIFORM:
+            parts.append(repr(self.averaging))
+        if not self.alternating:
+            parts.append("alternating=False")
+        return f"Algorithm({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        words = [str(self.sampling)]
+        if self[:3] == CFR_PLUS[:3]:
+            words = ["CFR+"]
+        else:
+            if self.minimizer != RegretMatching():
+                words[0] += f" with {self.minimizer}"
+            if self.averaging != UNIFORM:
+                words.append(str(self.averaging))
+        if not self.alternating:
+            words.append("simultaneous updates")
+        return ", ".join(words)
 
 
 CFR = Algorithm(FULL, regret_matching())
@@ -395,6 +484,12 @@ def _hint(value: Any) -> str:
         words = [f"ms.{constant}" for constant in constants]
         return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
     return ""
+
+
+def _name_in_module(part: Part) -> str:
+    """The name of the constant here that is equal to a part, "" if there is none."""
+    found = globals().items()
+    return next((k for k, v in found if k.isupper() and v == part), "")
 
 
 def _constants() -> dict[str, Algorithm]:

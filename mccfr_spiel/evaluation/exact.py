@@ -11,6 +11,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass, inner
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import same_game
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
@@ -82,7 +83,15 @@ def nash_conv(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
     tree, vector = _read(game, policy, max_memory)
-    return full_pass(tree).nash_conv(vector)
+    return _nash_conv(tree, vector, policy)
+
+
+def _nash_conv(tree: GameTree, vector: np.ndarray, policy: Any) -> float:
+    """NashConv of a policy that has been read; a solver's average policy is told."""
+    found = full_pass(tree).nash_conv(vector)
+    if isinstance(policy, SequencePolicy) and same_game(tree.source, policy.game):
+        policy.note_nash_conv(found)
+    return found
 
 
 def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
@@ -99,7 +108,7 @@ def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> 
             f"{tree.source} is not a two-player constant-sum game, for which alone "
             "exploitability is defined; use nash_conv."
         )
-    return full_pass(tree).nash_conv(vector) / 2
+    return _nash_conv(tree, vector, policy) / 2
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
