@@ -55,7 +55,7 @@ class Part:
         }
 
     def _call(self, name: str) -> str:
-        """The call of a function that makes the part, with what differs from default."""
+        """The call that makes the part, with the fields that differ from default."""
         values = [f"{key}={value!r}" for key, value in self.changed().items()]
         return f"{name}({', '.join(values)})"
 

@@ -20,7 +20,7 @@ from mccfr_spiel.algorithms import (
     most_iterations,
 )
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.display.lines import count, line, never_raises, short, title
+from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.measured import Measured
@@ -172,7 +172,7 @@ class Solver:
         words = [title(self.tree.source), str(self.algorithm)]
         if self.tree.abstraction is not None:
             words.append("with an abstraction")
-        words.append(count(self.num_iterations, "iteration"))
+        words.append(counted(self.num_iterations, "iteration"))
         return ", ".join([*words, *self._nash_conv_in_words()])
 
     @never_raises

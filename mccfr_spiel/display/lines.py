@@ -6,7 +6,7 @@ time, also on an object that is being made or that another thread is using.
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyspiel
 
@@ -34,7 +34,7 @@ def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
     return shown
 
 
-def count(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
     """`1 node`, `58 nodes`, `3,000,000 nodes`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 

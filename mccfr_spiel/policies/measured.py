@@ -30,7 +30,7 @@ class Measured:
 
     def snapshot(self, iterations: int, vector: np.ndarray) -> "Snapshot":
         """What a policy takes along that is the average after these iterations."""
-        return Snapshot(self, iterations, zlib.crc32(vector))
+        return Snapshot(self, iterations, _checksum(vector))
 
 
 class Snapshot(NamedTuple):
@@ -48,5 +48,9 @@ class Snapshot(NamedTuple):
 
     def note(self, vector: np.ndarray, nash_conv: float) -> None:
         """Tells the solver the NashConv of the policy, unless that was changed."""
-        if zlib.crc32(vector) == self.checksum:
+        if _checksum(vector) == self.checksum:
             self.measured.note(self.iterations, nash_conv)
+
+
+def _checksum(vector: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(vector).data)

@@ -12,7 +12,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import refusals
-from mccfr_spiel.display.lines import count, line, never_raises, title
+from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.policies.measured import Snapshot
 from mccfr_spiel.policies.names import (
     Names,
@@ -169,8 +169,9 @@ class SequencePolicy(openspiel_policy.Policy):
     @never_raises
     def _repr_html_(self) -> str:
         tree = self.tree
-        is_small = isinstance(tree, GameTree) and tree.num_nodes <= _FEW_NODES
-        basis = tree if is_small else None
+        basis = None
+        if isinstance(tree, GameTree) and tree.num_nodes <= _FEW_NODES:
+            basis = tree
         most = _ROWS_IN_NOTEBOOK
         rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
         hidden = self._num_infosets - len(rows)
@@ -180,7 +181,7 @@ class SequencePolicy(openspiel_policy.Policy):
     def _facts(self) -> tuple[str, ...]:
         return (
             title(self.game),
-            count(self._num_infosets, "information state"),
+            counted(self._num_infosets, "information state"),
             "" if self.tree.abstraction is None else "with an abstraction",
         )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from mccfr_spiel.display.lines import count, never_raises, one_line, title
+from mccfr_spiel.display.lines import counted, never_raises, one_line, title
 from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.policies.action_names import (
     Replay,
@@ -79,9 +79,10 @@ class PolicyRow(NamedTuple):
 class PolicyTable(Sequence[PolicyRow]):
     """The rows of a policy in the order in which a depth-first walk meets them.
 
-    It prints its first rows; a slice, such as `table[20:40]`, is a table, too. Reach and
-    this order need the game's whole tree. If that is not there and has more than
-    MOST_NODES nodes, reach is None, and the order is that in which walks met the states.
+    It prints its first rows; a slice, such as `table[20:40]`, is a table, too. Reach
+    and this order need the game's whole tree. If that is not there and has more than
+    MOST_NODES nodes, reach is None, and the order is that in which walks met the
+    states.
 
     Attributes:
         title: of the game.
@@ -127,7 +128,7 @@ class PolicyTable(Sequence[PolicyRow]):
         return html_rows(self._heading(), self.rows[:SHOWN], note)
 
     def _heading(self) -> str:
-        return f"{self.title}: {count(len(self), 'information state')}"
+        return f"{self.title}: {counted(len(self), 'information state')}"
 
     def to_pandas(self) -> Any:
         """A DataFrame with a line for each action at each information state.
@@ -160,7 +161,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
 def more_rows(number: int) -> str:
     """The line below rows that are not all."""
-    return f"... and {count(number, 'more row')}"
+    return f"... and {counted(number, 'more row')}"
 
 
 def html_rows(heading: str, rows: Sequence[PolicyRow], note: str) -> str:

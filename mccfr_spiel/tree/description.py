@@ -6,7 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.display.lines import count, never_raises, title
+from mccfr_spiel.display.lines import counted, never_raises, title
 from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.limits.budget import in_words
 from mccfr_spiel.tree.levels import levels_of
@@ -71,7 +71,7 @@ class TreeDescription(NamedTuple):
         ]
         if self.unexpanded_nodes:
             rows.append(("  not expanded yet", f"{self.unexpanded_nodes:,}"))
-        rows.append(("depth", count(self.depth, "move")))
+        rows.append(("depth", counted(self.depth, "move")))
         rows.append(("infosets", f"{sum(self.infosets):,}"))
         rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
         rows.append(("sequences", f"{sum(self.sequences):,}"))

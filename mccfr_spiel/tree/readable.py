@@ -12,7 +12,7 @@ import pyspiel
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.arrays import MAX_INDEX, InfosetNames
 from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display.lines import count, line, never_raises, title
+from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
@@ -109,8 +109,8 @@ class ReadableTree:
         return line(
             self,
             title(self.source),
-            count(self.num_nodes, "node"),
-            count(self.num_infosets, "infoset"),
+            counted(self.num_nodes, "node"),
+            counted(self.num_infosets, "infoset"),
             self._completeness(),
             "" if self.abstraction is None else "with an abstraction",
         )
