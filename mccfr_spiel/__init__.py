@@ -61,8 +61,9 @@ from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns, exploitability, nash_conv
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
+from mccfr_spiel.policies.bot import bot
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -115,6 +116,7 @@ __all__ = [
     "TreeFullError",
     "TreeInUseError",
     "WalkTooLargeError",
+    "bot",
     "cached_tree",
     "check_game",
     "expected_returns",

@@ -5,6 +5,7 @@ time, also on an object that is being made or that another thread is using.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +14,11 @@ import pyspiel
 _Self = TypeVar("_Self")
 
 _MOST_OF_PARAMETERS = 80
+
+_LEAST_WIDTH = 1e-13
+"""An interval that is narrower, relative to its middle, is only rounding."""
+
+_ROUNDING = 1e-6
 
 
 def line(value: object, *facts: str) -> str:
@@ -45,15 +51,17 @@ def short(number: float) -> str:
 
 
 def plus_minus(middle: float, half_width: float) -> str:
-    """`-0.0556 ± 0.0003`: the middle has as many decimals as its uncertainty."""
-    if not half_width > 0:
-        return f"{middle:.6g}"
-    decimals = 0
-    while decimals < 12 and half_width < 0.995:
-        half_width *= 10
-        decimals += 1
-    half_width /= 10**decimals
-    return f"{middle:.{decimals}f} ± {half_width:.{decimals}f}"
+    """`-0.0560 +- 0.0012`: two digits of the half width, and as many decimals before.
+
+    The half width is rounded up, so that what is shown holds all of the interval.
+    """
+    if not 0 < half_width < math.inf or half_width < _LEAST_WIDTH * abs(middle):
+        return f"{middle:.12g}"
+    decimals = max(1 - math.floor(math.log10(half_width)), 0)
+    shown = round(middle, decimals)
+    unit = 10.0**-decimals
+    wide = math.ceil((half_width + abs(middle - shown)) / unit - _ROUNDING) * unit
+    return f"{shown + 0.0:.{decimals}f} +- {wide:.{decimals}f}"
 
 
 def title(game: pyspiel.Game) -> str:

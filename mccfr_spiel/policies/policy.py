@@ -162,9 +162,13 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         return table_of(self.tree, self.vector, self._num_infosets)
 
+    def __str__(self) -> str:
+        """The game and the number of information states met."""
+        return ", ".join(filter(None, self._facts()))
+
     @never_raises
     def __repr__(self) -> str:
-        return line(self, *self._facts())
+        return line(self, str(self))
 
     @never_raises
     def _repr_html_(self) -> str:
@@ -176,7 +180,7 @@ class SequencePolicy(openspiel_policy.Policy):
         rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
         hidden = self._num_infosets - len(rows)
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
-        return html_rows(", ".join(filter(None, self._facts())), rows, note)
+        return html_rows(str(self), rows, note)
 
     def _facts(self) -> tuple[str, ...]:
         return (
