@@ -48,6 +48,7 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.compiled.code_cache import CompileCacheWarning
+from mccfr_spiel.drawing.trees import draw_tree
 from mccfr_spiel.drop_in import (
     AverageType,
     CFRPlusSolver,
@@ -119,6 +120,7 @@ __all__ = [
     "bot",
     "cached_tree",
     "check_game",
+    "draw_tree",
     "expected_returns",
     "exploitability",
     "ftrl",

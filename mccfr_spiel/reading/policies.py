@@ -57,7 +57,7 @@ def load_policy(
         return solver.average_policy()
     if kind is checkpoint.BOT:
         raise checkpoint.CheckpointError(
-            f"{path} is {checkpoint.BOT.words}, which goes on learning while it plays. It is no "
+            f"{path} is {checkpoint.BOT.words}, which learns while it plays. It is no "
             "policy; read it with ms.OnlineOutcomeSamplingBot.load."
         )
     return read_policy(path, game, abstraction=abstraction)
