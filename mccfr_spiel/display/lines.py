@@ -6,7 +6,7 @@ time, also on an object that is being made or that another thread is using.
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pyspiel
@@ -89,6 +89,17 @@ def one_line(text: str, most: int | None = None) -> str:
         head = (most - 3) // 2
         text = f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
     return text
+
+
+def one_lines(texts: Sequence[str], most: int) -> list[str]:
+    """Texts on one line each, cut to about `most` letters, or to as many more as it
+    takes that different texts remain different."""
+    distinct = len(set(texts))
+    for room in (most, 2 * most, 4 * most):
+        shown = [one_line(text, room) for text in texts]
+        if len(set(shown)) == distinct:
+            return shown
+    return [one_line(text) for text in texts]
 
 
 def _escaped(character: str) -> str:

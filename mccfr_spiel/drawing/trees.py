@@ -15,7 +15,14 @@ import pyspiel
 
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display.lines import counted, line, never_raises, one_line, title
+from mccfr_spiel.display.lines import (
+    counted,
+    line,
+    never_raises,
+    one_line,
+    one_lines,
+    title,
+)
 from mccfr_spiel.drawing.layout import (
     CHARACTER,
     FONT,
@@ -43,9 +50,18 @@ _LINE = 16.0
 _MOST_OF_NAME = 24
 _MOST_OF_STRING = 60
 
-_LIGHT = ("#2563c9", "#c2410c", "#15803d", "#7c3aed", "#a16207", "#0e7490")
-_DARK = ("#79b0ff", "#ff9e64", "#6fd08c", "#c4a7ff", "#e3c04f", "#5fd0e0")
-"""The colours of the players, and of the lanes."""
+_PLAYERS = 6
+
+_LIGHT = (
+    *("#2563c9", "#c2410c", "#15803d", "#7c3aed", "#a16207", "#0e7490"),
+    *("#15803d", "#be185d", "#7c3aed", "#a16207", "#0e7490", "#57606a"),
+)
+_DARK = (
+    *("#79b0ff", "#ff9e64", "#6fd08c", "#c4a7ff", "#e3c04f", "#5fd0e0"),
+    *("#6fd08c", "#ff8fbf", "#c4a7ff", "#e3c04f", "#5fd0e0", "#afb8c1"),
+)
+"""The colours of the players, and then those of the lanes. The first two players, and
+most games have no more, share theirs with no lane."""
 
 
 def _style() -> str:
@@ -53,6 +69,7 @@ def _style() -> str:
         f".ms-tree text {{ font: {FONT}px sans-serif; fill: #1f2328; }}",
         ".ms-tree .paper { fill: #ffffff; }",
         ".ms-tree .title { font-weight: bold; }",
+        ".ms-tree .faint { fill: #6e7781; }",
         ".ms-tree .edge { fill: none; stroke: #6e7781; }",
         ".ms-tree .number { fill: #ffffff; text-anchor: middle; }",
         ".ms-tree .chance { fill: #8c959f; }",
@@ -61,6 +78,7 @@ def _style() -> str:
     dark = [
         ".ms-tree text { fill: #e6edf3; }",
         ".ms-tree .paper { fill: #0d1117; }",
+        ".ms-tree .faint { fill: #9aa4ae; }",
         ".ms-tree .edge { stroke: #8b949e; }",
         ".ms-tree .number { fill: #0d1117; }",
         ".ms-tree .chance { fill: #9aa4ae; }",
@@ -231,10 +249,11 @@ class _Picture:
 
     def svg(self) -> str:
         """The text of an SVG file."""
-        top = _LINE + MARGIN
+        top = 2 * _LINE + MARGIN
         legend, legend_width = self._legend_columns()
         lines = max((len(column) for column, _ in legend), default=0)
-        width = max(self._layout.width, legend_width)
+        letters = CHARACTER * len(self._explanation()) + 2 * MARGIN
+        width = max(self._layout.width, legend_width, letters)
         height = top + self._layout.height + _LINE * lines + MARGIN
         root = ElementTree.Element(
             "svg",
@@ -250,7 +269,9 @@ class _Picture:
         _child(root, "title").text = f"The tree of {title(self._tree.source)}"
         _child(root, "style").text = _style()
         _child(root, "rect", kind="paper", width="100%", height="100%")
-        _text(root, MARGIN, top - 8, one_line(title(self._tree.source)), "title")
+        heading = one_line(title(self._tree.source))
+        _text(root, MARGIN, _LINE + 6, heading, "title")
+        _text(root, MARGIN, 2 * _LINE + 6, self._explanation(), "faint")
         group = _child(root, "g", transform=f"translate(0 {top:.0f})")
         self._draw_edges(group)
         self._draw_links(group)
@@ -258,13 +279,20 @@ class _Picture:
         self._draw_legend(root, legend, top + self._layout.height)
         return ElementTree.tostring(root, encoding="unicode")
 
+    def _explanation(self) -> str:
+        players = ", ".join(map(str, range(self._tree.num_players)))
+        words = f"At the ends: the returns of players {players}."
+        if self._layout.links:
+            words += " Dots on a dashed line: one information set."
+        return words
+
     def _draw_edges(self, group: ElementTree.Element) -> None:
         layout, levels = self._layout, self._levels
         for level, members in enumerate(levels.levels[1:], 1):
             for node in members.tolist():
                 parent = int(levels.parents[node])
                 x0, y0 = layout.x[level - 1], layout.y[parent]
-                x1, y1 = layout.label_start[level], layout.y[node]
+                x1, y1 = layout.label_start[level], float(layout.y[node])
                 middle = (x0 + x1) / 2 + RADIUS / 2
                 path = (
                     f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
@@ -272,7 +300,7 @@ class _Picture:
                 )
                 edge = _child(group, "path", kind="edge", d=path)
                 edge.set("stroke-width", f"{self._width(node, parent):.2f}")
-                words = _text(group, x1, y1 - 4, self._words.labels[node])
+                words = _text(group, x1, y1 - 5, self._words.labels[node])
                 if self._is_unlikely(node, parent):
                     edge.set("stroke-dasharray", "1 3")
                     words.set("opacity", "0.6")
@@ -293,7 +321,7 @@ class _Picture:
         for link in layout.links:
             x = layout.x[link.level] - RADIUS - 6 - LANE * link.lane
             rows = [float(layout.y[node]) for node in link.nodes]
-            colour = link.lane % len(_LIGHT)
+            colour = _PLAYERS + link.lane % (len(_LIGHT) - _PLAYERS)
             path = f"M{x:.1f} {rows[0]:.1f} V{rows[-1]:.1f}"
             _child(group, "path", kind=f"link line{colour}", d=path)
             for y in rows:
@@ -322,7 +350,7 @@ class _Picture:
         infoset = int(self._nodes["infoset"][node])
         player = int(self._nodes["player"][node])
         place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
-        kind = f"fill{player % len(_LIGHT)}"
+        kind = f"fill{player % _PLAYERS}"
         shape = _child(group, "circle", kind=kind, **place)
         name = one_line(self._tree.info_state(infoset))
         _child(shape, "title").text = f"player {player}: {name}"
@@ -334,11 +362,10 @@ class _Picture:
         columns, width = [], MARGIN
         owners = tree.infosets["player"].tolist()
         for player in range(tree.num_players):
+            mine = [infoset for infoset, owner in enumerate(owners) if owner == player]
+            names = one_lines([tree.info_state(i) for i in mine], _MOST_OF_STRING)
             lines = [f"player {player}"]
-            for infoset, owner in enumerate(owners):
-                if owner == player:
-                    name = one_line(tree.info_state(infoset), _MOST_OF_STRING)
-                    lines.append(f"{self._numbers[infoset]}:  {name}")
+            lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
             columns.append((lines, player))
             width += CHARACTER * max(map(len, lines)) + 2 * MARGIN
         return columns, width
@@ -352,7 +379,7 @@ class _Picture:
         x = MARGIN
         for lines, player in columns:
             for number, words in enumerate(lines):
-                kind = f"title fill{player % len(_LIGHT)}" if number == 0 else ""
+                kind = f"title fill{player % _PLAYERS}" if number == 0 else ""
                 _text(root, x, top + _LINE * (number + 0.5), words, kind)
             x += CHARACTER * max(map(len, lines)) + 2 * MARGIN
 

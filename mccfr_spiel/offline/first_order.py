@@ -7,12 +7,14 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 """
 
 import abc
+import contextlib
 import time
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
@@ -63,6 +65,20 @@ class FirstOrderSolver(abc.ABC):
         self.scratch = tuple(zeros(self.form) for _ in range(3))
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
+
+    @never_raises
+    def __repr__(self) -> str:
+        bound = ""
+        with contextlib.suppress(ValueError):  # a step size that no theorem covers
+            if self.num_iterations:
+                bound = f"gap at most {short(self.gap_bound)}"
+        name, done = title(self.tree.source), counted(self.num_iterations, "iteration")
+        return line(self, name, done, bound)
+
+    @property
+    @abc.abstractmethod
+    def gap_bound(self) -> float:
+        """What theory promises: NashConv is at most this."""
 
     @property
     def nodes_touched(self) -> int:

@@ -23,7 +23,7 @@ class PolicyBot(pyspiel.Bot):
         """Makes a bot; arguments and errors are those of `bot`."""
         pyspiel.Bot.__init__(self)
         self._answers = Answers(policy)
-        game = getattr(self._answers.policy, "game", None)
+        game: Any = getattr(self._answers.policy, "game", None)
         num_players = 2**31  # if the policy does not say for which game it is
         if hasattr(game, "num_players"):
             num_players = game.num_players()

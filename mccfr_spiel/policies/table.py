@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from mccfr_spiel.display.lines import counted, never_raises, one_line, title
+from mccfr_spiel.display.lines import counted, never_raises, one_line, one_lines, title
 from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.policies.action_names import (
     Replay,
@@ -69,12 +69,6 @@ class PolicyRow(NamedTuple):
             words.append(f"{left_out} more")
         return ", ".join(words)
 
-    def cells(self) -> tuple[str, str, str, str]:
-        """What is printed of the row, under `_HEADER`."""
-        reach = "-" if self.reach is None else f"{self.reach:.4g}"
-        info_state = one_line(self.info_state, _MOST_OF_STRING)
-        return str(self.player), info_state, self.policy_in_words(), reach
-
 
 class PolicyTable(Sequence[PolicyRow]):
     """The rows of a policy in the order in which a depth-first walk meets them.
@@ -111,7 +105,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     def __str__(self) -> str:
         """The first rows as text."""
-        rows = [row.cells() for row in self.rows[:SHOWN]]
+        rows = _cells(self.rows[:SHOWN])
         lines = [self._heading(), text_table(_HEADER, rows, {0, 3})]
         if len(self) > SHOWN:
             lines.append(more_rows(len(self) - SHOWN))
@@ -166,8 +160,21 @@ def more_rows(number: int) -> str:
 
 def html_rows(heading: str, rows: Sequence[PolicyRow], note: str) -> str:
     """Rows of a table as HTML."""
-    cells = [row.cells() for row in rows]
-    return html_table(_HEADER, cells, {0, 3}, caption=heading, note=note)
+    return html_table(_HEADER, _cells(rows), {0, 3}, caption=heading, note=note)
+
+
+def _cells(rows: Sequence[PolicyRow]) -> list[tuple[str, str, str, str]]:
+    """What is shown of rows, under `_HEADER`."""
+    strings = one_lines([row.info_state for row in rows], _MOST_OF_STRING)
+    return [
+        (
+            str(row.player),
+            string,
+            row.policy_in_words(),
+            "-" if row.reach is None else f"{row.reach:.4g}",
+        )
+        for row, string in zip(rows, strings, strict=True)
+    ]
 
 
 # --- making the rows -----------------------------------------------------------
