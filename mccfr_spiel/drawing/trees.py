@@ -231,7 +231,7 @@ class _Picture:
     """The drawing of one tree as an SVG element."""
 
     def __init__(self, tree: GameTree, vector: np.ndarray | None) -> None:
-        self._tree, self._vector = tree, vector
+        self._tree = tree
         self._nodes = tree.nodes
         self._levels = levels_of(self._nodes)
         self._moves: np.ndarray | None = None

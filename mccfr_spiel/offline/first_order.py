@@ -7,7 +7,7 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 """
 
 import abc
-import contextlib
+import math
 import time
 
 import numpy as np
@@ -68,12 +68,10 @@ class FirstOrderSolver(abc.ABC):
 
     @never_raises
     def __repr__(self) -> str:
-        bound = ""
-        with contextlib.suppress(ValueError):  # a step size that no theorem covers
-            if self.num_iterations:
-                bound = f"gap at most {short(self.gap_bound)}"
+        bound = self.gap_bound
+        words = f"gap at most {short(bound)}" if math.isfinite(bound) else ""
         name, done = title(self.tree.source), counted(self.num_iterations, "iteration")
-        return line(self, name, done, bound)
+        return line(self, name, done, words)
 
     @property
     @abc.abstractmethod
