@@ -45,7 +45,7 @@ def test_every_node_move_and_return_is_drawn(name):
     assert len([*root.iter(f"{SVG}polygon")]) == sum(s.is_chance_node() for s in states)
     circles = [c for c in root.iter(f"{SVG}circle") if c.get("r") == "10"]
     assert len(circles) == sum(s.current_player() >= 0 for s in states)
-    shown = {c.find(f"{SVG}title").text for c in circles}
+    shown = {c.findtext(f"{SVG}title") for c in circles}
     for state in states:
         if state.is_terminal():
             returns = ", ".join(f"{value:g}" for value in state.returns())

@@ -1,6 +1,7 @@
 """One policy for each player, of any kind, beside OpenSpiel's own evaluations."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -46,7 +47,9 @@ def kinds(game, policy):
 @pytest.mark.parametrize("name", GAMES)
 def test_returns_and_nash_conv_of_all_kinds_are_openspiels(name):
     game = pyspiel.load_game(name)
-    policies = [solved(game, 2 + player) for player in range(game.num_players())]
+    policies: list[Any] = [
+        solved(game, 2 + player) for player in range(game.num_players())
+    ]
     expected = expected_game_score.policy_value(game.new_initial_state(), policies)
     merged = openspiel_policy.merge_tabular_policies(
         [policy.to_tabular() for policy in policies], game
@@ -100,7 +103,7 @@ def test_a_best_response_to_a_list_is_openspiels():
 
 def test_policies_that_sampling_has_not_finished_are_read_beside_each_other():
     game = pyspiel.load_game("leduc_poker")
-    policies = [solved(game, 5, ms.OUTCOME_SAMPLING), solved(game, 50)]
+    policies: list[Any] = [solved(game, 5, ms.OUTCOME_SAMPLING), solved(game, 50)]
     expected = expected_game_score.policy_value(game.new_initial_state(), policies)
     assert ms.expected_returns(game, policies) == pytest.approx(expected, abs=1e-9)
     assert ms.expected_returns(game, policies[::-1]) == pytest.approx(
