@@ -173,7 +173,10 @@ class Solver:
         if self.tree.abstraction is not None:
             words.append("with an abstraction")
         words.append(counted(self.num_iterations, "iteration"))
-        return ", ".join([*words, *self._nash_conv_in_words()])
+        nash_conv = self._nash_conv_in_words()
+        if nash_conv:
+            words.append(f"NashConv {nash_conv}")
+        return ", ".join(words)
 
     @never_raises
     def __repr__(self) -> str:
@@ -190,18 +193,17 @@ class Solver:
             ("nodes touched", f"{self.nodes_touched:,}"),
             ("seconds", f"{self.seconds:.2f}"),
             ("infosets", f"{tree.num_infosets:,}"),
-            *(("", words) for words in self._nash_conv_in_words()),
+            ("NashConv", self._nash_conv_in_words() or "not computed yet"),
         ]
         return html_table(("", ""), rows, (), caption="Solver")
 
-    def _nash_conv_in_words(self) -> list[str]:
+    def _nash_conv_in_words(self) -> str:
+        """The NashConv that is known, and of which iteration if of an earlier one."""
         at, nash_conv = self.measured.iterations, self.measured.nash_conv
         if nash_conv is None:
-            return []
-        words = f"NashConv {short(nash_conv)}"
-        if at != self.num_iterations:
-            words += f" after {at:,}"
-        return [words]
+            return ""
+        is_now = at == self.num_iterations
+        return short(nash_conv) if is_now else f"{short(nash_conv)} after {at:,}"
 
     @reads
     def memory(self) -> Memory:

@@ -57,7 +57,7 @@ def test_a_solver_shows_a_nash_conv_only_once_it_was_computed():
     assert str(solver) == shown
     conv = ms.nash_conv("kuhn_poker", policy)
     assert str(solver) == f"{shown}, NashConv {conv:.3g}"
-    assert f"NashConv {conv:.3g}" in solver._repr_html_()
+    assert f">{conv:.3g}</td>" in solver._repr_html_()
     solver.iterate(1)
     assert str(solver) == (
         f"Kuhn Poker, external sampling, 3,001 iterations, NashConv {conv:.3g} "

@@ -43,7 +43,9 @@ def html_table(
     table = ElementTree.SubElement(root, "table")
     if caption:
         above = ElementTree.SubElement(
-            table, "caption", style="text-align: left; font-weight: bold"
+            table,
+            "caption",
+            style="text-align: left; font-weight: bold; white-space: nowrap",
         )
         above.text = caption
     if any(header):
@@ -69,4 +71,5 @@ def _add_row(
     row = ElementTree.SubElement(parent, "tr")
     for column, cell in enumerate(cells):
         side = "right" if column in right else "left"
-        ElementTree.SubElement(row, tag, style=f"text-align: {side}").text = cell
+        style = f"text-align: {side}; padding: 2px 8px; white-space: pre"
+        ElementTree.SubElement(row, tag, style=style).text = cell
