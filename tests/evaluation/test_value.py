@@ -16,7 +16,13 @@ VALUES = {
 """Published, or known by symmetry."""
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "leduc_poker" else ())
+        for name in VALUES
+    ],
+)
 @pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
 def test_the_bounds_hold_the_value_and_are_nash_conv_apart(name, algorithm):
     solver = ms.Solver(name, algorithm)
