@@ -102,8 +102,12 @@ def nash_conv(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float
 def _nash_conv(tree: GameTree, vector: np.ndarray, policy: Any) -> float:
     """NashConv of a policy that has been read; a solver's average policy is told."""
     found = full_pass(tree).nash_conv(vector)
-    if isinstance(policy, SequencePolicy) and same_game(tree.source, policy.game):
-        policy.note_nash_conv(found)
+    if (
+        isinstance(policy, SequencePolicy)
+        and policy.snapshot is not None
+        and same_game(tree.source, policy.game)
+    ):
+        policy.snapshot.note(policy.vector, found)
     return found
 
 

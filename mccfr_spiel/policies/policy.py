@@ -259,11 +259,6 @@ class SequencePolicy(openspiel_policy.Policy):
             f"{info_state!r}.{hint}"
         )
 
-    def note_nash_conv(self, nash_conv: float) -> None:
-        """Tells the solver whose average this is what its NashConv is, for its repr."""
-        if self.snapshot is not None:
-            self.snapshot.note(self.vector, nash_conv)
-
     # --- asking ------------------------------------------------------------
 
     @property
