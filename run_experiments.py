@@ -48,6 +48,7 @@ import os
 import pathlib
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -56,8 +57,8 @@ from absl import app, flags
 from tqdm import tqdm
 
 from mccfr_spiel.experiments import reproduction, sweeps, table_1
-from mccfr_spiel.experiments.command_flags import EXPERIMENT_FLAGS, define_flags
-from mccfr_spiel.experiments.flags import KINDS, Flags
+from mccfr_spiel.experiments.command_flags import define_flags
+from mccfr_spiel.experiments.flags import EXPERIMENT_FLAGS, KINDS, Flags
 from mccfr_spiel.experiments.panels import Experiment
 from mccfr_spiel.experiments.screen import warn
 from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
@@ -126,7 +127,8 @@ def main(argv: Sequence[str]) -> int:
         warn(" ".join(["Error:", str(error) or "There is not enough memory.", *notes]))
         return 1
     except Stopped as error:
-        print("Interrupted.", file=sys.stderr)
+        notes = getattr(error, "__notes__", ())  # what was kept
+        print(" ".join(["Interrupted.", *notes]), file=sys.stderr)
         return error.exit_code
     finally:
         signals.close()
@@ -136,7 +138,7 @@ def import_games(modules: Sequence[str]) -> list[str]:
     """Imports the modules that register games: ours, if they are there, and the user's.
 
     Raises:
-        ValueError: a module cannot be imported.
+        ValueError: a module cannot be imported, or its code raises an error.
     """
     imported = []
     if importlib.util.find_spec("games") is not None:
@@ -149,6 +151,11 @@ def import_games(modules: Sequence[str]) -> list[str]:
             raise ValueError(
                 f"--import={module}: {error}. Is it installed, or its folder on "
                 "PYTHONPATH?"
+            ) from error
+        except (Exception, SystemExit) as error:  # modules raise what they like
+            traceback.print_exception(error)
+            raise ValueError(
+                f"--import={module}: the module ends in {type(error).__name__}: {error}"
             ) from error
     return [*imported, *modules]
 
