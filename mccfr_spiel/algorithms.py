@@ -663,8 +663,13 @@ class Algorithm(NamedTuple):
     def __str__(self) -> str:
         """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
         words = [str(self.sampling)]
-        if self[:3] == CFR_PLUS[:3]:
-            words = ["CFR+"]
+        known = {
+            name: value
+            for name, value in _constants().items()
+            if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
+        }
+        if known and "PRUNED_CFR" not in known:
+            words = [next(iter(known)).replace("_PLUS", "+")]
         else:
             if self.minimizer != RegretMatching():
                 words[0] += f" with {self.minimizer}"
