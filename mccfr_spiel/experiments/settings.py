@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, Algorithm
+from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of, parts_of
 from mccfr_spiel.limits.budget import (
@@ -38,7 +38,8 @@ class Settings:
     Attributes:
         game: a load_game string.
         algorithm: an `Algorithm` or an `OfflineMethod`. The name of one in
-            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value.
+            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value, and
+            one in `algorithms.SCHEDULES` by that for a horizon of `iterations`.
         seed: of all draws.
         iterations: how many; in each, every player is updated once.
         until_nodes_touched: if given, it takes the place of `iterations`: the run ends
@@ -80,7 +81,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
-        object.__setattr__(self, "algorithm", checked(self.algorithm))
+        method: Any = self.algorithm
+        if isinstance(method, str) and method in SCHEDULES:
+            method = SCHEDULES[method](self.iterations)
+        object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
         for name in _COUNTS:

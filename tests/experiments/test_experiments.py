@@ -20,11 +20,15 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
 )
 from mccfr_spiel.experiments.dues import row_dues
-from mccfr_spiel.experiments.flags import Flags, flags_of
+from mccfr_spiel.experiments.flags import DEFAULT, Flags, flags_of
 from mccfr_spiel.experiments.results import default_folder
 from mccfr_spiel.experiments.resuming import resumed_flags
 from mccfr_spiel.experiments.settings import algorithm_name
-from mccfr_spiel.experiments.settings_files import read_settings, write_settings
+from mccfr_spiel.experiments.settings_files import (
+    description,
+    read_settings,
+    write_settings,
+)
 from mccfr_spiel.offline import methods as offline
 
 
@@ -60,6 +64,7 @@ def test_another_algorithm_is_named_by_what_is_run(changes, name):
 
 def test_two_algorithms_never_have_one_name():
     names = {}
+    everywhere = (ms.FULL,)
     for name, sampling, minimizer, averaging, alternating in itertools.product(
         algorithms.ALGORITHMS,
         (None, *SAMPLINGS),
@@ -67,6 +72,11 @@ def test_two_algorithms_never_have_one_name():
         (None, *AVERAGINGS),
         (None, True, False),
     ):
+        chosen = algorithms.ALGORITHMS[name]
+        sampled = chosen.sampling if sampling is None else SAMPLINGS[sampling]
+        moved = chosen.minimizer if minimizer is None else MINIMIZERS[minimizer]
+        if moved.moves_everywhere and sampled not in everywhere:
+            continue
         settings = named_settings(
             algorithm=name,
             sampling=sampling,
@@ -77,9 +87,91 @@ def test_two_algorithms_never_have_one_name():
         known = names.setdefault(algorithm_name(settings), settings.algorithm)
         assert known == settings.algorithm
         assert named_settings(**flags_of(settings)) == settings
-    assert (
-        len(names) == 7 * 4 * 3 * 2
-    )  # samplings, minimizers, averages, in turn or not
+    expected = {
+        ms.Algorithm(sampling, minimizer, averaging, alternating)
+        for sampling, minimizer, averaging, alternating in itertools.product(
+            SAMPLINGS.values(), MINIMIZERS.values(), AVERAGINGS.values(), (True, False)
+        )
+        if sampling in everywhere or not minimizer.moves_everywhere
+    }
+    assert expected < {*names.values()}
+    assert len({*names.values()}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "algorithm"),
+    [
+        (
+            {"algorithm": "hs_dcfr", "horizon": 500},
+            "hs_dcfr_horizon=500_gamma=30",
+            algorithms.hs_dcfr(500),
+        ),
+        (
+            {"algorithm": "hs_pcfr_plus", "iterations": 700, "gamma": 8.0},
+            "hs_pcfr_plus_horizon=700_gamma=8",
+            algorithms.hs_pcfr_plus(700, gamma=8.0),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "alternating": False},
+            "hs_dcfr_horizon=9_gamma=30_simultaneous",
+            algorithms.hs_dcfr(9)._replace(alternating=False),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "averaging": "linear"},
+            "full_discounted_regret_matching_alpha=1_beta=-1_alpha_change=3_"
+            "beta_change=-2_horizon=9_linear",
+            algorithms.hs_dcfr(9)._replace(averaging=ms.LINEAR),
+        ),
+        (
+            {"algorithm": "dcfr", "alpha": 2.0, "beta": -0.5, "gamma": 3.5},
+            "full_discounted_regret_matching_alpha=2_beta=-0.5_gamma=3.5",
+            ms.Algorithm(
+                ms.FULL,
+                algorithms.discounted_regret_matching(2.0, -0.5),
+                ms.polynomial(3.5),
+            ),
+        ),
+        (
+            {"algorithm": "dcfr", "sampling": "external"},
+            "external_discounted_regret_matching_quadratic",
+            ms.DCFR._replace(sampling=ms.EXTERNAL),
+        ),
+        (
+            {"algorithm": "pcfr_plus", "prediction": 0.25, "gamma": 2.0},
+            "full_predictive_regret_matching_plus_prediction=0.25_quadratic",
+            ms.PCFR_PLUS._replace(
+                minimizer=algorithms.predictive_regret_matching_plus(0.25)
+            ),
+        ),
+        (
+            {"sampling": "full", "minimizer": "mmd", "temperature": 0.1},
+            "full_mmd_temperature=0.1",
+            ms.Algorithm(ms.FULL, algorithms.magnetic_mirror_descent(1.0, 0.1)),
+        ),
+        ({"algorithm": "cfr", "gamma": 1.0}, "cfr_linear", None),
+        ({"algorithm": "pdcfr_plus", "gamma": 5.0}, "pdcfr_plus", ms.PDCFR_PLUS),
+    ],
+)
+def test_the_newer_rules_have_flags_names_and_files(flags, name, algorithm, tmp_path):
+    settings = named_settings(game="kuhn_poker", **flags)
+    assert algorithm in (None, settings.algorithm)
+    assert algorithm_name(settings) == name
+    assert named_settings(**flags_of(settings)) == settings
+    write_settings(tmp_path / "settings.json", settings)
+    assert read_settings(tmp_path / "settings.json") == settings
+
+
+def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):
+    flags: Flags = {"algorithm": "hs_dcfr", "iterations": 300, "game": "kuhn_poker"}
+    about = description(named_settings(**flags), flags)
+    (tmp_path / "settings.json").write_text(json.dumps(about))
+    longer: Flags = {"algorithm": "hs_dcfr", "iterations": 900}
+    resumed = named_settings(**resumed_flags(tmp_path, longer, {}))
+    assert resumed.iterations == 900
+    assert resumed.algorithm == algorithms.hs_dcfr(300)
+    assert Settings("kuhn_poker", "hs_dcfr", iterations=40).algorithm == (  # pyright: ignore[reportArgumentType]
+        algorithms.hs_dcfr(40)
+    )
 
 
 def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
@@ -194,13 +286,14 @@ def test_flags_of_a_resumed_run_may_be_repeated_but_not_changed(tmp_path):
     stored = run["settings"]
     same: Flags = {"sampling": "outcome", "step_size": 0.5, "iterations": 900}
     found = resumed_flags(tmp_path, same, {})
-    assert found == stored | {"iterations": 900}
+    assert found == {**DEFAULT, **stored, "iterations": 900}
     for name, value in {"seed": 1, "sampling": "external", "players": 3}.items():
         with pytest.raises(ValueError, match=f"has {name}={stored[name]}, not {value}"):
             resumed_flags(tmp_path, cast(Flags, {name: value}), {})
     assert stored["game"] == "leduc_poker"
     for given in ({"players": 2}, {"game": "leduc_poker(players=2)"}):
-        assert resumed_flags(tmp_path, cast(Flags, given), {}) == stored
+        found = resumed_flags(tmp_path, cast(Flags, given), {})
+        assert found == {**DEFAULT, **stored}
 
 
 def test_a_name_has_no_default_that_the_value_does_not_have():
