@@ -5,6 +5,7 @@ an `OfflineMethod`. Its name and its parts come from the value alone, so two set
 that run the same thing agree on what it is called.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -14,7 +15,6 @@ from mccfr_spiel.algorithms import (
     RULES,
     Algorithm,
     Averaging,
-    EntropyMinimizer,
     Minimizer,
     Sampling,
     check_algorithm,
@@ -40,8 +40,13 @@ SAMPLINGS = {
 }
 """The estimators, as settings call them."""
 
+
+def _has_step_size(kind: type[Minimizer]) -> bool:
+    return any(field.name == "step_size" for field in dataclasses.fields(kind))
+
+
 MINIMIZERS: dict[str, Minimizer] = {
-    name: kind(step_size=1.0) if issubclass(kind, EntropyMinimizer) else kind()
+    name: kind(**{"step_size": 1.0} if _has_step_size(kind) else {})
     for name, kind in RULES.items()
 }
 """The local rules with their default parameters; the step size is 1."""
