@@ -234,6 +234,12 @@ def _define_evaluation() -> None:
         lower_bound=0.0,
     )
     flags.DEFINE_boolean(
+        "evaluate_last",
+        DEFAULT["evaluate_last"],
+        "Add the NashConv of the current policy, the last iterate, to each row and to "
+        "the picture.",
+    )
+    flags.DEFINE_boolean(
         "bounds",
         DEFAULT["bounds"],
         "Add the theorem's bound on NashConv, which holds with probability 0.95 where "

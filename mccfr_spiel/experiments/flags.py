@@ -89,6 +89,7 @@ class Flags(TypedDict, total=False):
     rows_from: int
     until_nash_conv: float | None
     evaluate: str
+    evaluate_last: bool
     bounds: bool
     method: str | None
     factorization: str | None

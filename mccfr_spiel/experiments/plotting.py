@@ -23,6 +23,7 @@ _LABELS = {
     "seconds": "seconds",
     "nash_conv": "NashConv",
     "exploitability": "exploitability",
+    "last_nash_conv": "NashConv of the current policy",
 }
 
 
@@ -56,12 +57,13 @@ def convergence_figure(
     y: str = "nash_conv",
     title: str = "",
 ) -> Figure:
-    """A line for each result file, a dashed one for its bounds, on logarithmic axes.
+    """A line for each result file on logarithmic axes, a dashed one for its bounds, and
+    a dotted one for its current policy, if that was measured.
 
     Args:
         results: label -> path of a results.csv, or of the folder that has it.
-        x, y: the columns on the axes. Bounds are on NashConv, and are drawn with it
-            only.
+        x, y: the columns on the axes. Bounds, which are on NashConv, and the current
+            policy's NashConv are drawn with NashConv only.
         title: above the axes; a long one is broken into lines.
 
     Raises:
@@ -81,6 +83,10 @@ def convergence_figure(
         points = [(a, b) for a, b in zip(columns[x], columns[y], strict=True) if b > 0]
         if points:
             axes.plot(*zip(*points, strict=True), marker=".", label=label)
+        lasts = columns.get("last_nash_conv", ()) if y == "nash_conv" else ()
+        ends = [(a, b) for a, b in zip(columns[x], lasts, strict=False) if b > 0]
+        if ends:
+            axes.plot(*zip(*ends, strict=True), ":", label=f"current policy of {label}")
         limits = columns.get("bound", ()) if y == "nash_conv" else ()
         bounds = [*zip(columns[x], limits, strict=False)]
         bounds = [(a, b) for a, b in bounds if b > 0]  # nan, no bound, is not above 0

@@ -52,6 +52,7 @@ class Settings:
         rows_from: the first log-spaced row is not due before that.
         evaluate: "exact" computes NashConv in each row, for which the whole tree must
             fit into memory; "sampled" plays the policy at the end, see playing.py.
+        evaluate_last: whether rows have the NashConv of the current policy, too.
         bounds: whether rows have the theorem's bound on NashConv, see
             `runs.make_bound`.
         max_nodes: of the tree, see `GameTree`.
@@ -75,6 +76,7 @@ class Settings:
     rows_per_decade: int = 5
     rows_from: int = 1
     evaluate: str = "exact"
+    evaluate_last: bool = False
     bounds: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
     max_memory: int | str | None = None
@@ -105,6 +107,8 @@ class Settings:
             )
         if self.bounds:
             self._check_has_tree("bounds take")
+        if self.evaluate_last:
+            self._check_has_tree("evaluate_last takes")
         if isinstance(self.algorithm, OfflineMethod):
             self._check_fits_offline(self.algorithm)
 
@@ -124,6 +128,11 @@ class Settings:
             raise ValueError(
                 f"until_nodes_touched={nodes} is given, but {method.name} goes by "
                 "iterations; use those."
+            )
+        if self.evaluate_last:
+            raise ValueError(
+                f"{method.name} has one policy, no current one beside an average; drop "
+                "evaluate_last=True."
             )
         if self.bounds and not method.is_iterative:
             raise ValueError(

@@ -8,10 +8,11 @@ from typing import cast
 
 import pyspiel
 import pytest
+from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import algorithms
-from mccfr_spiel.experiments import Settings, named_settings
+from mccfr_spiel.experiments import Settings, named_settings, panels, resuming, runs
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
     METHODS,
@@ -21,8 +22,10 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.flags import DEFAULT, Flags, flags_of
-from mccfr_spiel.experiments.results import default_folder
+from mccfr_spiel.experiments.plotting import convergence_figure
+from mccfr_spiel.experiments.results import default_folder, row_writer
 from mccfr_spiel.experiments.resuming import resumed_flags
+from mccfr_spiel.experiments.screen import format_row, header
 from mccfr_spiel.experiments.settings import algorithm_name
 from mccfr_spiel.experiments.settings_files import (
     description,
@@ -30,6 +33,7 @@ from mccfr_spiel.experiments.settings_files import (
     write_settings,
 )
 from mccfr_spiel.offline import methods as offline
+from mccfr_spiel.storage.row_file import read_whole_table
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -307,6 +311,56 @@ def test_what_is_no_algorithm_is_refused_with_the_way_out():
         Settings(algorithm="crf")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="is not an Algorithm"):
         Settings(algorithm=ms.FULL)  # pyright: ignore[reportArgumentType]
+
+
+# --- the current policy ----------------------------------------------------------
+
+
+def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
+    settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
+    solver, rows = runs.run(settings)
+    current = openspiels_nash_conv(solver.current_policy())
+    assert rows[-1]["last_nash_conv"] == pytest.approx(current, abs=1e-12)
+    average = openspiels_nash_conv(solver.average_policy())
+    assert rows[-1]["nash_conv"] == pytest.approx(average, abs=1e-12)
+    assert current != pytest.approx(average)
+    _, plain = runs.run(settings._replace(evaluate_last=False))
+    assert [row["last_nash_conv"] for row in plain] == [None] * len(rows)
+    assert "last NashConv" in header(settings)
+    assert f"{current:.6g}" in format_row(rows[-1])
+    path = tmp_path / "results.csv"
+    row_writer(path, rows).close()
+    axes = convergence_figure({"PCFR+": path}).axes[0]
+    labels = [line.get_label() for line in axes.lines]
+    assert labels == ["PCFR+", "current policy of PCFR+"]
+    lows = axes.lines[1].get_ydata()
+    assert lows == pytest.approx([row["last_nash_conv"] for row in rows])
+    kept = resuming.read_rows(path, settings, solver).rows
+    assert kept == rows
+    old = path.read_text().replace("last_nash_conv", "something_else")
+    path.write_text(old)
+    older = resuming.read_rows(path, settings, solver).rows
+    assert [row["nash_conv"] for row in older] == [row["nash_conv"] for row in rows]
+
+
+def openspiels_nash_conv(policy):
+    theirs = exploitability.nash_conv(policy.game, policy.to_tabular())
+    return cast(float, theirs)
+
+
+def test_a_summary_has_the_mean_over_seeds_of_the_current_policys(tmp_path):
+    settings = Settings(
+        "kuhn_poker", ms.EXTERNAL_SAMPLING, iterations=10, evaluate_last=True
+    )
+    curve = panels.Curve("external", settings)
+    experiment = panels.Experiment((panels.Panel("Kuhn", (curve,), 58),), seeds=2)
+    gaps = []
+    for name, one in panels.sweep(experiment).items():
+        _, rows = runs.run(one)
+        row_writer(tmp_path / f"{name}.csv", rows).close()
+        gaps.append(rows[-1]["last_nash_conv"])
+    table = read_whole_table(panels.summarize(experiment, tmp_path)).rows
+    assert float(table[-1]["last_nash_conv"]) == pytest.approx(sum(gaps) / 2)
 
 
 # --- when rows are due -----------------------------------------------------------

@@ -61,6 +61,11 @@ REFUSED = [
         {"evaluate": "sampled", "bounds": True},
         ["--evaluate=sampled spares", "use --evaluate=exact"],
     ),
+    (
+        {"evaluate": "none", "evaluate_last": True},
+        ["which --evaluate_last takes; use --evaluate=exact"],
+    ),
+    ({"evaluate_last": True, "algorithm": "egt"}, ["egt has one policy", "drop --ev"]),
     ({"bounds": True, "algorithm": "lp"}, ["drop --bounds=True"]),
     (
         {"bounds": True, "algorithm": "cfr_plus"},
