@@ -319,6 +319,7 @@ def test_what_is_no_algorithm_is_refused_with_the_way_out():
 def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
     settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
     solver, rows = runs.run(settings)
+    assert isinstance(solver, ms.Solver)
     current = openspiels_nash_conv(solver.current_policy())
     assert rows[-1]["last_nash_conv"] == pytest.approx(current, abs=1e-12)
     average = openspiels_nash_conv(solver.average_policy())
