@@ -16,6 +16,8 @@ from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
+    Minimizer,
+    OwnRule,
     check_algorithm,
     most_iterations,
 )
@@ -26,7 +28,7 @@ from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullErro
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.state import SolverState, needs_whole_tree
+from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
@@ -157,7 +159,7 @@ class Solver:
             sampling.opponents,
             sampling.player,
             sampling.prune,
-            algorithm.minimizer.rule,
+            kernel_name(algorithm.minimizer),
             is_abstract,
         )
 
@@ -338,11 +340,15 @@ class Solver:
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.tables, state.walk)
-        return self.kernel(frame) if IS_COMPILED else self._interpret(frame)
+        is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
+        if is_plain or not IS_COMPILED:
+            return self._interpret(frame)
+        return self.kernel(frame)
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
-        """Runs the kernel with the JIT off, where signals are heard in its middle."""
+        """Runs the kernel where signals are heard in its middle: with the JIT off, or
+        with a rule in plain Python."""
         return self.kernel(frame)
 
     # --- policies ----------------------------------------------------------
@@ -429,6 +435,7 @@ class Solver:
         *,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
+        minimizer: Minimizer | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -438,6 +445,7 @@ class Solver:
                 GameTree, as `cached_tree` returns it, to run on that tree.
             abstraction: the solver's, if it had one; a file cannot hold a function.
             max_memory: as in `Solver`; a file does not remember it.
+            minimizer: the solver's, if it was one of `algorithms.own_rule`.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -446,7 +454,8 @@ class Solver:
             ValueError: the file's game cannot be loaded, or the tree is not complete.
             OSError: the file cannot be read.
         """
-        return cls.from_contents(checkpoint.load(path), game, abstraction, max_memory)
+        contents = checkpoint.load(path)
+        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
 
     @classmethod
     def load_newest(
@@ -456,6 +465,7 @@ class Solver:
         *,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
+        minimizer: Minimizer | None = None,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -464,12 +474,12 @@ class Solver:
         and errors are those of `load`.
         """
         contents = checkpoint.load_newest(path)
-        return cls.from_contents(contents, game, abstraction, max_memory)
+        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
 
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        return _unpickle, (type(self), data, self.tree.abstraction)
+        return _unpickle, (type(self), data, self.tree.abstraction, self._own_rule())
 
     @reads
     def __copy__(self) -> "Solver":
@@ -480,8 +490,17 @@ class Solver:
         tree = self.tree
         game = tree if tree.is_complete else tree.source
         return self.from_contents(
-            self.contents(), game, tree.abstraction, tree.budget.limit
+            self.contents(),
+            game,
+            tree.abstraction,
+            tree.budget.limit,
+            self._own_rule(),
         )
+
+    def _own_rule(self) -> OwnRule | None:
+        """The user's own rule, which contents do not hold."""
+        minimizer = self.algorithm.minimizer
+        return minimizer if isinstance(minimizer, OwnRule) else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -515,6 +534,7 @@ class Solver:
         game: pyspiel.Game | str | GameTree | None = None,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
+        minimizer: Minimizer | None = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
@@ -522,7 +542,7 @@ class Solver:
             tree = files.tree_of(contents, game, abstraction, max_memory)
             solver = cls(
                 tree,
-                files.algorithm_from_json(header["algorithm"]),
+                files.algorithm_from_json(header["algorithm"], minimizer),
                 seed=header["seed"],
             )
             files.check_rules(contents, tree, solver.state, game)
@@ -545,6 +565,10 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
 
 
 def _unpickle(
-    cls: type[Solver], data: bytes, abstraction: Abstraction | None
+    cls: type[Solver],
+    data: bytes,
+    abstraction: Abstraction | None,
+    minimizer: Minimizer | None = None,
 ) -> Solver:
-    return cls.from_contents(checkpoint.from_bytes(data), None, abstraction)
+    contents = checkpoint.from_bytes(data)
+    return cls.from_contents(contents, None, abstraction, None, minimizer)

@@ -118,6 +118,31 @@ def _folder_name(extra_sources: tuple[pathlib.Path, ...]) -> str | None:
         return None
 
 
+_made_with: list[str | None] = []
+"""What goes into the folder's name inside of `made_with`; None for no cache."""
+
+
+@contextlib.contextmanager
+def made_with(function: Callable[..., Any]) -> Iterator[None]:
+    """Says that code which is made in the block calls a user's function.
+
+    Such code is kept by the function's source file and name. A function without a file,
+    or one with variables of another function, may be another one next time, so code
+    that calls it is not kept. Changes of other files that it uses go unnoticed.
+    """
+    source = pathlib.Path(function.__code__.co_filename)
+    name: str | None = None
+    if function.__closure__ is None and source.is_file():
+        place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
+        words = hashlib.blake2b(place.encode(), digest_size=6).hexdigest()
+        name = f"{sources_digest([source])}-{words}"
+    _made_with.append(name)
+    try:
+        yield
+    finally:
+        _made_with.pop()
+
+
 @contextlib.contextmanager
 def _cache_in(folder: pathlib.Path) -> Iterator[None]:
     previous = config.CACHE_DIR
@@ -152,6 +177,8 @@ def jit(
         return np.errstate(over="ignore")(function)
     options = {"inline": inline, "error_model": "numpy"}
     folder = _folder_name(extra_sources) if inline == "never" else None
+    if folder is not None and _made_with:
+        folder = None if _made_with[-1] is None else f"{folder}-{_made_with[-1]}"
     if folder is None:
         return _dispatcher(function, options)
     base = pathlib.Path(config.CACHE_DIR) if config.CACHE_DIR else user_cache_folder()

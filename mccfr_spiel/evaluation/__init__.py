@@ -6,6 +6,7 @@ from mccfr_spiel.evaluation.exact import (
     exploitability,
     nash_conv,
 )
+from mccfr_spiel.evaluation.rule_check import RuleReport, check_rule
 from mccfr_spiel.evaluation.sampled import (
     Estimate,
     LearnedResponse,
@@ -18,7 +19,9 @@ __all__ = [
     "Estimate",
     "GameValue",
     "LearnedResponse",
+    "RuleReport",
     "best_response_policy",
+    "check_rule",
     "expected_returns",
     "exploitability",
     "game_value",

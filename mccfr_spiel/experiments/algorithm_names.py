@@ -16,6 +16,7 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
+    OwnRule,
     Sampling,
     check_algorithm,
     schedule_of,
@@ -262,6 +263,11 @@ def checked(method: object) -> Method:
         return method
     check_algorithm(method)
     assert isinstance(method, Algorithm)
+    if isinstance(method.minimizer, OwnRule):
+        raise ValueError(
+            f"{method.minimizer.name} is a function, which the files of a run cannot "
+            "hold. Run it with ms.Solver(game, algorithm)."
+        )
     return method
 
 

@@ -4,6 +4,7 @@
     sampling.py    how an action or an outcome is drawn
     minimizers.py  the table of the local rules, and how their tables start
     regret_rules.py, entropy_rules.py  the rules, one function each
+    own_rules.py   rules that users write as functions
     rates.py       how a rule's parameters change, and exact discounts in sampled walks
     averaging.py   the lazy average
     ties.py        infosets that an abstraction ties
@@ -16,12 +17,15 @@ constants of the factories, so each combination compiles to its own code. No ind
 error is checked; the shell (solver.py, evaluation/) passes arrays that fit.
 """
 
+import contextlib
 import functools
 from typing import Any
 
+from mccfr_spiel.compiled.jit import made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
+from mccfr_spiel.kernels.own_rules import function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
     best_response,
     fill_gradient,
@@ -121,6 +125,7 @@ __all__ = [
     "join_policies",
     "make_iterate",
     "make_start_tables",
+    "name_of_own",
     "normalize",
     "number_of",
     "restart_walk",
@@ -151,10 +156,23 @@ def make_iterate(
         opponents: whether the other players are.
         player_sampling: how the updated player is, see `algorithms.Sampling`.
         prune: whether an opponent's action of probability 0 is not followed.
-        rule: a name in RULES.
+        rule: a name in RULES, or what `name_of_own` gave.
         tied: whether an abstraction ties infosets; for regret matching and regret
             matching+ only.
     """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        return _make_iterate(chance, opponents, player_sampling, prune, rule, tied)
+
+
+def _make_iterate(
+    chance: bool,
+    opponents: bool,
+    player_sampling: str,
+    prune: bool,
+    rule: str,
+    tied: bool,
+) -> Any:
     if chance or opponents or player_sampling != "all" or prune:
         sampled = Sampled(chance, opponents, player_sampling, prune)
         return make_walks(sampled, number_of(rule), tied)

@@ -96,12 +96,23 @@ RULES = {
 }
 """The rules by the names that their values in algorithms.py have."""
 
-_ROWS = tuple(RULES.values())
+_ROWS = list(RULES.values())
+
+_OWN = "own rule "
 
 
 def number_of(name: str) -> int:
-    """The number of a rule in RULES, by which kernels choose it."""
+    """The number of a rule, by which kernels choose it: its place in RULES, or behind
+    them for what `add_own` added."""
+    if name.startswith(_OWN):
+        return int(name.removeprefix(_OWN))
     return list(RULES).index(name)
+
+
+def add_own(rule: Rule) -> str:
+    """Adds a user's rule, which is in no file's tables; returns the name of it."""
+    _ROWS.append(rule)
+    return f"{_OWN}{len(_ROWS) - 1}"
 
 
 def rule_of(number: int) -> Rule:

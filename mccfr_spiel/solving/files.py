@@ -11,7 +11,14 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.algorithms import RULES, Algorithm, Averaging, Sampling
+from mccfr_spiel.algorithms import (
+    RULES,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    OwnRule,
+    Sampling,
+)
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
@@ -165,16 +172,37 @@ def _check_tied_alike(tree: GameTree) -> None:
 def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as values of JSON's types."""
     minimizer = algorithm.minimizer
+    fields = {"rule": minimizer.rule, **minimizer._asdict()}
+    if isinstance(minimizer, OwnRule):
+        fields |= {"update": minimizer.name, "numbers": list(minimizer.numbers)}
     return {
         "sampling": algorithm.sampling._asdict(),
-        "minimizer": {"rule": minimizer.rule, **minimizer._asdict()},
+        "minimizer": fields,
         "averaging": algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
     }
 
 
-def algorithm_from_json(values: dict[str, Any]) -> Algorithm:
-    """The algorithm of which `algorithm_to_json` made these values."""
+def algorithm_from_json(
+    values: dict[str, Any], minimizer: Minimizer | None = None
+) -> Algorithm:
+    """The algorithm of which `algorithm_to_json` made these values.
+
+    Args:
+        values: the JSON.
+        minimizer: the rule, if it is a user's own.
+
+    Raises:
+        CheckpointError: the rule is a user's own and is not given, or is another one
+            than that of the file.
+    """
+    if minimizer is not None or values["minimizer"]["rule"] == OwnRule.rule:
+        return Algorithm(
+            Sampling(**values["sampling"]),
+            _own_rule(values["minimizer"], minimizer),
+            Averaging(**values["averaging"]),
+            values["alternating"],
+        )
     kind = RULES[values["minimizer"]["rule"]]
     # Files of version 0.1 also have the parameters of other rules.
     names = [field.name for field in dataclasses.fields(kind)]
@@ -184,3 +212,25 @@ def algorithm_from_json(values: dict[str, Any]) -> Algorithm:
         Averaging(**values["averaging"]),
         values["alternating"],
     )
+
+
+def _own_rule(fields: dict[str, Any], minimizer: Minimizer | None) -> OwnRule:
+    """The rule that is given, if it is the user's own rule of a file."""
+    if fields["rule"] != OwnRule.rule:
+        raise checkpoint.CheckpointError(
+            f"The checkpoint's rule is {fields['rule']}, which is not a user's own; "
+            "load it without a minimizer."
+        )
+    if not isinstance(minimizer, OwnRule):
+        raise checkpoint.CheckpointError(
+            f"The checkpoint is of a solver with the rule {fields['update']}, and no "
+            "file holds a function. Give the rule again: Solver.load(path, "
+            "minimizer=own_rule(...))."
+        )
+    mine = minimizer.name, list(minimizer.numbers)
+    if mine != (fields["update"], fields["numbers"]):
+        raise checkpoint.CheckpointError(
+            f"The checkpoint's rule is {fields['update']} with the parameters "
+            f"{fields['numbers']}, not {mine[0]} with {mine[1]}."
+        )
+    return minimizer

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel import kernels
-from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer
+from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.full_pass import full_pass
@@ -31,6 +31,13 @@ _NOTHING = (None, None, None)
 
 _HEIGHT = 256
 """Of a new walk's stack."""
+
+
+def kernel_name(minimizer: Minimizer) -> str:
+    """The name by which kernels know a rule."""
+    if isinstance(minimizer, OwnRule):
+        return kernels.name_of_own(minimizer.update, minimizer.compiled)
+    return minimizer.rule
 
 
 def needs_whole_tree(algorithm: Algorithm) -> bool:
@@ -89,7 +96,7 @@ class SolverState:
         self.counts = self.walk.cursor.data
         self.tables = self._new_tables()
         self._note_room()
-        self._start_tables = kernels.make_start_tables(minimizer.rule)
+        self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
         self.start_infosets()
         self.walks = sampling.is_sampled or sampling.prune
         self.whole: tuple[kernels.Passes, kernels.Plans] | tuple[()] = ()

@@ -1,0 +1,72 @@
+"""Rules that users write as functions of one infoset; see `algorithms.own_rule`.
+
+A user's function becomes a row beside RULES, whose `update` hands it the slices of the
+tables. The compiled loops need no change. What such a rule needs to know of time is
+kept by the clock of discounted rules: with a factor of exp(-1) in each iteration the
+sum of all logarithms is minus the iteration, exactly.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
+
+from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, uncached
+from mccfr_spiel.kernels.minimizers import Rule, add_own
+from mccfr_spiel.kernels.rates import AHEAD, Rates
+
+_NAMES: dict[tuple[Callable[..., float], bool], str] = {}
+
+
+@inlined
+def counting(parameters: np.ndarray, iteration: int) -> Rates:
+    """Lets a walk's clock count iterations; a pass is told the iteration itself."""
+    return 1.0, math.exp(-1.0), float(iteration)
+
+
+def name_of_own(function: Callable[..., float], compiled: bool) -> str:
+    """The name by which kernels know a user's function."""
+    key = function, compiled
+    if key not in _NAMES:
+        called: Any = inlined(function) if compiled else _calling(function)
+        row = Rule(_update_of(called), rates=counting, discounts=True)
+        _NAMES[key] = add_own(row)
+    return _NAMES[key]
+
+
+def function_of(name: str) -> Callable[..., float] | None:
+    """The user's function of a name; None if the name is that of a rule in RULES."""
+    found = [function for (function, _), known in _NAMES.items() if known == name]
+    return found[0] if found else None
+
+
+def _update_of(called: Any) -> Any:
+    """A rule's `update` that calls a function with an infoset's slices."""
+
+    @inlined
+    def update(tables, infoset, parent, start, stop, parameters, rates):
+        # In a walk the clock tells the iteration, in a pass the rates do.
+        t = max(rates[AHEAD], -tables.log_negative[infoset])
+        gradient = tables.gradient[start:stop]
+        policy, memory = tables.policy[start:stop], tables.memory[start:stop]
+        value = called(policy, memory, gradient, parameters, np.int64(t))
+        for s in range(start, stop):
+            tables.gradient[s] = 0.0
+        return value
+
+    return update
+
+
+def _calling(function: Callable[..., float]) -> Any:
+    """A compiled function that calls one of plain Python."""
+    if not IS_COMPILED:
+        return function
+
+    def call(policy, memory, gradient, parameters, t):
+        with objmode(value="float64"):
+            value = float(function(policy, memory, gradient, parameters, t))
+        return value  # noqa: RET504  objmode has no other way out
+
+    return uncached(call)

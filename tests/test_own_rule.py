@@ -1,0 +1,187 @@
+"""Rules that users write: the textbook's numbers, the same bits, refusals in words."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.evaluation import check_rule
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from tests import reference
+from tests.reference import Textbook
+from tests.test_solver import ESTIMATORS, KUHN_3, assert_equal_bit_for_bit, assert_same
+from tests.tree.test_abstraction import jack_or_queen
+
+
+def hedge(policy, memory, gradient, parameters, t):
+    """Hedge whose step size falls with the iteration."""
+    value = 0.0
+    for a in range(len(policy)):
+        value += policy[a] * gradient[a]
+    total = 0.0
+    for a in range(len(policy)):
+        memory[a] += gradient[a] - value
+    most = memory.max()
+    for a in range(len(policy)):
+        policy[a] = math.exp(parameters[0] / math.sqrt(t) * (memory[a] - most))
+        total += policy[a]
+    for a in range(len(policy)):
+        policy[a] /= total
+    return value
+
+
+def hedge_with_numpy(policy, memory, gradient, parameters, t):
+    value = policy @ gradient
+    memory += gradient - value
+    weights = np.exp(parameters[0] / np.sqrt(t) * (memory - memory.max()))
+    policy[:] = weights / weights.sum()
+    return value
+
+
+def hedge_of_lists(policy, memory, gradient, parameters, t):
+    value = sum(b * g for b, g in zip(policy, gradient, strict=True))
+    memory = [regret + g - value for regret, g in zip(memory, gradient, strict=True)]
+    most = max(memory)
+    weights = [math.exp(parameters[0] * t**-0.5 * (regret - most)) for regret in memory]
+    return [weight / sum(weights) for weight in weights], memory, value
+
+
+def textbooks_hedge(policy, memory, gradient, minimizer, beta, t):
+    return hedge_of_lists(policy, memory, gradient, minimizer.numbers, t)
+
+
+HEDGE = algorithms.own_rule(hedge, (0.7,))
+PLAIN = algorithms.own_rule(hedge_with_numpy, (0.7,), compiled=False)
+
+
+@pytest.mark.parametrize("rule", [HEDGE, PLAIN], ids=["compiled", "plain"])
+@pytest.mark.parametrize("estimator", ["full", "external", "outcome"])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_an_own_rule_is_the_textbooks(rule, estimator, alternating, monkeypatch):
+    monkeypatch.setitem(reference.RULES, "own_rule", textbooks_hedge)
+    algorithm = ms.Algorithm(ESTIMATORS[estimator], rule, ms.LINEAR, alternating)
+    solver = Solver(KUHN_3, algorithm, seed=3)
+    textbook = Textbook(KUHN_3, *algorithm, seed=3)
+    for more in (1, 1, 3, 10):
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+
+
+def test_saved_copied_grown_and_whole_the_bits_are_the_same(tmp_path):
+    algorithm = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
+    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=5)
+    whole.iterate(60)
+    solver = Solver(KUHN_3, algorithm, seed=5)
+    for more in (1, 20, 39):
+        solver.iterate(more)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver", minimizer=HEDGE)
+        solver = copy.copy(pickle.loads(pickle.dumps(solver)))
+    assert solver.algorithm == algorithm
+    assert_equal_bit_for_bit(solver, whole)
+
+
+def test_a_file_needs_the_function_again(tmp_path):
+    path = tmp_path / "solver"
+    Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE)).save(path)
+    with pytest.raises(CheckpointError, match=r"hedge, and no file holds a function"):
+        Solver.load(path)
+    with pytest.raises(
+        CheckpointError, match=r"hedge with the parameters \[0.7\], not"
+    ):
+        Solver.load(path, minimizer=PLAIN)
+    with pytest.raises(CheckpointError, match=r"not .*hedge with \[0.5\]"):
+        Solver.load(path, minimizer=algorithms.own_rule(hedge, (0.5,)))
+    Solver("kuhn_poker", ms.CFR).save(path)
+    with pytest.raises(CheckpointError, match="regret_matching, which is not a user's"):
+        Solver.load(path, minimizer=HEDGE)
+
+
+def test_what_an_own_rule_cannot_do_is_refused_in_words():
+    with pytest.raises(ValueError, match="own_rule is only for players who forget"):
+        Solver("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE), abstraction=jack_or_queen)
+    with pytest.raises(ValueError, match=r"hedge is a function, which the files of a"):
+        Settings("kuhn_poker", ms.Algorithm(ms.FULL, HEDGE))
+    with pytest.raises(ValueError, match="takes 2 arguments, not the five policy"):
+        algorithms.own_rule(lambda policy, memory: 0.0)
+    with pytest.raises(ValueError, match="update=3 is not a function"):
+        algorithms.own_rule(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="parameters=nan"):
+        algorithms.own_rule(hedge, (math.nan,))
+    everywhere = algorithms.own_rule(hedge, (0.7,), everywhere=True)
+    with pytest.raises(ValueError, match=r"own_rule moves the policy everywhere"):
+        Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, everywhere))
+
+
+def test_its_repr_and_str_name_the_function():
+    algorithm = ms.Algorithm(ms.FULL, HEDGE)
+    assert "hedge, numbers=(0.7,))" in repr(algorithm)
+    assert str(algorithm) == "CFR with hedge (0.7)"
+
+
+def test_two_rules_of_one_file_do_not_share_code(tmp_path, monkeypatch):
+    """The compiled loops of both are on disk, made from the same source file."""
+    other = algorithms.own_rule(uniform_rule)
+    for rule, is_uniform in ((HEDGE, False), (other, True), (HEDGE, False)):
+        solver = Solver(
+            "kuhn_poker", ms.Algorithm(ms.FULL, rule._replace(numbers=(0.7,)))
+        )
+        solver.iterate(10)
+        assert (set(solver.current_vector()[2:]) == {0.5}) == is_uniform
+
+
+def uniform_rule(policy, memory, gradient, parameters, t):
+    return policy @ gradient
+
+
+# --- the harness ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [HEDGE, PLAIN], ids=["compiled", "plain"])
+def test_a_good_rule_passes_and_its_regret_falls(rule):
+    few = check_rule(rule, hedge_of_lists, num_updates=20)
+    many = check_rule(rule, hedge_of_lists, num_updates=2000)
+    assert max(many.average_regrets) < 0.1 < max(few.average_regrets) * 3
+    assert len(many.average_regrets) == 3
+
+
+def wrong_sum(policy, memory, gradient, parameters, t):
+    policy[0] = 0.9
+    return 0.0
+
+
+def wrong_gradient(policy, memory, gradient, parameters, t):
+    gradient[:] = 0.0
+    return 0.0
+
+
+def wrong_value(policy, memory, gradient, parameters, t):
+    return memory[0] / 0.0 if t > 3 else 0.0
+
+
+def not_for_numba(policy, memory, gradient, parameters, t):
+    return float(str(len([None, "a", {}])))
+
+
+@pytest.mark.parametrize(
+    ("function", "textbook", "words"),
+    [
+        (wrong_sum, None, r"wrong_sum with 1 actions, update 1 leaves the policy"),
+        (wrong_gradient, None, "changes the gradient or the parameters"),
+        (not_for_numba, None, r"numba cannot compile .*compiled=False"),
+        (uniform_rule, hedge_of_lists, r"Update 1: the (policy|memory) is .*textbook"),
+    ],
+)
+def test_a_wrong_rule_is_told_where(function, textbook, words):
+    with pytest.raises(ValueError, match=f"(?s){words}"):
+        check_rule(algorithms.own_rule(function, (0.7,)), textbook)
+    if function is wrong_sum:
+        nan = algorithms.own_rule(lambda policy, memory, gradient, p, t: math.nan)
+        with pytest.raises(ValueError, match="returns nan, which is no finite number"):
+            check_rule(nan)
