@@ -104,7 +104,7 @@ def _update(
     except NumbaError as error:
         raise ValueError(
             f"numba cannot compile {rule.name}: {error} Use only what numba.njit "
-            "takes, or own_rule(..., compiled=False), which is some hundred times slower."
+            "takes, or own_rule(..., compiled=False), which is far slower."
         ) from error
     where = f"{rule.name} with {len(policy)} actions, update {t}"
     if not isinstance(value, int | float | np.floating) or not np.isfinite(value):
