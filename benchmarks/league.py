@@ -23,12 +23,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
+from PIL import Image  # matplotlib brings it
 
 import games  # noqa: F401  registers the papers' games
 from benchmarks.machine import describe, markdown
-from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.evaluation.recommending import ENTRANTS
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 from mccfr_spiel.solver import Solver
@@ -36,6 +37,8 @@ from mccfr_spiel.tree.game_tree import GameTree
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league_table.py"
+
+MOST_ITERATIONS = 10**12
 
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-6, 1e-9)
 
@@ -58,25 +61,10 @@ GAMES = {
 }
 """The load strings by the titles that the page gives them."""
 
-HORIZON = 1000
-
 
 def entrants() -> dict[str, Algorithm | OfflineMethod]:
     """What takes part, by the names on the page."""
-    named = {name: one for name, one in ALGORITHMS.items() if name != "omd"}
-    found: dict[str, Algorithm | OfflineMethod] = {**named}
-    for gamma in (8.0, 30.0):
-        found[f"hs_dcfr gamma={gamma:g}"] = algorithms.hs_dcfr(HORIZON, gamma=gamma)
-    found["hs_pcfr_plus"] = algorithms.hs_pcfr_plus(HORIZON)
-    found["dcfr alpha=2"] = algorithms.DCFR._replace(
-        minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
-    )
-    found["external dcfr"] = algorithms.DCFR._replace(sampling=algorithms.EXTERNAL)
-    found["optimistic_ftrl step=10"] = Algorithm(
-        FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
-    )
-    mmd = algorithms.magnetic_mirror_descent(0.5, 1.0, temperature_power=0.5)
-    found["mmd step=0.5"] = Algorithm(FULL, mmd)
+    found: dict[str, Algorithm | OfflineMethod] = {**ENTRANTS}
     for name in ("practical_egt", "mirror_prox", "lp"):
         found[name] = OFFLINE_METHODS[name]
     return found
@@ -121,13 +109,12 @@ def run(tree: GameTree, method: Algorithm | OfflineMethod, seconds: float) -> Cu
             solver.iterate(due - solver.num_iterations)
         except LinearProgramError:
             return curve
-        except OverflowError as error:  # of practical EGT, once its gap is all rounding
-            print(f"{type(method).__name__} ended at iteration {due}: {error}")
-            return curve
         gap = max(nash_conv(tree, vector()), 0.0)
         done = solver.num_iterations, solver.nodes_touched, solver.seconds
         curve.append(Point(*done, gap))
         if solver.seconds > seconds or gap <= TARGETS[-1] or not is_iterative(method):
+            return curve
+        if due > MOST_ITERATIONS:  # practical EGT stops where all is rounding
             return curve
     return curve
 
@@ -228,6 +215,7 @@ def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
     axes.grid(which="major", alpha=0.3)
     axes.legend(fontsize=7)
     figure.savefig(path, dpi=80)
+    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 def file_of(title: str) -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pathlib
 import pickle
 
 import numpy as np
@@ -185,3 +186,12 @@ def test_a_wrong_rule_is_told_where(function, textbook, words):
         nan = algorithms.own_rule(lambda policy, memory, gradient, p, t: math.nan)
         with pytest.raises(ValueError, match="returns nan, which is no finite number"):
             check_rule(nan)
+
+
+def test_the_pages_example_runs_and_converges(capsys):
+    page = pathlib.Path(__file__).parents[1] / "docs" / "own_rule.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    exec(code, {"__name__": "example"})
+    report, gap = capsys.readouterr().out.strip().split("\n")
+    assert report.startswith("RuleReport(num_updates=1000")
+    assert float(gap) < 0.3  # the uniform policy has 4.75

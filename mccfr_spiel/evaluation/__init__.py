@@ -6,6 +6,7 @@ from mccfr_spiel.evaluation.exact import (
     exploitability,
     nash_conv,
 )
+from mccfr_spiel.evaluation.recommending import Recommendation, recommend
 from mccfr_spiel.evaluation.rule_check import RuleReport, check_rule
 from mccfr_spiel.evaluation.sampled import (
     Estimate,
@@ -19,6 +20,7 @@ __all__ = [
     "Estimate",
     "GameValue",
     "LearnedResponse",
+    "Recommendation",
     "RuleReport",
     "best_response_policy",
     "check_rule",
@@ -27,5 +29,6 @@ __all__ = [
     "game_value",
     "learned_response",
     "nash_conv",
+    "recommend",
     "sampled_returns",
 ]

@@ -1,0 +1,132 @@
+"""Which algorithm to take, from what the league measured (docs/league.md)."""
+
+import math
+from typing import Any, NamedTuple
+
+import pyspiel
+
+from mccfr_spiel import algorithms, refusals
+from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
+from mccfr_spiel.display.lines import title
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.league_table import ROWS
+from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
+from mccfr_spiel.tree.game_tree import GameTree
+
+HORIZON = 1000
+"""Of the schedules in the league. Beyond it their parameters stay."""
+
+MOST_NODES = 2_000_000
+"""Games with more are not expanded to be measured: they are too large for passes."""
+
+
+def _entrants() -> dict[str, Algorithm]:
+    found = {name: one for name, one in ALGORITHMS.items() if name != "omd"}
+    for gamma in (8.0, 30.0):
+        found[f"hs_dcfr gamma={gamma:g}"] = algorithms.hs_dcfr(HORIZON, gamma=gamma)
+    found["hs_pcfr_plus"] = algorithms.hs_pcfr_plus(HORIZON)
+    found["dcfr alpha=2"] = algorithms.DCFR._replace(
+        minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
+    )
+    found["external dcfr"] = algorithms.DCFR._replace(sampling=algorithms.EXTERNAL)
+    found["optimistic_ftrl step=10"] = Algorithm(
+        FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
+    )
+    mmd = algorithms.magnetic_mirror_descent(0.5, 1.0, temperature_power=0.5)
+    found["mmd step=0.5"] = Algorithm(FULL, mmd)
+    return found
+
+
+ENTRANTS = _entrants()
+"""The online algorithms of the league by the names in its tables. (OMD is FTRL with a
+constant step.)"""
+
+
+class Recommendation(NamedTuple):
+    """What `recommend` says.
+
+    Attributes:
+        name: in the tables of docs/league.md.
+        algorithm: for `Solver`; None for an offline method, such as the linear program
+            of `solve_lp`.
+        reason: why, in sentences.
+    """
+
+    name: str
+    algorithm: Algorithm | None
+    reason: str
+
+
+def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendation:
+    """The algorithm that was first at a NashConv in the league's most similar game.
+
+    That is the game of the same kind (two players and zero-sum, or not) whose number of
+    nodes is closest. The league ran each algorithm once, for less than a second, so
+    the first is often ahead by little; docs/league.md has all of them.
+
+    Args:
+        game: it is expanded, to count its nodes, up to MOST_NODES.
+        target: the NashConv that is wanted, in the game's own payoffs.
+
+    Raises:
+        ValueError: `target` is not above 0, or the game cannot be expanded; see
+            `GameTree`.
+    """
+    target = refusals.number(target, "target", 0, math.inf, open_low=True)
+    tree = game if isinstance(game, GameTree) else GameTree(game)
+    try:
+        tree.expand_all(most=MOST_NODES)
+    except (TreeFullError, MemoryBudgetError):
+        return _for_a_large_game(tree)
+    zero_sum = is_two_player_constant_sum(tree.game)
+    alike = [row for row in ROWS if row[3] == zero_sum]
+    row = min(alike, key=lambda one: abs(math.log(one[1] / tree.num_nodes)))
+    kind = "two-player zero-sum game" if zero_sum else "game without a theorem"
+    words = [
+        f"{row[0]} ({row[1]:,} nodes) is the {kind} of the league closest in size to "
+        f"{title(tree.source)} ({tree.num_nodes:,} nodes)."
+    ]
+    if not zero_sum:
+        words.append(
+            "With more than two players or general sums NashConv need not fall to 0."
+        )
+    name, more = _first(row, target)
+    words.append(more)
+    return Recommendation(name, ENTRANTS.get(name), " ".join(words))
+
+
+def _first(row: tuple[Any, ...], target: float) -> tuple[str, str]:
+    """Who was first at a target in a row of the league, and the sentence on it."""
+    measured = [known for known in row[4] if known <= target * (1 + 1e-9)]
+    known = max(measured, default=min(row[4]))
+    first = row[4][known]
+    if not first:
+        name, gap = row[5]
+        return name, (
+            f"There nobody came to NashConv {known:g} in the time of the league; "
+            f"{name} came lowest, to {gap:g}."
+        )
+    name, nodes, seconds = first[0]
+    words = (
+        f"There {name} was first at NashConv {known:g}, after {nodes:,} nodes touched "
+        f"and {seconds:g} s of solving."
+    )
+    if first[1:]:
+        other, nodes, seconds = first[1]
+        words += f" Second was {other}, after {nodes:,} nodes and {seconds:g} s."
+    if name not in ENTRANTS:
+        use = {"lp": "ms.solve_lp(game)"}.get(name, f"--algorithm={name}")
+        words += f" It is an offline method: use {use}."
+    return name, words
+
+
+def _for_a_large_game(tree: GameTree) -> Recommendation:
+    return Recommendation(
+        "external_sampling",
+        algorithms.EXTERNAL_SAMPLING,
+        f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in memory, so "
+        "passes over the whole tree are out of the question, and so is NashConv. "
+        "External sampling needs little of the tree at a time, and no tuning; if a "
+        "player has so many actions that following all of them is too slow, take "
+        "outcome sampling.",
+    )

@@ -1,0 +1,60 @@
+"""`recommend`: what it names can be run, and the league's numbers hold."""
+
+import math
+import pathlib
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation import recommend
+from mccfr_spiel.evaluation.league_table import ROWS
+from mccfr_spiel.evaluation.recommending import ENTRANTS
+from mccfr_spiel.experiments.algorithm_names import METHODS
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("target", [0.5, 1e-2, 1e-3])
+def test_what_is_recommended_gets_there_as_the_reason_says(target):
+    found = recommend("kuhn_poker", target)
+    assert found.algorithm is not None
+    solver = ms.Solver("kuhn_poker", found.algorithm)
+    known = max(one for one in ROWS[0][4] if one <= target)
+    name, nodes, _ = ROWS[0][4][known][0]
+    assert found.name == name
+    assert f"after {nodes:,} nodes touched" in found.reason
+    solver.iterate_until(nodes)
+    assert solver.nodes_touched == nodes
+    assert ms.nash_conv("kuhn_poker", solver.average_policy()) <= target
+
+
+def test_kind_and_size_decide():
+    assert "Kuhn (58 nodes)" in recommend("matrix_rps", 0.1).reason
+    assert recommend("leduc_poker", 1e-2).reason.startswith(
+        "Leduc (9,457 nodes) is the"
+    )
+    three = recommend("kuhn_poker(players=3)", 0.1).reason
+    assert three.startswith("Kuhn, three players")
+    assert "need not fall to 0" in three
+    large = recommend("chess", 0.1)
+    assert large.algorithm == ms.EXTERNAL_SAMPLING
+    assert "chess has more than 2,000,000 nodes" in large.reason
+
+
+@pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
+def test_a_target_that_is_not_above_0_is_refused(target):
+    with pytest.raises(ValueError, match=f"target={target}"):
+        recommend("kuhn_poker", target)
+
+
+def test_the_table_is_that_of_the_page():
+    page = (DOCS / "league.md").read_text(encoding="utf-8")
+    for title, nodes, _, _, first, lowest in ROWS:
+        assert f"## {title}\n" in page
+        assert f"{nodes:,} nodes" in page
+        for name in [
+            lowest[0],
+            *(name for best in first.values() for name, *_ in best),
+        ]:
+            assert f"| {name} |" in page
+            assert name in ENTRANTS or name in METHODS
