@@ -124,9 +124,9 @@ def _for_a_large_game(tree: GameTree) -> Recommendation:
     return Recommendation(
         "external_sampling",
         algorithms.EXTERNAL_SAMPLING,
-        f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in memory, so "
-        "passes over the whole tree are out of the question, and so is NashConv. "
-        "External sampling needs little of the tree at a time, and no tuning; if a "
-        "player has so many actions that following all of them is too slow, take "
+        f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
+        "memory, so passes over the whole tree are out of the question, and so is "
+        "NashConv. External sampling needs little of the tree at a time, and no "
+        "tuning; if a player has so many actions that following all of them is too slow, take "
         "outcome sampling.",
     )

@@ -38,7 +38,7 @@ def test_kind_and_size_decide():
     assert "need not fall to 0" in three
     large = recommend("chess", 0.1)
     assert large.algorithm == ms.EXTERNAL_SAMPLING
-    assert "chess has more than 2,000,000 nodes" in large.reason
+    assert "Chess has more than 2,000,000 nodes" in large.reason
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
