@@ -24,6 +24,9 @@ MOST_WEIGHT = 1e290
 MOST_GAMMA = 100.0
 """Beyond it an average is hardly more than the last policy."""
 
+MOST_BATCH = 2**31
+"""That many walks take minutes."""
+
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced")
 _ENTROPIES = ("constant", "kroer")
 
@@ -319,7 +322,7 @@ QUADRATIC = Averaging(2.0)
 
 
 class Algorithm(NamedTuple):
-    """A solver's three parts, and whether players move one after the other.
+    """A solver's three parts, whether players move one after the other, and the batch.
 
     Attributes:
         sampling: the gradient estimator.
@@ -327,12 +330,16 @@ class Algorithm(NamedTuple):
         averaging: the weights of the average.
         alternating: each player is updated against the others' newest policies; else
             all are updated at once from the same ones.
+        batch: the walks for each player in an iteration, if anything is sampled. All of
+            them meet the same policies; what they estimate is added up before the one
+            update. The iteration enters the average once, whatever its batch.
     """
 
     sampling: Sampling
     minimizer: Minimizer
     averaging: Averaging = UNIFORM
     alternating: bool = True
+    batch: int = 1
 
 
 CFR = Algorithm(FULL, regret_matching())
@@ -378,14 +385,21 @@ def check_algorithm(algorithm: Any) -> None:
             f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
-    sampling, minimizer, averaging, _ = algorithm
     for part, kind in (
-        (sampling, Sampling),
-        (minimizer, Minimizer),
-        (averaging, Averaging),
+        (algorithm.sampling, Sampling),
+        (algorithm.minimizer, Minimizer),
+        (algorithm.averaging, Averaging),
     ):
         if not isinstance(part, kind):
             raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+    batch = refusals.integer(algorithm.batch, "batch", 1)
+    if batch > MOST_BATCH:
+        raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
+    if batch > 1 and not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"batch={batch} is given, but nothing is sampled, so that all walks of a "
+            "batch would be the same; drop it, or choose a sampling."
+        )
 
 
 def _hint(value: Any) -> str:

@@ -145,7 +145,7 @@ class Solver:
         self.lock = self.tree.lock
         self.state = SolverState(self.tree, algorithm, self.seed)
         self._counts, self._job = self.state.counts, self.state.job
-        self._growth = Growth(self.tree, sampling)
+        self._growth = Growth(self.tree, sampling, self.state.batch)
         self._slice = 100_000
         self.kernel = kernels.make_iterate(
             sampling.chance,
@@ -154,6 +154,7 @@ class Solver:
             sampling.prune,
             algorithm.minimizer.rule,
             is_abstract,
+            self.state.batch > 1,
         )
 
     @reads
@@ -248,9 +249,11 @@ class Solver:
         job[kernels.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
         touched = counts[kernels.NODES_TOUCHED]
         job[kernels.NODE_LIMIT] = min(touched + self._slice, most_nodes)
+        job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
         # One pass runs the kernel until it is done or needs something that only Python
-        # can give it: nodes that were not expanded, or a higher stack. The kernel
-        # leaves all that it needs to go on in the state.
+        # can give it: nodes that were not expanded, a higher stack, or, in the midst of
+        # a large batch, an ear for Ctrl-C. The kernel leaves all that it needs to go on
+        # in the state.
         while (status := self._call_kernel()) != kernels.DONE:
             if status == kernels.GROW:
                 self._growth.grow(state.tables, state.walk, self.seed)
@@ -258,6 +261,11 @@ class Solver:
                     break
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
+            elif status == kernels.PAUSED:
+                touched = counts[kernels.NODES_TOUCHED]
+                job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
+                if self.lock.waiting and self._may_stop(began):
+                    break
             elif status == kernels.TOO_UNLIKELY:
                 raise ValueError(
                     f"Games of {self.tree.source} are so long that outcome sampling "

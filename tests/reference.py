@@ -225,13 +225,22 @@ class Textbook:
     """
 
     def __init__(
-        self, game, sampling, minimizer, averaging, alternating=True, seed=0
+        self,
+        game,
+        sampling,
+        minimizer,
+        averaging,
+        alternating=True,
+        batch=1,
+        *,
+        seed=0,
     ) -> None:
         self.game = turn_based(game)
         self.sampling = sampling
         self.minimizer = minimizer
         self.averaging = averaging
         self.alternating = alternating
+        self.batch = batch
         self.seed = seed
         self.iteration = 0
         self.nodes_touched = 0
@@ -255,16 +264,27 @@ class Textbook:
         for _ in range(iterations):
             self.iteration += 1
             for turn in turns:
-                estimates = [self.estimate(p, self.draws(p)) for p in turn]
+                estimates = [self.estimate_batch(p) for p in turn]
                 for player, gradient in zip(turn, estimates, strict=True):
                     self.add_to_average(player)
                     self.update(player, gradient)
 
+    def estimate_batch(self, player: int) -> Gradient:
+        """The sum of this iteration's estimates for `player`, one for each walk."""
+        total: Gradient = {}
+        for nth in range(self.batch):
+            gradient = self.estimate(player, self.draws(player, nth))
+            for sequence, value in gradient.items():
+                total[sequence] = total.get(sequence, 0.0) + value
+        return total
+
     @np.errstate(over="ignore")
-    def draws(self, player: int) -> Draw:
-        """The draws of this iteration's walk for `player`: one number per place."""
+    def draws(self, player: int, nth: int = 0) -> Draw:
+        """The draws of walk number `nth` of this iteration for `player`: one number per
+        place. Streams are numbered through, a batch after the other."""
         seed, players = np.uint64(self.seed), self.game.num_players()
-        stream = np.uint64(stream_key(seed, self.iteration, player, players))
+        walk = (self.iteration - 1) * self.batch + nth + 1
+        stream = np.uint64(stream_key(seed, walk, player, players))
         return lambda place: uniform(stream, place)
 
     @np.errstate(over="ignore")

@@ -330,7 +330,7 @@ def gap_bound(
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
-    sampling, minimizer, averaging, _ = algorithm
+    sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
         raise ValueError(
             f"Regrets bound no NashConv in {game}: it is no two-player zero-sum game."
@@ -339,6 +339,10 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
         raise ValueError(
             "Theorems 3 to 5 are about regret matching from regrets 0 with the uniform "
             f"average, not {minimizer} with weights t^{averaging.gamma:g}."
+        )
+    if algorithm.batch != 1:
+        raise ValueError(
+            f"Theorems 4 and 5 are about one walk for a player, not {algorithm.batch}."
         )
     everyone_else = sampling.chance and sampling.opponents
     if sampling.is_sampled and (not everyone_else or sampling.player == "balanced"):

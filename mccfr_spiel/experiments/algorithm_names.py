@@ -87,6 +87,8 @@ def name_of(method: Method) -> str:
         words.append(_averaging_name(method.averaging))
     if method.alternating != base.alternating:
         words.append("alternating" if method.alternating else "simultaneous")
+    if method.batch != base.batch:
+        words.append(f"batch={method.batch}")
     return "_".join(words)
 
 
@@ -95,13 +97,15 @@ def parts_of(method: Method) -> dict[str, Any]:
     name = {"name": name_of(method)}
     if isinstance(method, OfflineMethod):
         return name | method.parameters
-    sampling, minimizer, averaging, alternating = method
+    sampling, minimizer, averaging, alternating, batch = method
     parts: dict[str, Any] = {"sampling": _sampling_name(sampling)}
     if sampling.player == "epsilon":
         parts["epsilon"] = sampling.epsilon
     parts["minimizer"] = minimizer.rule
     parts |= rule_settings(minimizer)
     parts |= {"averaging": _averaging_name(averaging), "alternating": alternating}
+    if batch != 1:
+        parts["batch"] = batch
     return name | parts
 
 
@@ -194,6 +198,8 @@ def settings_of_method(method: Method) -> dict[str, Any]:
         found["averaging"] = averaging or method.averaging._asdict()
     if method.alternating != base.alternating:
         found["alternating"] = method.alternating
+    if method.batch != base.batch:
+        found["batch"] = method.batch
     return found
 
 

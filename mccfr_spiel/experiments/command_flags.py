@@ -93,6 +93,13 @@ def _define_method() -> None:
     flags.DEFINE_boolean(
         "alternating", None, "Update the players one after the other, or all at once."
     )
+    flags.DEFINE_integer(
+        "batch",
+        None,
+        "Walks for each player before an update, where something is sampled; 1 if not "
+        "given.",
+        lower_bound=1,
+    )
 
 
 def _define_limits() -> None:

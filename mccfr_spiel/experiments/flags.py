@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
 from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import RULES, Algorithm, Averaging, Minimizer, Sampling
+from mccfr_spiel.algorithms import (
+    RULES,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    Sampling,
+    check_algorithm,
+)
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
     METHODS,
@@ -45,6 +52,7 @@ class Flags(TypedDict, total=False):
         random_initial_regrets: the regrets start at random between 0 and this.
         averaging: a name in AVERAGINGS, or the fields of an `Averaging`.
         alternating: whether players are updated one after the other.
+        batch: the walks for each player in an iteration, where something is sampled.
         method: of HiGHS in lp and sparsified_lp, a name in `linear_program.METHODS`.
         factorization: of sparsified_lp, in `linear_program.SPARSIFICATIONS`.
         time_limit: seconds for HiGHS.
@@ -61,6 +69,7 @@ class Flags(TypedDict, total=False):
     random_initial_regrets: float | None
     averaging: str | dict | None
     alternating: bool | None
+    batch: int | None
     iterations: int
     until_nodes_touched: int | None
     seed: int
@@ -90,6 +99,7 @@ _ONLINE_PARTS = (
     "random_initial_regrets",
     "averaging",
     "alternating",
+    "batch",
 )
 _PARTS = (*_ONLINE_PARTS, "method", "factorization", "time_limit")
 
@@ -142,13 +152,16 @@ def _make_method(name: str, parts: dict[str, Any]) -> Method:
                 f"{part}={parts[part]} is given, but {name} solves no linear program; "
                 "drop it."
             )
-    alternating = parts["alternating"]
-    return Algorithm(
+    alternating, batch = parts["alternating"], parts["batch"]
+    algorithm = Algorithm(
         _make_sampling(method.sampling, parts["sampling"], parts["epsilon"]),
         _make_minimizer(method.minimizer, parts),
         _make_averaging(method.averaging, parts["averaging"]),
         method.alternating if alternating is None else alternating,
+        method.batch if batch is None else batch,
     )
+    check_algorithm(algorithm)
+    return algorithm
 
 
 def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod:

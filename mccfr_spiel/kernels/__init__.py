@@ -4,6 +4,7 @@
     sampling.py    how an action or an outcome is drawn
     minimizers.py  the local rules, one function each, and how their tables start
     averaging.py   the lazy average
+    batches.py     several walks before an update
     ties.py        infosets that an abstraction ties
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
@@ -29,6 +30,7 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    BATCH,
     CURSOR_SIZE,
     DONE,
     EPSILON,
@@ -46,13 +48,17 @@ from mccfr_spiel.kernels.tables import (
     NUM_MET_BEFORE,
     NUM_NODES,
     NUM_SETTINGS,
+    NUM_UNDO,
     OPTIONAL,
+    PAUSE_LIMIT,
+    PAUSED,
     PER_INFOSET,
     PLAYER,
     SEED,
     STACK_FULL,
     TOO_UNLIKELY,
     TOP,
+    WALK,
     Passes,
     Plans,
     Tables,
@@ -67,6 +73,7 @@ from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_w
 
 __all__ = [
     "ALTERNATING",
+    "BATCH",
     "CURSOR_SIZE",
     "DONE",
     "EPSILON",
@@ -85,7 +92,10 @@ __all__ = [
     "NUM_MET_BEFORE",
     "NUM_NODES",
     "NUM_SETTINGS",
+    "NUM_UNDO",
     "OPTIONAL",
+    "PAUSED",
+    "PAUSE_LIMIT",
     "PER_INFOSET",
     "PLAYER",
     "RULES",
@@ -93,6 +103,7 @@ __all__ = [
     "STACK_FULL",
     "TOO_UNLIKELY",
     "TOP",
+    "WALK",
     "Passes",
     "Plans",
     "Tables",
@@ -126,14 +137,15 @@ def make_iterate(
     prune: bool,
     rule: str,
     tied: bool = False,
+    batched: bool = False,
 ) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
     job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
     Tables and a Walk, which are changed, and, if nothing is sampled, Passes and Plans.
-    It returns a status of tables.py. After GROW and STACK_FULL it is to be called
-    again.
+    It returns a status of tables.py. After GROW, STACK_FULL and PAUSED it is to be
+    called again.
 
     Args:
         chance: whether chance is sampled.
@@ -143,8 +155,9 @@ def make_iterate(
         rule: a name in RULES.
         tied: whether an abstraction ties infosets; for regret matching and regret
             matching+ only.
+        batched: whether an iteration makes several walks for each player.
     """
     if chance or opponents or player_sampling != "all" or prune:
-        sampled = Sampled(chance, opponents, player_sampling, prune)
+        sampled = Sampled(chance, opponents, player_sampling, prune, batched)
         return make_walks(sampled, number_of(rule), tied)
     return make_passes(number_of(rule), tied)

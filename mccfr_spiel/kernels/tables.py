@@ -21,12 +21,13 @@ INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
 FLOAT = np.dtype(np.float64)
 
-DONE, GROW, STACK_FULL, TOO_UNLIKELY = range(4)
+DONE, GROW, STACK_FULL, TOO_UNLIKELY, PAUSED = range(5)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
+PAUSED: the kernel stands between two walks of a batch, so that signals are heard.
 """
 
 (
@@ -36,11 +37,14 @@ history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT
     ALTERNATING,
     NUM_NODES,
     NUM_INFOSETS,
+    BATCH,
+    PAUSE_LIMIT,
     JOB_SIZE,
-) = range(7)
+) = range(9)
 """The entries of a job: the seed, the last iteration to run, the number of nodes
-touched from which on no iteration begins, whether players are updated in turns, and the
-present size of the tree, whose arrays may have room to spare."""
+touched from which on no iteration begins, whether players are updated in turns, the
+present size of the tree, whose arrays may have room to spare, the walks for a player in
+one iteration, and the number of nodes touched from which on a batch pauses."""
 
 EPSILON, GAMMA, NUM_SETTINGS = range(3)
 """The entries of the settings: the exploration of outcome sampling, and the exponent of
@@ -55,11 +59,14 @@ the average's weights."""
     NODE_TO_GROW,
     NUM_MET_BEFORE,
     NODES_TOUCHED_BEFORE,
+    WALK,
+    NUM_UNDO,
     CURSOR_SIZE,
-) = range(9)
+) = range(11)
 """The entries of a cursor: the iterations begun, the player being updated, the height
 of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
-the node of GROW, and NUM_MET and NODES_TOUCHED as they were before this walk."""
+the node of GROW, NUM_MET and NODES_TOUCHED as they were before this walk, the number of
+this walk in its batch, from 0 on, and the length of the list that takes it back."""
 
 
 class Task(NamedTuple):
@@ -145,6 +152,13 @@ class Walk(NamedTuple):
         np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
     ]
     cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
+    undo_sequence: Annotated[
+        np.ndarray,
+        Entry(INT, "[U]", "a sequence met by earlier walks of the batch", True),
+    ]
+    undo_gradient: Annotated[
+        np.ndarray, Entry(FLOAT, "[U]", "its gradient before this walk", True)
+    ]
 
 
 class Passes(NamedTuple):

@@ -24,10 +24,12 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.averaging import pay_debt
+from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    BATCH,
     DONE,
     EPSILON,
     GAMMA,
@@ -40,11 +42,15 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED_BEFORE,
     NUM_MET,
     NUM_MET_BEFORE,
+    NUM_UNDO,
+    PAUSE_LIMIT,
+    PAUSED,
     PLAYER,
     SEED,
     STACK_FULL,
     TOO_UNLIKELY,
     TOP,
+    WALK,
     Tables,
     Task,
     TreeArrays,
@@ -73,6 +79,27 @@ class Sampled(NamedTuple):
     opponents: bool
     player: str
     prune: bool
+    batched: bool
+
+
+class Visit(NamedTuple):
+    """A node that a walk visits, and what the walk has brought along.
+
+    Attributes:
+        first: its first child.
+        start: where its moves begin: sequences, or probabilities of chance.
+        num_moves: how many there are.
+        sequence: the updated player's last one before the node.
+        weight: the factor of all payoffs below it.
+        place: its history's, see randomness.py.
+    """
+
+    first: int
+    start: int
+    num_moves: int
+    sequence: int
+    weight: float
+    place: Any
 
 
 @inlined
@@ -89,58 +116,72 @@ def push(
 
 @inlined
 def push_weighted_children(
-    walk: Walk,
-    top: int,
-    first: int,
-    probs: np.ndarray,
-    start: int,
-    count: int,
-    sequence: int,
-    weight: float,
-    place: int,
-    prune: bool,
-    placed: bool,
+    walk: Walk, top: int, at: Visit, probs: np.ndarray, prune: bool, placed: bool
 ) -> int:
     """Stacks all children after a move of another player or of chance.
 
     Args:
         walk: whose stack it is.
         top: the height of the stack.
-        first: the first child.
-        probs: the probabilities of the moves, from `start` on.
-        start: where they begin.
-        count: how many children the node has.
-        sequence: the updated player's last one.
-        weight: of what is below the node.
-        place: of the node's history.
+        at: the node.
+        probs: the probabilities of the moves, from `at.start` on.
         prune: whether children of probability 0 are left out.
         placed: whether places are asked; else they are not stacked.
 
     Returns:
         The new height.
     """
-    for child in range(count - 1, -1, -1):
-        prob = probs[start + child]
+    for child in range(at.num_moves - 1, -1, -1):
+        prob = probs[at.start + child]
         if not prune or prob > 0.0:
-            walk.node[top] = first + child
-            walk.sequence[top] = sequence
-            walk.weight[top] = weight * prob
+            walk.node[top] = at.first + child
+            walk.sequence[top] = at.sequence
+            walk.weight[top] = at.weight * prob
             if placed:
-                walk.place[top] = child_place(place, child)
+                walk.place[top] = child_place(at.place, child)
             top += 1
     return top
 
 
 @inlined
+def push_other_children(
+    walk: Walk, top: int, at: Visit, weighted: bool, placed: bool
+) -> int:
+    """Stacks all children but the first after a move of the updated player.
+
+    The first is followed at once. The last child goes below the others, so that they
+    are visited in their order.
+
+    Args:
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        weighted: whether weights are asked; else they are not stacked.
+        placed: whether places are asked.
+
+    Returns:
+        The new height.
+    """
+    for child in range(at.num_moves - 1, 0, -1):
+        walk.node[top] = at.first + child
+        walk.sequence[top] = at.start + child
+        if weighted:
+            walk.weight[top] = at.weight
+        if placed:
+            walk.place[top] = child_place(at.place, child)
+        top += 1
+    return top
+
+
+@inlined
 def draw_own(
-    tables: Tables, start: int, count: int, explores: bool, epsilon: float, draw: float
+    tables: Tables, at: Visit, explores: bool, epsilon: float, draw: float
 ) -> tuple[int, float]:
     """Draws an action of the updated player.
 
     Args:
         tables: with the policies.
-        start: the first sequence of the infoset.
-        count: how many actions it has.
+        at: the node.
         explores: whether to draw from the policy mixed with the uniform one; else from
             the balanced strategy.
         epsilon: how much of the uniform policy is in the mixture.
@@ -150,15 +191,15 @@ def draw_own(
         The number of the action, from 0 on, and its probability.
     """
     if explores:
-        return draw_explored(tables.policy, start, count, epsilon, draw)
-    chosen = draw_action(tables.balance, start, count, draw)
-    return chosen, float(tables.balance[start + chosen])
+        return draw_explored(tables.policy, at.start, at.num_moves, epsilon, draw)
+    chosen = draw_action(tables.balance, at.start, at.num_moves, draw)
+    return chosen, float(tables.balance[at.start + chosen])
 
 
 @inlined
-def prefetch_children(nodes: np.ndarray, first: int, count: int) -> None:
+def prefetch_children(nodes: np.ndarray, at: Visit) -> None:
     """Asks for all children of a node, of which one is about to be drawn."""
-    for child in range(first, first + count, _NODES_A_LINE):
+    for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
         prefetch(nodes, child)
 
 
@@ -168,9 +209,7 @@ def meet(
     walk: Walk,
     num_met: int,
     infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
+    at: Visit,
     met_once: bool,
     is_far: bool,
 ) -> int:
@@ -183,9 +222,7 @@ def meet(
         walk: whose list `met` gets the infoset.
         num_met: how long the list is.
         infoset: the infoset.
-        parent: the player's last sequence before it.
-        start: its first sequence.
-        stop: the end of its sequences.
+        at: the node.
         met_once: whether no walk comes to an infoset a second time.
         is_far: whether its tables are likely not to be in the processor's caches.
 
@@ -197,11 +234,12 @@ def meet(
             return num_met
         tables.is_met[infoset] = 1
     walk.met[num_met] = infoset
+    start, stop = at.start, at.start + at.num_moves
     if is_far:  # for the update
         for s in range(start, stop, _FLOATS_A_LINE):
             prefetch(tables.memory, s)
             prefetch(tables.gradient, s)
-    pay_debt(tables, infoset, parent, start, stop)
+    pay_debt(tables, infoset, at.sequence, start, stop)
     return num_met + 1
 
 
@@ -259,13 +297,13 @@ def update_tied(
 
 def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample or prune; see `make_iterate`."""
-    chance, opponents, player_sampling, prune = sampled
+    chance, opponents, player_sampling, prune, batched = sampled
     explores = player_sampling == "epsilon"
     player_sampled = player_sampling != "all"
     # With chance and all opponents sampled, a walk meets each of the player's infosets
     # at most once; if the player is not sampled then, every weight is 1.
-    met_once = chance and opponents
-    weighted = player_sampled or not met_once
+    met_once = chance and opponents and not batched
+    weighted = player_sampled or not (chance and opponents)
     floored = rule == number_of("regret_matching_plus")
 
     @jit
@@ -286,31 +324,39 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched = cursor[NUM_MET], cursor[NODES_TOUCHED]
+        batch, nth = np.int64(job[BATCH]) if batched else 1, cursor[WALK]
+        noted = cursor[NUM_UNDO] if batched else 0
+        undo_capacity = len(walk.undo_sequence) if batched else 2**62
         average_weight = iteration**gamma
         status = DONE
 
-        # One pass of this loop is a walk for one player and the update after it. When a
-        # walk cannot go on, the cursor says where it stands, and the next call goes on
-        # there: with a stack that is not empty.
+        # One pass of this loop is a walk for one player and, if it is the last one of a
+        # batch, the update after it. When a walk cannot go on, the cursor says where it
+        # stands, and the next call goes on there: with a stack that is not empty.
         while True:
             if top == 0:
-                if player == 0:
-                    if iteration == last_iteration or touched >= node_limit:
-                        break
-                    iteration += 1
-                    average_weight = iteration**gamma
-                tables.average[player] += average_weight
+                if not batched or nth == 0:
+                    if player == 0:
+                        if iteration == last_iteration or touched >= node_limit:
+                            break
+                        iteration += 1
+                        average_weight = iteration**gamma
+                    tables.average[player] += average_weight
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top = push(walk, 0, 0, player, 1.0, ROOT_PLACE)
-            stream = stream_key(seed, iteration, player, num_players)
+                if batched and nth > 0 and touched >= np.int64(job[PAUSE_LIMIT]):
+                    status = PAUSED
+                    break
+            number = walk_number(iteration, batch, nth) if batched else iteration
+            stream = stream_key(seed, number, player, num_players)
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
             while top > 0 and status == DONE:
                 top -= 1
                 node = walk.node[top]
-                sequence = walk.sequence[top]
+                sequence: Any = np.int64(walk.sequence[top])
                 weight = walk.weight[top] if weighted else 1.0
                 place = walk.place[top] if chance else ROOT_PLACE
                 # One pass visits one node of that history and goes to one of its
@@ -318,7 +364,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 while True:
                     record = nodes[node]
                     acting, start = record["player"], record["start"]
-                    count = np.int64(record["num_children"])
+                    count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
                     if acting == TERMINAL:
                         payoff = weight * tree.utilities[start, player]
@@ -331,7 +377,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count > capacity:
+                    elif top + count > capacity or noted + count > undo_capacity:
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)
@@ -339,61 +385,43 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         break
                     touched += 1
                     chosen = 0
-                    if is_large and player_sampled:
-                        prefetch_children(nodes, first, count)
+                    at = Visit(first, start, count, sequence, weight, place)
+                    is_far = is_large and player_sampled
+                    if is_far:
+                        prefetch_children(nodes, at)
 
                     if acting == player:
                         infoset = record["infoset"]
+                        if batched:
+                            noted = note_gradient(
+                                tables, walk, noted, infoset, start, start + count
+                            )
                         num_met = meet(
-                            tables,
-                            walk,
-                            num_met,
-                            infoset,
-                            sequence,
-                            start,
-                            start + count,
-                            met_once,
-                            is_large and player_sampled,
+                            tables, walk, num_met, infoset, at, met_once, is_far
                         )
                         if player_sampled:
                             draw = uniform(stream, infosets[infoset]["place"])
                             chosen, likelihood = draw_own(
-                                tables, start, count, explores, epsilon, draw
+                                tables, at, explores, epsilon, draw
                             )
                             weight /= likelihood
                         else:
-                            # The last child goes below the others, so that they are
-                            # visited in their order; the first is followed at once.
-                            for child in range(count - 1, 0, -1):
-                                walk.node[top] = first + child
-                                walk.sequence[top] = start + child
-                                if weighted:
-                                    walk.weight[top] = weight
-                                if chance:
-                                    walk.place[top] = child_place(place, child)
-                                top += 1
+                            top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[record["infoset"]]["place"])
                         chosen = draw_action(policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         if is_large and not player_sampled:
-                            prefetch_children(nodes, first, count)
+                            prefetch_children(nodes, at)
                         draw = uniform(stream, place)
                         chosen = draw_chance(tree.chance_cdf, start, count, draw)
                     else:
+                        is_chance = acting == CHANCE_NODE
+                        probs = tree.chance_probs if is_chance else policy
+                        skips = prune and not is_chance
                         top = push_weighted_children(
-                            walk,
-                            top,
-                            first,
-                            tree.chance_probs if acting == CHANCE_NODE else policy,
-                            start,
-                            count,
-                            sequence,
-                            weight,
-                            place,
-                            prune and acting != CHANCE_NODE,
-                            chance,
+                            walk, top, at, probs, skips, chance
                         )
                         break
                     node = first + chosen
@@ -402,6 +430,11 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
 
             if status != DONE:
                 break
+            if batched:
+                nth, noted = nth + 1, 0
+                if nth < batch:
+                    continue
+                nth = 0
             if alternating or player == num_players - 1:
                 if tied:
                     update_tied(tree, tables, walk, num_met, met_once, floored, chain)
@@ -414,6 +447,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top
         cursor[NUM_MET], cursor[NODES_TOUCHED] = num_met, touched
+        cursor[WALK], cursor[NUM_UNDO] = nth, noted
         return status
 
     return iterate
@@ -426,6 +460,8 @@ def restart_walk(infosets: np.ndarray, tables: Tables, walk: Walk) -> None:
     What it paid to the average stays, since those debts are paid.
     """
     gradient, cursor = tables.gradient, walk.cursor
+    undo_gradient(gradient, walk, cursor[NUM_UNDO])
+    cursor[NUM_UNDO] = 0
     for visit in range(cursor[NUM_MET_BEFORE], cursor[NUM_MET]):
         infoset = walk.met[visit]
         tables.is_met[infoset] = 0

@@ -23,6 +23,7 @@ from mccfr_spiel.compiled.randomness import (
     plain_uniform,
     uniform,
 )
+from mccfr_spiel.kernels.batches import plain_walk_number as walk_number
 from mccfr_spiel.kernels.sampling import (
     plain_draw_action,
     plain_draw_chance,
@@ -62,8 +63,8 @@ class Growth:
         generation: that of the nodes which the walk has on its stack.
     """
 
-    def __init__(self, tree: GameTree, sampling: Sampling) -> None:
-        self._tree = tree
+    def __init__(self, tree: GameTree, sampling: Sampling, batch: int) -> None:
+        self._tree, self._batch = tree, batch
         self.lock = tree.lock
         self.generation = tree.generation
         self._sampling = sampling
@@ -76,7 +77,7 @@ class Growth:
             samples = [sampling.opponents] * tree.num_players
             samples[player] = sampling.player != "all"
             self._samples.append(samples)
-        self._restarted: tuple[int, int] | None = None
+        self._restarted: tuple[int, int, int] | None = None
         self._stops = 0
         self._uncounted = 0
 
@@ -104,9 +105,9 @@ class Growth:
         """
         return self._restarted == self._present(walk)
 
-    def _present(self, walk: kernels.Walk) -> tuple[int, int]:
-        iteration, player = walk.cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
-        return iteration, player
+    def _present(self, walk: kernels.Walk) -> tuple[int, int, int]:
+        cursor = walk.cursor.tolist()
+        return cursor[kernels.ITERATION], cursor[kernels.PLAYER], cursor[kernels.WALK]
 
     def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Expands the node at which the walk stopped and what it will visit below.
@@ -170,7 +171,8 @@ class Growth:
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
-        stream = plain_stream_key(seed, iteration, player, tree.num_players)
+        number = walk_number(iteration, self._batch, cursor[kernels.WALK])
+        stream = plain_stream_key(seed, number, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
         # Places take time, and a game without chance needs none.
         has_places = samples_chance and len(tree.chance_cdf) > 0
