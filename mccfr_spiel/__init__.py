@@ -23,6 +23,8 @@ from mccfr_spiel import rules as rules
 from mccfr_spiel._moved import OLD_NAMES, keep_old_paths
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
+    AVERAGE_STRATEGY,
+    AVERAGE_STRATEGY_SAMPLING,
     BALANCED_OUTCOME,
     BALANCED_OUTCOME_SAMPLING,
     CFR,
@@ -40,6 +42,7 @@ from mccfr_spiel.algorithms import (
     QUADRATIC,
     UNIFORM,
     Algorithm,
+    average_strategy,
     ftrl,
     omd,
     outcome,
@@ -80,6 +83,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "AVERAGE_STRATEGY",
+    "AVERAGE_STRATEGY_SAMPLING",
     "BALANCED_OUTCOME",
     "BALANCED_OUTCOME_SAMPLING",
     "CFR",
@@ -115,6 +120,7 @@ __all__ = [
     "TreeFullError",
     "TreeInUseError",
     "WalkTooLargeError",
+    "average_strategy",
     "cached_tree",
     "check_game",
     "expected_returns",

@@ -27,7 +27,7 @@ MOST_GAMMA = 100.0
 MOST_BATCH = 2**31
 """That many walks take minutes."""
 
-_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced")
+_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _ENTROPIES = ("constant", "kroer")
 
 
@@ -60,10 +60,19 @@ class Sampling(Part):
         chance: whether chance is sampled, by its probabilities.
         opponents: whether the other players are, by their policies.
         player: how the updating player is: "all" (not at all), "epsilon" (by its policy
-            mixed with the uniform one), or "balanced" (by the strategy that spreads
-            over its sequences evenly).
-        epsilon: share of the uniform policy in "epsilon".
+            mixed with the uniform one), "balanced" (by the strategy that spreads over
+            its sequences evenly), or "average" (each action is followed with the
+            probability (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1],
+            where S is the weighted sum of its plans, the average's numerator).
+        epsilon: share of the uniform policy in "epsilon", the least probability in
+            "average".
         prune: do not follow an opponent's action of probability 0.
+        threshold, bonus: of "average".
+        prune_below: a regret below 0; in 95 % of walks an action of the updated player
+            whose cumulative regret is below it, and whose probability is 0, is not
+            followed unless it ends the game. Regrets are then kept above a floor of
+            31/30 of it. None for no such pruning. For external sampling with regret
+            matching.
 
     Raises:
         ValueError: a field is of the wrong kind, or out of range.
@@ -74,6 +83,9 @@ class Sampling(Part):
     player: str = "all"
     epsilon: float = 0.0
     prune: bool = False
+    threshold: float = 0.0
+    bonus: float = 0.0
+    prune_below: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
@@ -85,23 +97,53 @@ class Sampling(Part):
             raise ValueError(
                 f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
             )
-        self._set(epsilon=_epsilon(self.epsilon, self.player == "epsilon"))
+        self._set(epsilon=_epsilon(self.epsilon, self.player))
+        for name in ("threshold", "bonus"):
+            value = refusals.number(getattr(self, name), name, 0, 1e100)
+            if value and self.player != "average":
+                raise ValueError(
+                    f"{name}={value:g} is given, but only average-strategy sampling "
+                    "has one; choose it or drop it."
+                )
+            self._set(**{name: value})
+        if self.prune_below is not None:
+            self._check_prunes()
+
+    def _check_prunes(self) -> None:
+        value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
+        if value == 0:
+            raise ValueError(
+                f"prune_below={value:g} is not below 0; Pluribus took -300,000,000, in "
+                "a game of stacks of 10,000 chips."
+            )
+        if not (self.chance and self.opponents and self.player == "all"):
+            raise ValueError(
+                f"prune_below={value:g} is given, but only external sampling leaves "
+                "out actions by their regret; choose it or drop it."
+            )
+        self._set(prune_below=value)
 
     @property
     def is_sampled(self) -> bool:
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
 
+    @property
+    def draws_one_action(self) -> bool:
+        """Whether one action of the updated player is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
 
-def _epsilon(value: Any, is_used: bool) -> float:
-    if not is_used:
+
+def _epsilon(value: Any, player: str) -> float:
+    if player not in ("epsilon", "average"):
         return refusals.number(value, "epsilon", 0, 1)
     try:
         return refusals.number(value, "epsilon", 0, 1, open_low=True)
     except ValueError as error:
         raise ValueError(
             f"{error} At 0 an action of probability 0 is never sampled and the "
-            "estimate is biased. Lanctot et al. use 0.6."
+            "estimate is biased. Lanctot et al. use 0.6 in outcome sampling, Gibson et "
+            "al. 0.05 in average-strategy sampling."
         ) from None
 
 
@@ -115,12 +157,22 @@ def outcome(epsilon: float) -> Sampling:
     return Sampling(chance=True, opponents=True, player="epsilon", epsilon=epsilon)
 
 
+def average_strategy(
+    epsilon: float = 0.05, threshold: float = 1000.0, bonus: float = 1e6
+) -> Sampling:
+    """Actions followed the more often, the more of them is in the average (Gibson et
+    al. 2012, whose numbers for poker are the defaults); chance and the opponents are
+    sampled."""
+    return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
+
+
 FULL = full()
 CHANCE = Sampling(chance=True, opponents=False)
 OPPONENT = Sampling(chance=False, opponents=True)
 EXTERNAL = Sampling(chance=True, opponents=True)
 OUTCOME = outcome(0.6)
 BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
+AVERAGE_STRATEGY = average_strategy()
 
 
 # --- the local rules -------------------------------------------------------------
@@ -359,6 +411,8 @@ OUTCOME_SAMPLING = Algorithm(OUTCOME, regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
 BALANCED_OUTCOME_SAMPLING = Algorithm(BALANCED_OUTCOME, regret_matching())
 """Farina, Kroer, Sandholm 2020, section 4.2.1, with regret matching."""
+AVERAGE_STRATEGY_SAMPLING = Algorithm(AVERAGE_STRATEGY, regret_matching())
+"""Gibson, Burch, Lanctot, Szafron 2012."""
 
 ALGORITHMS = {
     "cfr": CFR,
@@ -369,6 +423,7 @@ ALGORITHMS = {
     "external_sampling": EXTERNAL_SAMPLING,
     "outcome_sampling": OUTCOME_SAMPLING,
     "balanced_outcome_sampling": BALANCED_OUTCOME_SAMPLING,
+    "average_strategy_sampling": AVERAGE_STRATEGY_SAMPLING,
     "ftrl": Algorithm(EXTERNAL, ftrl(1.0)),
     "omd": Algorithm(EXTERNAL, omd(1.0)),
 }
@@ -399,6 +454,22 @@ def check_algorithm(algorithm: Any) -> None:
         raise ValueError(
             f"batch={batch} is given, but nothing is sampled, so that all walks of a "
             "batch would be the same; drop it, or choose a sampling."
+        )
+    if algorithm.sampling.prune_below is not None:
+        _check_can_prune(algorithm)
+
+
+def _check_can_prune(algorithm: Algorithm) -> None:
+    given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
+    if algorithm.minimizer.rule != RegretMatching.rule:
+        raise ValueError(
+            f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
+            "negative; choose regret_matching or drop it."
+        )
+    if algorithm.batch > 1:
+        raise ValueError(
+            f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
+            "actions at an infoset, whose regrets then do not add up; drop one of them."
         )
 
 

@@ -109,7 +109,8 @@ class Solver:
                 used with a GameTree, which has its own.
             abstraction: what replaces the information-state strings, see `GameTree`;
                 for regret matching and regret matching+, with any sampling but the
-                balanced. A GameTree has its own.
+                balanced and the average-strategy one, and without prune_below. A
+                GameTree has its own.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -147,15 +148,16 @@ class Solver:
         self._counts, self._job = self.state.counts, self.state.job
         self._growth = Growth(self.tree, sampling, self.state.batch)
         self._slice = 100_000
-        self.kernel = kernels.make_iterate(
+        sampled = kernels.Sampled(
             sampling.chance,
             sampling.opponents,
             sampling.player,
             sampling.prune,
-            algorithm.minimizer.rule,
-            is_abstract,
-            self.state.batch > 1,
+            skips=sampling.prune_below is not None,
+            batched=self.state.batch > 1,
         )
+        rule = algorithm.minimizer.rule
+        self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
 
     @reads
     def memory(self) -> Memory:
@@ -498,6 +500,17 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
         raise ValueError(
             "The balanced strategy counts the sequences of players who forget nothing; "
             "with an abstraction use outcome(epsilon)."
+        )
+    if algorithm.sampling.player == "average":
+        raise ValueError(
+            "Average-strategy sampling asks what has been played at an infoset, which "
+            "with an abstraction depends on the order in which ways to it are met; use "
+            "outcome(epsilon)."
+        )
+    if algorithm.sampling.prune_below is not None:
+        raise ValueError(
+            "prune_below goes by the regrets of one infoset, which an abstraction adds "
+            "up over several; drop one of them."
         )
 
 

@@ -340,6 +340,11 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "Theorems 3 to 5 are about regret matching from regrets 0 with the uniform "
             f"average, not {minimizer} with weights t^{averaging.gamma:g}."
         )
+    if sampling.player == "average" or sampling.prune_below is not None:
+        raise ValueError(
+            "Theorems 4 and 5 are about external and outcome sampling, neither about "
+            "average-strategy sampling nor about walks that prune."
+        )
     if algorithm.batch != 1:
         raise ValueError(
             f"Theorems 4 and 5 are about one walk for a player, not {algorithm.batch}."

@@ -11,7 +11,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
-from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import (
     RULES,
     Algorithm,
@@ -24,6 +23,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
     METHODS,
     MINIMIZERS,
+    SAMPLING_PARAMETERS,
     SAMPLINGS,
     SETTING_OF_PARAMETER,
     Method,
@@ -45,7 +45,12 @@ class Flags(TypedDict, total=False):
         players: the game's parameter of that name, added to `game`.
         algorithm: a name in `algorithm_names.METHODS`.
         sampling: a name in SAMPLINGS, or the fields of a `Sampling`.
-        epsilon: the exploration of outcome sampling, in (0, 1].
+        epsilon: the exploration of outcome sampling, or the least probability of an
+            action in average-strategy sampling, in (0, 1].
+        threshold: of average-strategy sampling, see `Sampling`.
+        bonus: of average-strategy sampling.
+        prune_below: the regret below which external sampling mostly leaves out an
+            action, below 0.
         minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
         step_size: eta of ftrl, omd and mirror_prox.
         weights: of the dilated entropy in ftrl and omd, "constant" or "kroer".
@@ -63,6 +68,9 @@ class Flags(TypedDict, total=False):
     algorithm: str
     sampling: str | dict | None
     epsilon: float | None
+    threshold: float | None
+    bonus: float | None
+    prune_below: float | None
     minimizer: str | dict | None
     step_size: float | None
     weights: str | None
@@ -92,7 +100,7 @@ KINDS: dict[str, Any] = typing.get_type_hints(Flags)
 _FIELDS = {field.name for field in dataclasses.fields(Settings)} - {"game", "algorithm"}
 _ONLINE_PARTS = (
     "sampling",
-    "epsilon",
+    *SAMPLING_PARAMETERS,
     "minimizer",
     "step_size",
     "weights",
@@ -154,7 +162,7 @@ def _make_method(name: str, parts: dict[str, Any]) -> Method:
             )
     alternating, batch = parts["alternating"], parts["batch"]
     algorithm = Algorithm(
-        _make_sampling(method.sampling, parts["sampling"], parts["epsilon"]),
+        _make_sampling(method.sampling, parts),
         _make_minimizer(method.minimizer, parts),
         _make_averaging(method.averaging, parts["averaging"]),
         method.alternating if alternating is None else alternating,
@@ -175,22 +183,21 @@ def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod
     return method._replace(**given)
 
 
-def _make_sampling(
-    default: Sampling, given: str | dict | None, epsilon: float | None
-) -> Sampling:
-    sampling = default
+def _make_sampling(default: Sampling, parts: dict[str, Any]) -> Sampling:
+    sampling, given = default, parts["sampling"]
     if isinstance(given, dict):
         sampling = _from_fields("sampling", Sampling, given)
     elif given is not None:
         sampling = named("sampling", given, SAMPLINGS)
-    if epsilon is None:
-        return sampling
-    if sampling.player != "epsilon":
+    numbers = {name: parts[name] for name in SAMPLING_PARAMETERS}
+    numbers = {name: value for name, value in numbers.items() if value is not None}
+    if "epsilon" in numbers and sampling.player not in ("epsilon", "average"):
         raise ValueError(
-            f"epsilon={epsilon} is given, but only outcome sampling explores "
-            "with epsilon; choose it or drop epsilon."
+            f"epsilon={numbers['epsilon']} is given, but only outcome sampling "
+            "explores with epsilon, and average-strategy sampling has one; choose one "
+            "of them or drop epsilon."
         )
-    return algorithms.outcome(epsilon)
+    return sampling._replace(**numbers)
 
 
 def _make_minimizer(default: Minimizer, parts: dict[str, Any]) -> Minimizer:

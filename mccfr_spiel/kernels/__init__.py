@@ -6,6 +6,9 @@
     averaging.py   the lazy average
     batches.py     several walks before an update
     ties.py        infosets that an abstraction ties
+    stack.py       the nodes that a walk visits later
+    picking.py     some of the player's actions, as in average-strategy sampling
+    pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
 
@@ -31,6 +34,7 @@ from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     BATCH,
+    BONUS,
     CURSOR_SIZE,
     DONE,
     EPSILON,
@@ -54,8 +58,10 @@ from mccfr_spiel.kernels.tables import (
     PAUSED,
     PER_INFOSET,
     PLAYER,
+    PRUNE_BELOW,
     SEED,
     STACK_FULL,
+    THRESHOLD,
     TOO_UNLIKELY,
     TOP,
     WALK,
@@ -74,6 +80,7 @@ from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_w
 __all__ = [
     "ALTERNATING",
     "BATCH",
+    "BONUS",
     "CURSOR_SIZE",
     "DONE",
     "EPSILON",
@@ -98,14 +105,17 @@ __all__ = [
     "PAUSE_LIMIT",
     "PER_INFOSET",
     "PLAYER",
+    "PRUNE_BELOW",
     "RULES",
     "SEED",
     "STACK_FULL",
+    "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
     "WALK",
     "Passes",
     "Plans",
+    "Sampled",
     "Tables",
     "Task",
     "TreeArrays",
@@ -130,15 +140,7 @@ __all__ = [
 
 
 @functools.cache
-def make_iterate(
-    chance: bool,
-    opponents: bool,
-    player_sampling: str,
-    prune: bool,
-    rule: str,
-    tied: bool = False,
-    batched: bool = False,
-) -> Any:
+def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
@@ -148,16 +150,12 @@ def make_iterate(
     called again.
 
     Args:
-        chance: whether chance is sampled.
-        opponents: whether the other players are.
-        player_sampling: how the updated player is, see `algorithms.Sampling`.
-        prune: whether an opponent's action of probability 0 is not followed.
+        sampled: what a walk samples.
         rule: a name in RULES.
         tied: whether an abstraction ties infosets; for regret matching and regret
             matching+ only.
-        batched: whether an iteration makes several walks for each player.
     """
-    if chance or opponents or player_sampling != "all" or prune:
-        sampled = Sampled(chance, opponents, player_sampling, prune, batched)
+    chance, opponents, player, prune, *_ = sampled
+    if chance or opponents or player != "all" or prune:
         return make_walks(sampled, number_of(rule), tied)
     return make_passes(number_of(rule), tied)

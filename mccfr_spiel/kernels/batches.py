@@ -10,6 +10,7 @@ from which they are restored.
 import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import Tables, Walk
 
 
@@ -32,7 +33,7 @@ walk_number = inlined(plain_walk_number)
 
 @inlined
 def note_gradient(
-    tables: Tables, walk: Walk, noted: int, infoset: int, start: int, stop: int
+    tables: Tables, walk: Walk, noted: int, infoset: int, at: Visit
 ) -> int:
     """Writes an infoset's gradient to the list, if a walk has met the infoset before.
 
@@ -41,14 +42,13 @@ def note_gradient(
         walk: whose list changes.
         noted: how long the list is.
         infoset: that the walk has come to.
-        start: its first sequence.
-        stop: the end of its sequences.
+        at: the node.
 
     Returns:
         How long the list is now.
     """
     if tables.is_met[infoset] != 0:
-        for s in range(start, stop):
+        for s in range(at.start, at.start + at.num_moves):
             walk.undo_sequence[noted] = s
             walk.undo_gradient[noted] = tables.gradient[s]
             noted += 1

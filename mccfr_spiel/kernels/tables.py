@@ -46,9 +46,11 @@ touched from which on no iteration begins, whether players are updated in turns,
 present size of the tree, whose arrays may have room to spare, the walks for a player in
 one iteration, and the number of nodes touched from which on a batch pauses."""
 
-EPSILON, GAMMA, NUM_SETTINGS = range(3)
-"""The entries of the settings: the exploration of outcome sampling, and the exponent of
-the average's weights."""
+EPSILON, GAMMA, THRESHOLD, BONUS, PRUNE_BELOW, NUM_SETTINGS = range(6)
+"""The entries of the settings: the exploration of outcome sampling or the least chance
+of an action in average-strategy sampling, the exponent of the average's weights, the
+other two numbers of average-strategy sampling, and the regret below which an action is
+pruned."""
 
 (
     ITERATION,

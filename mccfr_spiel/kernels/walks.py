@@ -26,7 +26,15 @@ from mccfr_spiel.compiled.randomness import (
 from mccfr_spiel.kernels.averaging import pay_debt
 from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
+from mccfr_spiel.kernels.picking import Pick, push_picked
+from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
+from mccfr_spiel.kernels.stack import (
+    Visit,
+    push,
+    push_other_children,
+    push_weighted_children,
+)
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     BATCH,
@@ -73,104 +81,35 @@ _NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 
 
 class Sampled(NamedTuple):
-    """What a walk samples, as constants of its loop; see `algorithms.Sampling`."""
+    """What a walk samples, as constants of its loop; see `algorithms.Sampling`.
+
+    Attributes:
+        chance: whether chance is sampled.
+        opponents: whether the other players are.
+        player: how the updated player is.
+        prune: whether an opponent's action of probability 0 is not followed.
+        skips: whether actions of very negative regret are not, see pruning.py.
+        batched: whether an iteration makes several walks for each player.
+    """
 
     chance: bool
     opponents: bool
     player: str
     prune: bool
+    skips: bool
     batched: bool
 
+    @property
+    def meets_once(self) -> bool:
+        """Whether each of the player's infosets is met at most once before an update,
+        as it is with chance and all opponents sampled."""
+        return self.chance and self.opponents and not self.batched
 
-class Visit(NamedTuple):
-    """A node that a walk visits, and what the walk has brought along.
-
-    Attributes:
-        first: its first child.
-        start: where its moves begin: sequences, or probabilities of chance.
-        num_moves: how many there are.
-        sequence: the updated player's last one before the node.
-        weight: the factor of all payoffs below it.
-        place: its history's, see randomness.py.
-    """
-
-    first: int
-    start: int
-    num_moves: int
-    sequence: int
-    weight: float
-    place: Any
-
-
-@inlined
-def push(
-    walk: Walk, top: int, node: int, sequence: int, weight: float, place: int
-) -> int:
-    """Stacks a node to be walked on from later; returns the new height."""
-    walk.node[top] = node
-    walk.sequence[top] = sequence
-    walk.weight[top] = weight
-    walk.place[top] = place
-    return top + 1
-
-
-@inlined
-def push_weighted_children(
-    walk: Walk, top: int, at: Visit, probs: np.ndarray, prune: bool, placed: bool
-) -> int:
-    """Stacks all children after a move of another player or of chance.
-
-    Args:
-        walk: whose stack it is.
-        top: the height of the stack.
-        at: the node.
-        probs: the probabilities of the moves, from `at.start` on.
-        prune: whether children of probability 0 are left out.
-        placed: whether places are asked; else they are not stacked.
-
-    Returns:
-        The new height.
-    """
-    for child in range(at.num_moves - 1, -1, -1):
-        prob = probs[at.start + child]
-        if not prune or prob > 0.0:
-            walk.node[top] = at.first + child
-            walk.sequence[top] = at.sequence
-            walk.weight[top] = at.weight * prob
-            if placed:
-                walk.place[top] = child_place(at.place, child)
-            top += 1
-    return top
-
-
-@inlined
-def push_other_children(
-    walk: Walk, top: int, at: Visit, weighted: bool, placed: bool
-) -> int:
-    """Stacks all children but the first after a move of the updated player.
-
-    The first is followed at once. The last child goes below the others, so that they
-    are visited in their order.
-
-    Args:
-        walk: whose stack it is.
-        top: the height of the stack.
-        at: the node.
-        weighted: whether weights are asked; else they are not stacked.
-        placed: whether places are asked.
-
-    Returns:
-        The new height.
-    """
-    for child in range(at.num_moves - 1, 0, -1):
-        walk.node[top] = at.first + child
-        walk.sequence[top] = at.start + child
-        if weighted:
-            walk.weight[top] = at.weight
-        if placed:
-            walk.place[top] = child_place(at.place, child)
-        top += 1
-    return top
+    @property
+    def is_weighted(self) -> bool:
+        """Whether not every weight is 1, as it is in external sampling."""
+        everyone_else = self.chance and self.opponents
+        return self.player != "all" or self.skips or not everyone_else
 
 
 @inlined
@@ -244,6 +183,13 @@ def meet(
 
 
 @inlined
+def clear_first(gradient: np.ndarray, num_players: int) -> None:
+    """Clears the gradients of the empty sequences, which have the lowest numbers."""
+    for sequence in range(num_players):
+        gradient[sequence] = 0.0
+
+
+@inlined
 def update_met(
     tree: TreeArrays,
     tables: Tables,
@@ -297,20 +243,18 @@ def update_tied(
 
 def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample or prune; see `make_iterate`."""
-    chance, opponents, player_sampling, prune, batched = sampled
-    explores = player_sampling == "epsilon"
-    player_sampled = player_sampling != "all"
-    # With chance and all opponents sampled, a walk meets each of the player's infosets
-    # at most once; if the player is not sampled then, every weight is 1.
-    met_once = chance and opponents and not batched
-    weighted = player_sampled or not (chance and opponents)
+    chance, opponents, player_sampling, prune, skips, batched = sampled
+    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
+    draws_own = player_sampling in ("epsilon", "balanced")
+    picks_own = player_sampling == "average" or skips
+    met_once, weighted = sampled.meets_once, sampled.is_weighted
     floored = rule == number_of("regret_matching_plus")
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
         job, parameters = task.job, task.parameters
-        epsilon, gamma = task.settings[EPSILON], task.settings[GAMMA]
+        settings, gamma = task.settings, task.settings[GAMMA]
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         last_iteration = np.int64(job[LAST_ITERATION])
         node_limit = np.int64(job[NODE_LIMIT])
@@ -366,6 +310,11 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     acting, start = record["player"], record["start"]
                     count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
+                    if skips and weight == LOOK and acting != UNEXPANDED:
+                        if acting != TERMINAL:
+                            gradient[sequence] = SKIPPED
+                            break
+                        weight = 1.0
                     if acting == TERMINAL:
                         payoff = weight * tree.utilities[start, player]
                         # not <=: an infinite weight times 0 is NaN.
@@ -386,23 +335,27 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     touched += 1
                     chosen = 0
                     at = Visit(first, start, count, sequence, weight, place)
-                    is_far = is_large and player_sampled
-                    if is_far:
+                    is_far = is_large and draws_own
+                    if is_far or (is_large and chance and acting == CHANCE_NODE):
                         prefetch_children(nodes, at)
 
                     if acting == player:
                         infoset = record["infoset"]
                         if batched:
-                            noted = note_gradient(
-                                tables, walk, noted, infoset, start, start + count
-                            )
+                            noted = note_gradient(tables, walk, noted, infoset, at)
                         num_met = meet(
                             tables, walk, num_met, infoset, at, met_once, is_far
                         )
-                        if player_sampled:
+                        if picks_own:
+                            pick = Pick(stream, infosets[infoset]["place"], chance)
+                            top = push_picked(
+                                tables, walk, top, at, settings, pick, skips
+                            )
+                            break
+                        if draws_own:
                             draw = uniform(stream, infosets[infoset]["place"])
                             chosen, likelihood = draw_own(
-                                tables, at, explores, epsilon, draw
+                                tables, at, explores, settings[EPSILON], draw
                             )
                             weight /= likelihood
                         else:
@@ -412,16 +365,11 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         draw = uniform(stream, infosets[record["infoset"]]["place"])
                         chosen = draw_action(policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
-                        if is_large and not player_sampled:
-                            prefetch_children(nodes, at)
                         draw = uniform(stream, place)
                         chosen = draw_chance(tree.chance_cdf, start, count, draw)
                     else:
-                        is_chance = acting == CHANCE_NODE
-                        probs = tree.chance_probs if is_chance else policy
-                        skips = prune and not is_chance
                         top = push_weighted_children(
-                            walk, top, at, probs, skips, chance
+                            tree, tables, walk, top, at, acting, prune, chance
                         )
                         break
                     node = first + chosen
@@ -436,13 +384,14 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     continue
                 nth = 0
             if alternating or player == num_players - 1:
-                if tied:
+                if skips:
+                    update_pruned(tree, tables, walk, num_met, settings)
+                elif tied:
                     update_tied(tree, tables, walk, num_met, met_once, floored, chain)
                 else:
                     update_met(tree, tables, walk, num_met, met_once, rule, parameters)
                 num_met = 0
-                for sequence in range(num_players):
-                    gradient[sequence] = 0.0
+                clear_first(gradient, num_players)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top

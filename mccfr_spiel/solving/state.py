@@ -71,6 +71,9 @@ class SolverState:
         self.batch = refusals.integer(algorithm.batch, "batch", 1)
         settings = np.zeros(kernels.NUM_SETTINGS)
         settings[kernels.EPSILON] = sampling.epsilon
+        settings[kernels.THRESHOLD] = sampling.threshold
+        settings[kernels.BONUS] = sampling.bonus
+        settings[kernels.PRUNE_BELOW] = sampling.prune_below or 0.0
         settings[kernels.GAMMA] = algorithm.averaging.gamma
         job = np.zeros(kernels.JOB_SIZE, np.uint64)
         job[kernels.SEED] = seed % 2**64
