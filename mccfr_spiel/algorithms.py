@@ -28,6 +28,7 @@ MOST_BATCH = 2**31
 """That many walks take minutes."""
 
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
+_BASELINES = ("", "learned", "predictive")
 _ENTROPIES = ("constant", "kroer")
 
 
@@ -73,6 +74,11 @@ class Sampling(Part):
             followed unless it ends the game. Regrets are then kept above a floor of
             31/30 of it. None for no such pruning. For external sampling with regret
             matching.
+        baseline: "learned" (Schmid et al. 2019): the estimates are corrected by what
+            earlier walks found at each infoset and action; or "predictive", where what
+            a walk found is weighed by the policy after its update, in the spirit of
+            Davis et al. 2020. "" for none. For outcome and balanced outcome sampling.
+        baseline_rate: the share of the way to what a walk found that a baseline moves.
 
     Raises:
         ValueError: a field is of the wrong kind, or out of range.
@@ -86,6 +92,8 @@ class Sampling(Part):
     threshold: float = 0.0
     bonus: float = 0.0
     prune_below: float | None = None
+    baseline: str = ""
+    baseline_rate: float = 0.5
 
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
@@ -108,6 +116,24 @@ class Sampling(Part):
             self._set(**{name: value})
         if self.prune_below is not None:
             self._check_prunes()
+        self._check_baseline()
+
+    def _check_baseline(self) -> None:
+        rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
+        self._set(baseline_rate=rate)
+        if self.baseline not in _BASELINES:
+            raise ValueError(f"baseline={self.baseline!r} is none of {_BASELINES}.")
+        if not self.baseline and rate != 0.5:
+            raise ValueError(
+                f"baseline_rate={rate:g} is given, but no baseline; choose "
+                'baseline="learned" or "predictive", or drop it.'
+            )
+        follows_one = self.chance and self.opponents and self.draws_one_action
+        if self.baseline and not follows_one:
+            raise ValueError(
+                f"baseline={self.baseline!r} is given, but only walks that follow one "
+                "history have baselines; choose outcome(epsilon) or drop it."
+            )
 
     def _check_prunes(self) -> None:
         value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
@@ -152,9 +178,10 @@ def full(*, prune: bool = False) -> Sampling:
     return Sampling(chance=False, opponents=False, prune=prune)
 
 
-def outcome(epsilon: float) -> Sampling:
-    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009)."""
-    return Sampling(chance=True, opponents=True, player="epsilon", epsilon=epsilon)
+def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
+    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009), on
+    request with baselines, see `Sampling`."""
+    return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
 
 
 def average_strategy(
@@ -457,6 +484,14 @@ def check_algorithm(algorithm: Any) -> None:
         )
     if algorithm.sampling.prune_below is not None:
         _check_can_prune(algorithm)
+    if algorithm.sampling.baseline == "predictive" and not (
+        batch == 1 and algorithm.alternating
+    ):
+        raise ValueError(
+            'baseline="predictive" goes by the policy right after the update of the '
+            "walk's player, which takes alternating updates and a batch of 1; choose "
+            'baseline="learned".'
+        )
 
 
 def _check_can_prune(algorithm: Algorithm) -> None:

@@ -155,6 +155,7 @@ class Solver:
             sampling.prune,
             skips=sampling.prune_below is not None,
             batched=self.state.batch > 1,
+            baseline=sampling.baseline,
         )
         rule = algorithm.minimizer.rule
         self.kernel = kernels.make_iterate(sampled, rule, is_abstract)

@@ -260,6 +260,8 @@ class Textbook:
         self.beta = dilated_weights(self.infosets, weights)
         self.policy = {}
         self.memory = {}
+        self.baseline = {}  # (player, a sequence of anyone) -> what the player expects
+        self.path = {}  # player -> its last walk with baselines, and the payoff
         self.skipped = {}  # player -> the sequences that its last walk left out
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
         for key, infoset in self.infosets.items():
@@ -279,12 +281,16 @@ class Textbook:
                 for player, gradient in zip(turn, estimates, strict=True):
                     self.add_to_average(player)
                     self.update(player, gradient)
+                    if self.has_baselines and self.sampling.baseline == "predictive":
+                        self.learn(player)
 
     def estimate_batch(self, player: int) -> Gradient:
         """The sum of this iteration's estimates for `player`, one for each walk."""
         total: Gradient = {}
         for nth in range(self.batch):
             gradient = self.estimate(player, self.draws(player, nth))
+            if self.has_baselines and self.sampling.baseline == "learned":
+                self.learn(player)
             for sequence, value in gradient.items():
                 total[sequence] = total.get(sequence, 0.0) + value
         return total
@@ -301,6 +307,8 @@ class Textbook:
     @np.errstate(over="ignore")
     def estimate(self, player: int, draw: Draw) -> Gradient:
         """One walk: `player`'s gradient at the leaves, sequences of met infosets."""
+        if self.has_baselines:
+            return self.estimate_by_values(player, draw)
         gradient: Gradient = {EMPTY: 0.0}
         sampling = self.sampling
         is_pruning = self.prunes(draw)
@@ -338,6 +346,61 @@ class Textbook:
 
         walk(self.root, 1.0, EMPTY)
         return gradient
+
+    @property
+    def has_baselines(self) -> bool:
+        return bool(getattr(self.sampling, "baseline", ""))
+
+    def estimate_by_values(self, player: int, draw: Draw) -> Gradient:
+        """One walk with baselines, in the words of Schmid et al. 2019.
+
+        Unlike those of `estimate`, the entries are counterfactual values: they contain
+        what comes from infosets further down. `self.path` keeps the walk: an infoset,
+        the action drawn and its probability, and what was found below it; None at
+        chance.
+        """
+        values: Gradient = {EMPTY: 0.0}
+        path: list[tuple[Infoset, int, float]] = []
+
+        def walk(node: Node, reach: float) -> float:
+            """The value of a history; `reach` is the player's own in the sampling."""
+            self.nodes_touched += 1
+            if node.returns:
+                self.path[player] = path, node.returns[player]
+                return node.returns[player]
+            infoset, probs = node.infoset, self.distribution(node, player)
+            k = choose(probs, draw(node.place))
+            if infoset is None:
+                return walk(node.children[k], reach)
+            path.append((infoset, k, probs[k]))
+            is_own = infoset.player == player
+            below = walk(node.children[k], reach * probs[k] if is_own else reach)
+            found = self.corrected(player, infoset, k, probs[k], below)
+            if is_own:
+                for own, value in zip(infoset.sequences, found, strict=True):
+                    values[own] = value / reach
+            return dot(self.policy[infoset.key], found)
+
+        walk(self.root, 1.0)
+        return values
+
+    def corrected(
+        self, player: int, infoset: Infoset, k: int, prob: float, below: float
+    ) -> list[float]:
+        """The estimates of all actions: their baselines, corrected for the one drawn."""
+        found = [self.baseline.get((player, s), 0.0) for s in infoset.sequences]
+        found[k] += (below - found[k]) / prob
+        return found
+
+    def learn(self, player: int) -> None:
+        """Moves the baselines on the last path of `player`, by the policies of now."""
+        path, below = self.path[player]
+        for infoset, k, prob in reversed(path):
+            found = self.corrected(player, infoset, k, prob, below)
+            entry = player, infoset.sequences[k]
+            old = self.baseline.get(entry, 0.0)
+            self.baseline[entry] = old + self.sampling.baseline_rate * (below - old)
+            below = dot(self.policy[infoset.key], found)
 
     def follow_probabilities(self, infoset: Infoset) -> list[float]:
         """The probability with which each action is followed where all are not sampled
@@ -415,7 +478,8 @@ class Textbook:
                 self.minimizer,
                 self.beta[key],
             )
-            values[infoset.parent] += value
+            if not self.has_baselines:  # whose estimates contain it
+                values[infoset.parent] += value
             if getattr(self.sampling, "prune_below", None) is not None:
                 self.hold_regrets(infoset, before)
 

@@ -40,8 +40,15 @@ SAMPLINGS = {
 }
 """The estimators, as settings call them."""
 
-SAMPLING_PARAMETERS = ("epsilon", "threshold", "bonus", "prune_below")
-"""The numbers of an estimator that are settings of their own."""
+SAMPLING_PARAMETERS = (
+    "epsilon",
+    "threshold",
+    "bonus",
+    "prune_below",
+    "baseline",
+    "baseline_rate",
+)
+"""The parameters of an estimator that are settings of their own."""
 
 MINIMIZERS: dict[str, Minimizer] = {
     name: kind(1.0) if issubclass(kind, EntropyMinimizer) else kind()
@@ -118,6 +125,10 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
     found = {name: getattr(sampling, name) for name in known.get(sampling.player, ())}
     if sampling.prune_below is not None:
         found["prune_below"] = sampling.prune_below
+    if sampling.baseline:
+        found["baseline"] = sampling.baseline
+        if sampling.baseline_rate != Sampling.baseline_rate:
+            found["baseline_rate"] = sampling.baseline_rate
     return found
 
 

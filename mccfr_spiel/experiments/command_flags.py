@@ -77,6 +77,17 @@ def _define_method() -> None:
         None,
         "External sampling leaves out actions of a regret below this in 95 % of walks.",
     )
+    flags.DEFINE_enum(
+        "baseline",
+        None,
+        ["learned", "predictive"],
+        "Baselines that reduce the variance of outcome sampling; none if not given.",
+    )
+    flags.DEFINE_float(
+        "baseline_rate",
+        None,
+        "How quickly baselines move, in (0, 1]; 0.5 if not given.",
+    )
     flags.DEFINE_enum("minimizer", None, MINIMIZERS, "The rule that moves the policy.")
     flags.DEFINE_float(
         "step_size",

@@ -51,6 +51,8 @@ class Flags(TypedDict, total=False):
         bonus: of average-strategy sampling.
         prune_below: the regret below which external sampling mostly leaves out an
             action, below 0.
+        baseline: of outcome sampling, "learned" or "predictive", see `Sampling`.
+        baseline_rate: how quickly baselines move, in (0, 1].
         minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
         step_size: eta of ftrl, omd and mirror_prox.
         weights: of the dilated entropy in ftrl and omd, "constant" or "kroer".
@@ -71,6 +73,8 @@ class Flags(TypedDict, total=False):
     threshold: float | None
     bonus: float | None
     prune_below: float | None
+    baseline: str | None
+    baseline_rate: float | None
     minimizer: str | dict | None
     step_size: float | None
     weights: str | None

@@ -5,6 +5,7 @@
     minimizers.py  the local rules, one function each, and how their tables start
     averaging.py   the lazy average
     batches.py     several walks before an update
+    baselines.py   control variates for walks that follow one history
     ties.py        infosets that an abstraction ties
     stack.py       the nodes that a walk visits later
     picking.py     some of the player's actions, as in average-strategy sampling
@@ -33,9 +34,11 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    BASELINE_RATE,
     BATCH,
     BONUS,
     CURSOR_SIZE,
+    DEPTH,
     DONE,
     EPSILON,
     GAMMA,
@@ -79,9 +82,11 @@ from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_w
 
 __all__ = [
     "ALTERNATING",
+    "BASELINE_RATE",
     "BATCH",
     "BONUS",
     "CURSOR_SIZE",
+    "DEPTH",
     "DONE",
     "EPSILON",
     "GAMMA",

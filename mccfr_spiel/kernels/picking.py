@@ -54,11 +54,13 @@ class Pick(NamedTuple):
     """What picks a node's actions.
 
     Attributes:
+        settings: see `tables.NUM_SETTINGS`.
         stream: the key of the walk.
         own_place: the infoset's place; that of an action's draw is below it.
         placed: whether places of histories are asked; else they are not stacked.
     """
 
+    settings: Any
     stream: Any
     own_place: Any
     placed: bool
@@ -66,13 +68,7 @@ class Pick(NamedTuple):
 
 @inlined
 def push_picked(
-    tables: Tables,
-    walk: Walk,
-    top: int,
-    at: Visit,
-    settings: np.ndarray,
-    pick: Pick,
-    skips: bool,
+    tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick, skips: bool
 ) -> int:
     """Stacks the children that a walk follows, or looks at, after the player's move.
 
@@ -82,7 +78,6 @@ def push_picked(
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
-        settings: see `tables.NUM_SETTINGS`.
         pick: what picks the actions.
         skips: whether to follow all but actions of very negative regret; else
             average-strategy sampling.
@@ -90,7 +85,7 @@ def push_picked(
     Returns:
         The new height.
     """
-    total = 0.0
+    settings, total = pick.settings, 0.0
     for s in range(at.start, at.start + at.num_moves):
         total += tables.average[s]
     is_pruning = skips and prunes(pick.stream)

@@ -46,11 +46,19 @@ touched from which on no iteration begins, whether players are updated in turns,
 present size of the tree, whose arrays may have room to spare, the walks for a player in
 one iteration, and the number of nodes touched from which on a batch pauses."""
 
-EPSILON, GAMMA, THRESHOLD, BONUS, PRUNE_BELOW, NUM_SETTINGS = range(6)
+(
+    EPSILON,
+    GAMMA,
+    THRESHOLD,
+    BONUS,
+    PRUNE_BELOW,
+    BASELINE_RATE,
+    NUM_SETTINGS,
+) = range(7)
 """The entries of the settings: the exploration of outcome sampling or the least chance
 of an action in average-strategy sampling, the exponent of the average's weights, the
-other two numbers of average-strategy sampling, and the regret below which an action is
-pruned."""
+other two numbers of average-strategy sampling, the regret below which an action is
+pruned, and the share of the way to what a walk found that a baseline moves."""
 
 (
     ITERATION,
@@ -63,12 +71,14 @@ pruned."""
     NODES_TOUCHED_BEFORE,
     WALK,
     NUM_UNDO,
+    DEPTH,
     CURSOR_SIZE,
-) = range(11)
+) = range(12)
 """The entries of a cursor: the iterations begun, the player being updated, the height
 of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
 the node of GROW, NUM_MET and NODES_TOUCHED as they were before this walk, the number of
-this walk in its batch, from 0 on, and the length of the list that takes it back."""
+this walk in its batch, from 0 on, the length of the list that takes it back, and the
+decisions that a walk with baselines has written down."""
 
 
 class Task(NamedTuple):
@@ -126,6 +136,15 @@ class Tables(NamedTuple):
     ]
     balance: Annotated[
         np.ndarray, Entry(FLOAT, "[S]", "the balanced strategy", is_optional=True)
+    ]
+    baseline: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S, P]",
+            "what a player expects below a sequence of anyone, see baselines.py",
+            is_optional=True,
+        ),
     ]
     is_met: Annotated[
         np.ndarray,
@@ -215,20 +234,22 @@ OPTIONAL = tuple(
 
 
 def empty_tables(
-    num_infosets: int, num_sequences: int, needed: Collection[str]
+    num_infosets: int, num_sequences: int, num_players: int, needed: Collection[str]
 ) -> Tables:
     """Tables of zeros.
 
     Args:
         num_infosets: the infosets that there is room for.
         num_sequences: the sequences that there is room for.
+        num_players: how many players there are.
         needed: the names of the optional tables that the algorithm needs.
     """
     tables = {}
     for name, entry in entries_of(Tables).items():
         size = num_infosets if name in PER_INFOSET else num_sequences
         is_used = not entry.is_optional or name in needed
-        tables[name] = np.zeros(size if is_used else 0, entry.dtype)
+        columns = (num_players,) if entry.num_dimensions == 2 else ()
+        tables[name] = np.zeros((size if is_used else 0, *columns), entry.dtype)
     return Tables(**tables)
 
 

@@ -24,6 +24,7 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.averaging import pay_debt
+from mccfr_spiel.kernels.baselines import control, learn
 from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
 from mccfr_spiel.kernels.picking import Pick, push_picked
@@ -38,6 +39,7 @@ from mccfr_spiel.kernels.stack import (
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     BATCH,
+    DEPTH,
     DONE,
     EPSILON,
     GAMMA,
@@ -76,6 +78,8 @@ LARGE = 2**16
 """Trees of more nodes do not stay in the processor's caches. There a walk that follows
 one history waits for memory at each step (see prefetch.py)."""
 
+_FLOORED = number_of("regret_matching_plus")
+
 _NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
 
@@ -90,6 +94,7 @@ class Sampled(NamedTuple):
         prune: whether an opponent's action of probability 0 is not followed.
         skips: whether actions of very negative regret are not, see pruning.py.
         batched: whether an iteration makes several walks for each player.
+        baseline: "learned", "predictive", or "" for none, see baselines.py.
     """
 
     chance: bool
@@ -98,6 +103,17 @@ class Sampled(NamedTuple):
     prune: bool
     skips: bool
     batched: bool
+    baseline: str
+
+    @property
+    def draws_own(self) -> bool:
+        """Whether one of the player's actions is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_own(self) -> bool:
+        """Whether some of them are, see picking.py."""
+        return self.player == "average" or self.skips
 
     @property
     def meets_once(self) -> bool:
@@ -114,7 +130,7 @@ class Sampled(NamedTuple):
 
 @inlined
 def draw_own(
-    tables: Tables, at: Visit, explores: bool, epsilon: float, draw: float
+    tables: Tables, at: Visit, explores: bool, settings: np.ndarray, draw: float
 ) -> tuple[int, float]:
     """Draws an action of the updated player.
 
@@ -123,23 +139,26 @@ def draw_own(
         at: the node.
         explores: whether to draw from the policy mixed with the uniform one; else from
             the balanced strategy.
-        epsilon: how much of the uniform policy is in the mixture.
+        settings: which say how much of the uniform policy is in the mixture.
         draw: a number in [0, 1).
 
     Returns:
         The number of the action, from 0 on, and its probability.
     """
     if explores:
+        epsilon = settings[EPSILON]
         return draw_explored(tables.policy, at.start, at.num_moves, epsilon, draw)
     chosen = draw_action(tables.balance, at.start, at.num_moves, draw)
     return chosen, float(tables.balance[at.start + chosen])
 
 
 @inlined
-def prefetch_children(nodes: np.ndarray, at: Visit) -> None:
-    """Asks for all children of a node, of which one is about to be drawn."""
-    for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
-        prefetch(nodes, child)
+def prefetch_children(nodes: np.ndarray, at: Visit, is_far: bool) -> None:
+    """Asks for all children of a node, of which one is about to be drawn, if they are
+    likely not to be in the processor's caches."""
+    if is_far:
+        for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
+            prefetch(nodes, child)
 
 
 @inlined
@@ -222,7 +241,7 @@ def update_tied(
     walk: Walk,
     num_met: int,
     met_once: bool,
-    floored: bool,
+    rule: int,
     chain: np.ndarray,
 ) -> None:
     """As `update_met`, where an abstraction ties infosets; see ties.py."""
@@ -238,17 +257,16 @@ def update_tied(
     for visit in range(num_met):
         pay_tied(tree, tables, walk.met[visit], chain)
     for visit in range(num_met):
-        move_tied(tree, tables, walk.met[visit], floored)
+        move_tied(tree, tables, walk.met[visit], rule == _FLOORED)
 
 
 def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample or prune; see `make_iterate`."""
-    chance, opponents, player_sampling, prune, skips, batched = sampled
+    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
+    learns, foresees = baseline != "", baseline == "predictive"
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
-    draws_own = player_sampling in ("epsilon", "balanced")
-    picks_own = player_sampling == "average" or skips
+    draws_own, picks_own = sampled.draws_own, sampled.picks_own
     met_once, weighted = sampled.meets_once, sampled.is_weighted
-    floored = rule == number_of("regret_matching_plus")
 
     @jit
     def iterate(frame):
@@ -256,8 +274,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         job, parameters = task.job, task.parameters
         settings, gamma = task.settings, task.settings[GAMMA]
         seed, alternating = job[SEED], job[ALTERNATING] != 0
-        last_iteration = np.int64(job[LAST_ITERATION])
-        node_limit = np.int64(job[NODE_LIMIT])
+        limits = job.view(np.int64)
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
@@ -268,9 +285,10 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched = cursor[NUM_MET], cursor[NODES_TOUCHED]
-        batch, nth = np.int64(job[BATCH]) if batched else 1, cursor[WALK]
+        batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
         noted = cursor[NUM_UNDO] if batched else 0
-        undo_capacity = len(walk.undo_sequence) if batched else 2**62
+        room = len(walk.undo_sequence) if batched else 2**62
+        depth = cursor[DEPTH] if learns else 0
         average_weight = iteration**gamma
         status = DONE
 
@@ -281,15 +299,16 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
             if top == 0:
                 if not batched or nth == 0:
                     if player == 0:
-                        if iteration == last_iteration or touched >= node_limit:
+                        is_last = iteration == limits[LAST_ITERATION]
+                        if is_last or touched >= limits[NODE_LIMIT]:
                             break
                         iteration += 1
                         average_weight = iteration**gamma
                     tables.average[player] += average_weight
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
-                top = push(walk, 0, 0, player, 1.0, ROOT_PLACE)
-                if batched and nth > 0 and touched >= np.int64(job[PAUSE_LIMIT]):
+                top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
+                if batched and nth > 0 and touched >= limits[PAUSE_LIMIT]:
                     status = PAUSED
                     break
             number = walk_number(iteration, batch, nth) if batched else iteration
@@ -326,18 +345,16 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count > capacity or noted + count > undo_capacity:
+                    elif top + count + depth > capacity or noted + count > room:
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)
                         cursor[NODE_TO_GROW] = node
                         break
-                    touched += 1
-                    chosen = 0
+                    touched, chosen, q = touched + 1, 0, 0.0
                     at = Visit(first, start, count, sequence, weight, place)
                     is_far = is_large and draws_own
-                    if is_far or (is_large and chance and acting == CHANCE_NODE):
-                        prefetch_children(nodes, at)
+                    prefetch_children(nodes, at, is_far)
 
                     if acting == player:
                         infoset = record["infoset"]
@@ -346,18 +363,15 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         num_met = meet(
                             tables, walk, num_met, infoset, at, met_once, is_far
                         )
+                        own_place = infosets[infoset]["place"]
                         if picks_own:
-                            pick = Pick(stream, infosets[infoset]["place"], chance)
-                            top = push_picked(
-                                tables, walk, top, at, settings, pick, skips
-                            )
+                            pick = Pick(settings, stream, own_place, chance)
+                            top = push_picked(tables, walk, top, at, pick, skips)
                             break
                         if draws_own:
-                            draw = uniform(stream, infosets[infoset]["place"])
-                            chosen, likelihood = draw_own(
-                                tables, at, explores, settings[EPSILON], draw
-                            )
-                            weight /= likelihood
+                            draw = uniform(stream, own_place)
+                            chosen, q = draw_own(tables, at, explores, settings, draw)
+                            weight /= q
                         else:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
@@ -365,6 +379,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         draw = uniform(stream, infosets[record["infoset"]]["place"])
                         chosen = draw_action(policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
+                        prefetch_children(nodes, at, is_large and not draws_own)
                         draw = uniform(stream, place)
                         chosen = draw_chance(tree.chance_cdf, start, count, draw)
                     else:
@@ -372,12 +387,15 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             tree, tables, walk, top, at, acting, prune, chance
                         )
                         break
+                    if learns and acting != CHANCE_NODE:
+                        depth = control(tables, walk, depth, at, player, chosen, q)
                     node = first + chosen
-                    if chance:
-                        place = child_place(place, chosen)
+                    place = child_place(place, chosen) if chance else place
 
             if status != DONE:
                 break
+            if learns and not foresees:
+                learn(tree, tables, walk, depth, player, start, settings)
             if batched:
                 nth, noted = nth + 1, 0
                 if nth < batch:
@@ -387,16 +405,18 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 if skips:
                     update_pruned(tree, tables, walk, num_met, settings)
                 elif tied:
-                    update_tied(tree, tables, walk, num_met, met_once, floored, chain)
+                    update_tied(tree, tables, walk, num_met, met_once, rule, chain)
                 else:
                     update_met(tree, tables, walk, num_met, met_once, rule, parameters)
                 num_met = 0
                 clear_first(gradient, num_players)
+            if foresees:
+                learn(tree, tables, walk, depth, player, start, settings)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top
         cursor[NUM_MET], cursor[NODES_TOUCHED] = num_met, touched
-        cursor[WALK], cursor[NUM_UNDO] = nth, noted
+        cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
         return status
 
     return iterate
@@ -410,7 +430,7 @@ def restart_walk(infosets: np.ndarray, tables: Tables, walk: Walk) -> None:
     """
     gradient, cursor = tables.gradient, walk.cursor
     undo_gradient(gradient, walk, cursor[NUM_UNDO])
-    cursor[NUM_UNDO] = 0
+    cursor[NUM_UNDO] = cursor[DEPTH] = 0
     for visit in range(cursor[NUM_MET_BEFORE], cursor[NUM_MET]):
         infoset = walk.met[visit]
         tables.is_met[infoset] = 0

@@ -74,6 +74,7 @@ class SolverState:
         settings[kernels.THRESHOLD] = sampling.threshold
         settings[kernels.BONUS] = sampling.bonus
         settings[kernels.PRUNE_BELOW] = sampling.prune_below or 0.0
+        settings[kernels.BASELINE_RATE] = sampling.baseline_rate
         settings[kernels.GAMMA] = algorithm.averaging.gamma
         job = np.zeros(kernels.JOB_SIZE, np.uint64)
         job[kernels.SEED] = seed % 2**64
@@ -90,6 +91,8 @@ class SolverState:
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
+        if sampling.baseline:
+            self._optional_tables += ("baseline",)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch > 1)
@@ -122,20 +125,24 @@ class SolverState:
     @reads
     def _hold_tables(self) -> None:
         """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
+        tree = self._tree
         per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
         for name in self._optional_tables:
             if name in kernels.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                per_sequence += _OPTIONAL_BYTES
-        tree = self._tree
+                columns = tree.num_players if name == "baseline" else 1
+                per_sequence += _OPTIONAL_BYTES * columns
         tree.budget.add_tables(self, per_infoset, per_sequence, tree.sizes)
 
     @reads
     def _new_tables(self) -> kernels.Tables:
         tree = self._tree
         tables = kernels.empty_tables(
-            tree.num_infosets, tree.num_sequences, self._optional_tables
+            tree.num_infosets,
+            tree.num_sequences,
+            tree.num_players,
+            self._optional_tables,
         )
         tables.policy[: tree.num_players] = 1
         minimizer = self._algorithm.minimizer
@@ -270,6 +277,8 @@ class SolverState:
         if self.whole:
             fresh["plan"] = self.whole[1].plan
         for name, table in fresh.items():
+            if name not in arrays and not len(table):
+                continue  # a table that older files do not know
             found = arrays[name]
             if name == "cursor" and len(found) == _OLD_CURSOR:
                 found = np.append(found, table[_OLD_CURSOR:])
@@ -298,6 +307,7 @@ class SolverState:
         top, player = cursor[[kernels.TOP, kernels.PLAYER]].tolist()
         num_met, before = cursor[[kernels.NUM_MET, kernels.NUM_MET_BEFORE]].tolist()
         nth, noted = cursor[[kernels.WALK, kernels.NUM_UNDO]].tolist()
+        depth = cursor[kernels.DEPTH] if top else 0
         if top == 0:
             stands = player == num_met == nth == 0
         else:
@@ -306,7 +316,7 @@ class SolverState:
         fits = (
             stands
             and nth < self.batch
-            and noted == 0
+            and noted == depth == 0
             and (cursor >= 0).all()
             and player < self._tree.num_players
             and (met.dtype, len(met)) == (np.int32, num_met)

@@ -24,6 +24,7 @@ from mccfr_spiel import (
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels import (
     averaging,
+    baselines,
     batches,
     minimizers,
     passes,
@@ -69,6 +70,7 @@ GAMES = {
 
 PIECES = (
     averaging,
+    baselines,
     batches,
     draws,
     minimizers,

@@ -68,6 +68,7 @@ class ExchangedTables(NamedTuple):
     paid: Annotated[np.ndarray, entries_of(Tables)["paid"]]
     weight: Annotated[np.ndarray, entries_of(Tables)["weight"]]
     balance: Annotated[np.ndarray, entries_of(Tables)["balance"]]
+    baseline: Annotated[np.ndarray, entries_of(Tables)["baseline"]]
     is_met: Annotated[np.ndarray, entries_of(Tables)["is_met"]]
 
 
