@@ -387,7 +387,7 @@ class Textbook:
     def corrected(
         self, player: int, infoset: Infoset, k: int, prob: float, below: float
     ) -> list[float]:
-        """The estimates of all actions: their baselines, corrected for the one drawn."""
+        """What is expected of each action, corrected for the one that was drawn."""
         found = [self.baseline.get((player, s), 0.0) for s in infoset.sequences]
         found[k] += (below - found[k]) / prob
         return found

@@ -202,13 +202,6 @@ def meet(
 
 
 @inlined
-def clear_first(gradient: np.ndarray, num_players: int) -> None:
-    """Clears the gradients of the empty sequences, which have the lowest numbers."""
-    for sequence in range(num_players):
-        gradient[sequence] = 0.0
-
-
-@inlined
 def update_met(
     tree: TreeArrays,
     tables: Tables,
@@ -289,8 +282,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         noted = cursor[NUM_UNDO] if batched else 0
         room = len(walk.undo_sequence) if batched else 2**62
         depth = cursor[DEPTH] if learns else 0
-        average_weight = iteration**gamma
-        status = DONE
+        status, average_weight = DONE, iteration**gamma
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
         # batch, the update after it. When a walk cannot go on, the cursor says where it
@@ -409,7 +401,8 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 else:
                     update_met(tree, tables, walk, num_met, met_once, rule, parameters)
                 num_met = 0
-                clear_first(gradient, num_players)
+                for sequence in range(num_players):
+                    gradient[sequence] = 0.0
             if foresees:
                 learn(tree, tables, walk, depth, player, start, settings)
             player = (player + 1) % num_players
