@@ -11,7 +11,6 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
-import games  # noqa: F401  registers games with compiled rules
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.storage import checkpoint
@@ -300,6 +299,8 @@ def test_a_wrapped_game_of_a_registered_name_is_not_told_by_its_string():
 PRINT = """
 import pyspiel, games
 from mccfr_spiel.tree.identity import content_print
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):
     print(content_print(pyspiel.load_game(name)))
 """
