@@ -5,11 +5,13 @@ experiments/recording.py writes it, experiments/sweeps.py only writes it.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.evaluation.metrics import Metric, measured
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.dues import row_dues
@@ -31,6 +33,8 @@ COLUMNS: tuple[str, ...] = (
 """The keys of a row and the header of results.csv. `due` is the largest number of
 `row_dues` that the row has reached. Rows of two seeds are compared by it, because one
 iteration may pass several of these numbers and then leaves only one row."""
+
+NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 
 _COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
 """What a solver calls the columns that `row_dues` may count."""
@@ -115,6 +119,7 @@ def rows(
     on_progress: Callable[[int], object] = lambda done: None,
     *,
     kept: Sequence[dict[str, Any]] = (),
+    metrics: Mapping[str, Metric] = NO_METRICS,
 ) -> Iterator[dict[str, Any]]:
     """Runs the solver and yields a row, with the keys COLUMNS, whenever one is due.
 
@@ -130,8 +135,9 @@ def rows(
             of nodes touched if the settings go by those. Every row due so far has then
             been yielded. The run ends if it returns something true.
         kept: the rows of the run that exist already, see `resuming.read_rows`.
+        metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
-    make_row = _row_maker(solver, settings)
+    make_row = _row_maker(solver, settings, metrics)
     column, target = measure(settings), settings.until_nash_conv
     covered = 0
     if kept:
@@ -162,7 +168,7 @@ def rows(
 
 
 def _row_maker(
-    solver: GameSolver, settings: Settings
+    solver: GameSolver, settings: Settings, metrics: Mapping[str, Metric]
 ) -> Callable[[int], dict[str, Any]]:
     """A function that measures the solver as it is now; its argument is `due`."""
     exploitable = is_two_player_constant_sum(solver.tree.game)
@@ -180,6 +186,7 @@ def _row_maker(
             "exploitability": gap / 2 if gap is not None and exploitable else None,
             "bound": bound(),
             "due": due,
+            **{label: measured(label, metrics[label], solver) for label in metrics},
         }
 
     return make_row

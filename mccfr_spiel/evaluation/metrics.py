@@ -1,0 +1,184 @@
+"""Metrics: what `ms.compare` and `Solver.run` measure of a solver while it runs.
+
+A metric is any function that takes a solver and returns a number. These are the ones
+that have names; a function of your own stands beside them:
+
+    def entropy(solver):
+        ...
+
+    solver.run(10_000, metrics=[ms.metrics.nash_conv, entropy])
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.evaluation import exact
+from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole_trees import complete_tree
+
+Metric = Callable[[Any], float]
+"""A function of a solver, such as `Solver` or an offline method's, that measures it."""
+
+
+def nash_conv(solver: Any) -> float:
+    """NashConv of the average policy."""
+    return exact.nash_conv(solver.tree, solver.average_vector())
+
+
+def last_iterate(solver: Any) -> float:
+    """NashConv of the current policy, the last iterate.
+
+    Raises:
+        ValueError: the solver has no policy but the one that it reports, as offline
+            methods.
+    """
+    if not hasattr(solver, "current_vector"):
+        raise ValueError(
+            f"{type(solver).__name__} has no last iterate beside the policy that it "
+            "reports; use nash_conv."
+        )
+    return exact.nash_conv(solver.tree, solver.current_vector())
+
+
+def head_to_head(opponent: Any = "uniform") -> Metric:
+    """A metric: what the average policy wins against an opponent, on average.
+
+    The solver's policy takes each seat in turn while the opponent's policy plays all
+    the others. The metric is the mean over the seats of its expected return, so in a
+    zero-sum game it is 0 against itself.
+
+    Args:
+        opponent: "uniform", a policy (see `nash_conv`), or the path of a file that
+            `load_policy` reads.
+    """
+    if isinstance(opponent, str | os.PathLike) and opponent != "uniform":
+        opponent = load_policy(opponent)
+    return HeadToHead(opponent)
+
+
+class HeadToHead:
+    """What `head_to_head` returns.
+
+    Attributes:
+        opponent: the opponent's policy, or "uniform".
+    """
+
+    __name__ = "head_to_head"
+
+    def __init__(self, opponent: Any) -> None:
+        self.opponent = opponent
+
+    def __call__(self, solver: Any) -> float:
+        """The mean over seats of what the solver's average policy wins."""
+        tree = complete_tree(solver.tree, None)
+        own = policy_vector(tree, solver.average_policy())
+        if isinstance(self.opponent, str):
+            others = uniform_vector(tree)
+        else:
+            others = policy_vector(tree, self.opponent)
+        owner = _owners(tree)
+        returns = [
+            exact.expected_returns(tree, np.where(owner == seat, own, others))[seat]
+            for seat in range(tree.num_players)
+        ]
+        return float(np.mean(returns))
+
+
+def uniform_vector(tree: GameTree) -> np.ndarray:
+    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
+    vector = np.ones(tree.num_sequences)
+    counts = tree.infosets["num_actions"]
+    vector[_sequences(tree)] = np.repeat(1 / counts, counts)
+    return vector
+
+
+def _owners(tree: GameTree) -> np.ndarray:
+    """`[S]` the player of each sequence."""
+    owner = np.arange(tree.num_sequences)  # the first ones are the players' empty ones
+    infosets = tree.infosets
+    owner[_sequences(tree)] = np.repeat(infosets["player"], infosets["num_actions"])
+    return owner
+
+
+def _sequences(tree: GameTree) -> np.ndarray:
+    """The sequences of all infosets, one infoset after the other."""
+    starts, counts = tree.infosets["first_sequence"], tree.infosets["num_actions"]
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(counts.sum())
+
+
+METRICS: dict[str, Metric] = {
+    "nash_conv": nash_conv,
+    "last_iterate": last_iterate,
+    "head_to_head": head_to_head(),
+}
+"""The metrics that have names; `head_to_head` is against the uniform policy."""
+
+Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, Metric] | None
+"""What users may give: a metric or its name, several of them, or label -> metric."""
+
+
+def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
+    """Label -> metric for what a user has given.
+
+    Args:
+        metrics: see `Metrics`. A function without a label is called by its name.
+        default: the names of the metrics that None stands for.
+
+    Raises:
+        ValueError: a name is unknown or given twice, or something is no function.
+    """
+    if metrics is None:
+        metrics = tuple(default)
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = (metrics,)
+    pairs = metrics.items() if isinstance(metrics, Mapping) else _labelled(metrics)
+    found: dict[str, Metric] = {}
+    for label, metric in pairs:
+        if not callable(metric):
+            raise ValueError(
+                f"{metric!r} is no metric: give a function of the solver, or one of "
+                f"{', '.join(METRICS)}."
+            )
+        if not isinstance(label, str) or not label or set(label) & set(',"\r\n'):
+            raise ValueError(
+                f"{label!r} cannot name a column: use a word without commas, quotation "
+                "marks and line ends."
+            )
+        if label in found:
+            raise ValueError(
+                f"Two metrics are called {label!r}. Give them labels, as "
+                "metrics={'one': ..., 'other': ...}."
+            )
+        found[label] = metric
+    return found
+
+
+def _labelled(metrics: Iterable[str | Metric]) -> Iterable[tuple[str, Metric]]:
+    for metric in metrics:
+        if isinstance(metric, str):
+            if metric not in METRICS:
+                raise ValueError(f"metric={metric!r} is none of {', '.join(METRICS)}.")
+            yield metric, METRICS[metric]
+        else:
+            yield getattr(metric, "__name__", type(metric).__name__), metric
+
+
+def measured(label: str, metric: Metric, solver: Any) -> float:
+    """The number that a metric gives of a solver.
+
+    Raises:
+        ValueError: it gives something else.
+    """
+    value = metric(solver)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The metric {label!r} returned {value!r}, which is no number."
+        ) from None
