@@ -139,6 +139,7 @@ def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Me
         metrics = (metrics,)
     pairs = metrics.items() if isinstance(metrics, Mapping) else _labelled(metrics)
     found: dict[str, Metric] = {}
+    metric: Any
     for label, metric in pairs:
         if not callable(metric):
             raise ValueError(

@@ -24,6 +24,7 @@ from mccfr_spiel.experiments.executors import Executor, in_this_process, local
 from mccfr_spiel.experiments.panels import Curve, Experiment, Panel, key, sweep
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.sweeps import run_sweep
+from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.identity import content_print
 from mccfr_spiel.tree.loading import load_game
@@ -193,18 +194,19 @@ def _checked_game(game: str | pyspiel.Game) -> pyspiel.Game:
 
 def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
     if isinstance(algorithms, Mapping):
-        found = {label: checked(one) for label, one in algorithms.items()}
+        found = {str(label): checked(one) for label, one in algorithms.items()}
+    elif isinstance(algorithms, str | Algorithm | OfflineMethod):
+        method = checked(algorithms)
+        found = {name_of(method): method}
     else:
-        if isinstance(algorithms, str) or hasattr(algorithms, "_replace"):
-            algorithms = [algorithms]  # pyright: ignore[reportAssignmentType]
-        methods = [checked(one) for one in algorithms]  # pyright: ignore
+        methods = [checked(one) for one in algorithms]
         found = {name_of(method): method for method in methods}
     if not found:
         raise ValueError("There are no algorithms to compare.")
     return found
 
 
-def _limit(nodes: float | None, iterations: int | None) -> dict[str, int]:
+def _limit(nodes: float | None, iterations: int | None) -> dict[str, Any]:
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}

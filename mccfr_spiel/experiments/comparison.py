@@ -142,7 +142,7 @@ class Comparison(pd.DataFrame):
         """
         ends = self.groupby(["game", "algorithm", "seed"], sort=False).tail(1)
         groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
-        columns = {"seeds": groups.size()}
+        columns: dict[str, Any] = {"seeds": groups.size()}
         for name in self.metrics:
             columns[name] = groups[name].mean()
             columns[f"{name} std"] = groups[name].std(ddof=1)

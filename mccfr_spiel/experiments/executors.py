@@ -93,7 +93,7 @@ def local(
 
 @contextlib.contextmanager
 def _pool(
-    workers: int, folder: pathlib.Path, *, run_main: bool
+    workers: int, folder: pathlib.Path, *, run_main: bool = True
 ) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
     pool = concurrent.futures.ProcessPoolExecutor(
         workers,

@@ -41,7 +41,7 @@ _DPI = 250
 _DASHES = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)))
 """Five, so that two families of four curves do not share them."""
 
-_COMMON: dict[str, Any] = {
+_COMMON: dict[Any, Any] = {
     "axes.grid": True,
     "axes.grid.which": "major",
     "axes.labelsize": 8,
@@ -70,7 +70,7 @@ _COMMON: dict[str, Any] = {
 }
 
 
-def _colors(paper: str, ink: str, grid: str) -> dict[str, Any]:
+def _colors(paper: str, ink: str, grid: str) -> dict[Any, Any]:
     """The settings of a page of one color with ink of another."""
     of_paper = ("axes.facecolor", "figure.facecolor", "savefig.facecolor")
     of_ink = ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color")
@@ -89,7 +89,7 @@ class _Style(NamedTuple):
     Ito 2008); dashes tell curves apart in grey.
     """
 
-    settings: dict[str, Any]
+    settings: dict[Any, Any]
     palette: tuple[str, ...]
 
 

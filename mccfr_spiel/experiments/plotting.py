@@ -331,10 +331,8 @@ def curves_figure(
     with styled(style):
         figure, grid = panels(*wrapped(len(games)), style)
         look = looks((name for curves in games.values() for name in curves), style)
-        every = [
-            curve["mean"] for curves in games.values() for curve in curves.values()
-        ]
-        scale = y_scale or _scale_of(np.concatenate(every))
+        drawn = [one for curves in games.values() for one in curves.values()]
+        scale = y_scale or _scale_of(np.concatenate([one["mean"] for one in drawn]))
         for axes, (game, curves) in zip(grid.flat, games.items(), strict=False):
             for name, curve in curves.items():
                 _draw_band(axes, legend_name(name), look[name], curve, x_scale, scale)
