@@ -27,6 +27,8 @@ from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
 FLAGS = flags.FLAGS
 define_flags()
 
+EXPERIMENT_NAMES = (table_1.NAME, *reproduction.EXPERIMENTS)
+
 
 def main(argv: Sequence[str]) -> int:
     """Runs what the flags of run_experiments.py say; returns the exit code."""
