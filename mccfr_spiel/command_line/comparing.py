@@ -11,20 +11,21 @@ from absl import flags
 
 from mccfr_spiel.command_line.running import FLAGS, imported_games
 from mccfr_spiel.command_line.signals import Signals
-from mccfr_spiel.evaluation.metrics import METRICS, Metric, head_to_head
+from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import METHODS, Method, name_of
 from mccfr_spiel.experiments.command_flags import FORMATS
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
 from mccfr_spiel.experiments.flags import KINDS, named_settings
 from mccfr_spiel.experiments.importing import import_module
+from mccfr_spiel.solving.running import Metric
 
 TABLE = "comparison.csv"
 
 
 def define_flags(values: flags.FlagValues) -> None:
     """Defines the flags that only this command has."""
-    define = {"flag_values": values}
+    define: dict[str, Any] = {"flag_values": values}
     flags.DEFINE_list(
         "algorithms",
         ["cfr_plus", "external_sampling", "outcome_sampling"],

@@ -58,8 +58,8 @@ def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
 
 
 def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
-    known = values["experiment"].parser.enum_values  # pyright: ignore
     names = words or ([values.experiment] if values.experiment else [])
+    known = running.EXPERIMENT_NAMES
     if len(names) != 1 or names[0] not in known:
         given = " ".join(names) or "nothing"
         raise ValueError(f"{given} is none of the experiments: {', '.join(known)}.")
@@ -174,7 +174,7 @@ def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
     """
     flag = values["game"]
     if len(words) + bool(flag.present) > 1:
-        given = [flag.value] * bool(flag.present) + [*words]
+        given = [str(flag.value)] * bool(flag.present) + [*words]
         raise ValueError(f"One game, please, instead of {', '.join(given)}.")
     for word in words:
         flag.parse(word)

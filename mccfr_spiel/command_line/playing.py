@@ -21,7 +21,7 @@ _SOLVED = 100_000
 
 def define_flags(values: flags.FlagValues) -> None:
     """Defines the flags that only this command has."""
-    define = {"flag_values": values}
+    define: dict[str, Any] = {"flag_values": values}
     flags.DEFINE_integer("seat", 0, "Your seat: 0 is the first player.", **define)
     flags.DEFINE_string(
         "policy",

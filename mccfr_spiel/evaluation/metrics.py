@@ -3,14 +3,14 @@
 A metric is any function that takes a solver and returns a number. These are the ones
 that have names; a function of your own stands beside them:
 
-    def entropy(solver):
-        ...
+    def values_of_player_0(solver):
+        return ms.expected_returns(solver.tree, solver.average_vector())[0]
 
-    solver.run(10_000, metrics=[ms.metrics.nash_conv, entropy])
+    solver.run(10_000, metrics=[ms.metrics.nash_conv, values_of_player_0])
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,9 @@ import numpy as np
 from mccfr_spiel.evaluation import exact
 from mccfr_spiel.policies.policy_files import load_policy
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.solving.running import Given, Metric, labelled
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole_trees import complete_tree
-
-Metric = Callable[[Any], float]
-"""A function of a solver, such as `Solver` or an offline method's, that measures it."""
 
 
 def nash_conv(solver: Any) -> float:
@@ -119,67 +117,14 @@ METRICS: dict[str, Metric] = {
 }
 """The metrics that have names; `head_to_head` is against the uniform policy."""
 
-Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, Metric] | None
-"""What users may give: a metric or its name, several of them, or label -> metric."""
+Metrics = Given | None
+"""What users may give, see `solving.running.Given`."""
 
 
 def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
-    """Label -> metric for what a user has given.
-
-    Args:
-        metrics: see `Metrics`. A function without a label is called by its name.
-        default: the names of the metrics that None stands for.
+    """Label -> metric for what a user has given; None stands for the default names.
 
     Raises:
-        ValueError: a name is unknown or given twice, or something is no function.
+        ValueError: see `solving.running.labelled`.
     """
-    if metrics is None:
-        metrics = tuple(default)
-    if isinstance(metrics, str) or callable(metrics):
-        metrics = (metrics,)
-    pairs = metrics.items() if isinstance(metrics, Mapping) else _labelled(metrics)
-    found: dict[str, Metric] = {}
-    metric: Any
-    for label, metric in pairs:
-        if not callable(metric):
-            raise ValueError(
-                f"{metric!r} is no metric: give a function of the solver, or one of "
-                f"{', '.join(METRICS)}."
-            )
-        if not isinstance(label, str) or not label or set(label) & set(',"\r\n'):
-            raise ValueError(
-                f"{label!r} cannot name a column: use a word without commas, quotation "
-                "marks and line ends."
-            )
-        if label in found:
-            raise ValueError(
-                f"Two metrics are called {label!r}. Give them labels, as "
-                "metrics={'one': ..., 'other': ...}."
-            )
-        found[label] = metric
-    return found
-
-
-def _labelled(metrics: Iterable[str | Metric]) -> Iterable[tuple[str, Metric]]:
-    for metric in metrics:
-        if isinstance(metric, str):
-            if metric not in METRICS:
-                raise ValueError(f"metric={metric!r} is none of {', '.join(METRICS)}.")
-            yield metric, METRICS[metric]
-        else:
-            yield getattr(metric, "__name__", type(metric).__name__), metric
-
-
-def measured(label: str, metric: Metric, solver: Any) -> float:
-    """The number that a metric gives of a solver.
-
-    Raises:
-        ValueError: it gives something else.
-    """
-    value = metric(solver)
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"The metric {label!r} returned {value!r}, which is no number."
-        ) from None
+    return labelled(tuple(default) if metrics is None else metrics, METRICS)

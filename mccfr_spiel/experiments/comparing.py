@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.evaluation.metrics import METRICS, Metric, Metrics, named_metrics
+from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
 from mccfr_spiel.experiments.executors import Executor, in_this_process, local
 from mccfr_spiel.experiments.panels import Curve, Experiment, Panel, key, sweep
@@ -26,6 +26,7 @@ from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.sweeps import run_sweep
 from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
+from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.identity import content_print
 from mccfr_spiel.tree.loading import load_game
 

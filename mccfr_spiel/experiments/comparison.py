@@ -32,9 +32,13 @@ class ComparisonPlots(_PandasPlots):
     A table that lacks the columns of a comparison is drawn as pandas does.
     """
 
+    def __init__(self, table: "Comparison") -> None:
+        super().__init__(table)
+        self._table = table
+
     def __call__(self, *args: Any, **settings: Any) -> Any:
         """Draws the comparison, see `Comparison.figure`, whose arguments it takes."""
-        table = self._parent
+        table = self._table
         if "kind" in settings or not {*_WHICH}.issubset(table.columns):
             return super().__call__(*args, **settings)  # pandas' own kinds come here
         return table.figure(*args, **settings)

@@ -4,14 +4,12 @@ What becomes of a row is the caller's business: the command line prints it and
 experiments/recording.py writes it, experiments/sweeps.py only writes it.
 """
 
-import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
-from mccfr_spiel.evaluation.metrics import Metric, measured
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.dues import row_dues
@@ -19,6 +17,7 @@ from mccfr_spiel.experiments.settings import Settings, budget_of, measure
 from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
 from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.running import COUNTERS, Metric, make_advance, measured
 from mccfr_spiel.tree.game_tree import GameTree
 
 COLUMNS: tuple[str, ...] = (
@@ -35,12 +34,6 @@ COLUMNS: tuple[str, ...] = (
 iteration may pass several of these numbers and then leaves only one row."""
 
 NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
-
-_COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
-"""What a solver calls the columns that `row_dues` may count."""
-
-_SLICE_SECONDS = 0.25
-"""How long the solver runs, about, before `on_progress` is called again."""
 
 
 # --- making solvers ------------------------------------------------------------
@@ -145,9 +138,9 @@ def rows(
         if _is_reached(kept[-1]["nash_conv"], target):
             return
     # A row that was lost cannot be made again, because the solver is beyond it.
-    start = max(covered + 1, getattr(solver, _COUNTERS[column]))
+    start = max(covered + 1, getattr(solver, COUNTERS[column]))
     dues = (due for due in row_dues(settings) if due >= start)
-    advance = _make_advance(solver, column)
+    advance = make_advance(solver, column)
     due = next(dues, None)
     # One pass runs the solver until the next due number is reached, which may take many
     # slices, and yields one row. `covered` is what the solver has reached.
@@ -194,30 +187,3 @@ def _row_maker(
 
 def _is_reached(gap: float | None, target: float | None) -> bool:
     return gap is not None and target is not None and gap <= target
-
-
-def _make_advance(solver: GameSolver, column: str) -> Callable[[int], int]:
-    """A function that runs the solver for a while towards a number of iterations, or of
-    nodes touched, and returns the number that was reached.
-
-    The size of a slice is doubled or halved until it takes about _SLICE_SECONDS.
-    """
-    slice_size = 1
-
-    def advance(due: int) -> int:
-        nonlocal slice_size
-        began = time.perf_counter()
-        if column == "iteration":
-            solver.iterate(min(slice_size, due - solver.num_iterations))
-            done = solver.num_iterations
-        else:
-            solver.iterate_until(min(due, solver.nodes_touched + slice_size))
-            done = solver.nodes_touched
-        took = time.perf_counter() - began
-        if took < _SLICE_SECONDS / 2:
-            slice_size *= 2
-        elif took > 2 * _SLICE_SECONDS:
-            slice_size = max(slice_size // 2, 1)
-        return done
-
-    return advance

@@ -13,7 +13,6 @@ import pathlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mccfr_spiel.evaluation.metrics import Metric
 from mccfr_spiel.experiments.executors import (
     Executor,
     local,
@@ -31,6 +30,7 @@ from mccfr_spiel.experiments.tasks import (
     Task,
     run_task,
 )
+from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.results_folder import SETTINGS, write_json
 from mccfr_spiel.storage.row_file import read_table

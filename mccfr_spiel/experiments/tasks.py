@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import pyspiel
 
-from mccfr_spiel.evaluation.metrics import Metric
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.recording import words_of_error
 from mccfr_spiel.experiments.results import row_writer, save_checkpoint
@@ -25,6 +24,7 @@ from mccfr_spiel.experiments.resuming import load_solver, read_rows
 from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.folders import user_cache_folder
