@@ -5,10 +5,11 @@ import itertools
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
+from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import METRICS, named_metrics
+from mccfr_spiel.offline.methods import OFFLINE_METHODS
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_head_to_head_reads_a_policy_from_a_file(solver, tmp_path):
 
 
 def test_the_last_iterate_of_a_method_without_one_is_refused():
-    offline = ms.offline.MirrorProx("kuhn_poker")
+    offline = OFFLINE_METHODS["lp"].start(ms.GameTree("kuhn_poker").expand_all())
     with pytest.raises(ValueError, match="no last iterate"):
         ms.metrics.last_iterate(offline)
 
@@ -98,7 +99,7 @@ def test_run_measures_where_rows_are_due_and_changes_no_bit():
     game = pyspiel.load_game("kuhn_poker")
     for row in solver.history:
         plain.iterate(row["iteration"] - plain.num_iterations)
-        gap = pyspiel.nash_conv(game, plain.average_policy().to_pyspiel())
+        gap = exploitability.nash_conv(game, plain.average_policy())
         assert row["nash_conv"] == pytest.approx(gap, abs=1e-12)
         assert row["nodes_touched"] == plain.nodes_touched
     assert [row["iteration"] for row in solver.history] == [
