@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments import reproduction, sweeps, table_1
-from mccfr_spiel.experiments.command_flags import EXPERIMENT_FLAGS, define_flags
+from mccfr_spiel.experiments.command_flags import define_flags
 from mccfr_spiel.experiments.comparing import BAR
-from mccfr_spiel.experiments.flags import KINDS, Flags
+from mccfr_spiel.experiments.flags import EXPERIMENT_FLAGS, KINDS, Flags
 from mccfr_spiel.experiments.importing import import_games
 from mccfr_spiel.experiments.panels import Experiment
 from mccfr_spiel.experiments.single_run import Request, load_plotting, solve

@@ -61,7 +61,8 @@ def guarded(command: Callable[[Signals], int]) -> int:
         warn(" ".join(["Error:", str(error) or "There is not enough memory.", *notes]))
         return 1
     except Stopped as error:
-        print("Interrupted.", file=sys.stderr)
+        notes = getattr(error, "__notes__", ())  # what was kept
+        print(" ".join(["Interrupted.", *notes]), file=sys.stderr)
         return error.exit_code
     finally:
         signals.close()

@@ -186,7 +186,13 @@ def pasted(function: Callable[..., Any]) -> Any:
     LLVM optimizes an inlined helper by itself, for loops of any length, and once more
     where it is called. For the update of an infoset, whose loops run over two or three
     actions, that costs a tenth of all instructions of a walk. Pasted code is optimized
-    once, in its place. Numba pastes only simple functions, and compiles more slowly.
+    once, in its place. It is meant for small functions that loop over the actions of an
+    infoset. Numba compiles pasted code more slowly.
+
+    Into a function that makes records itself, such as by `frame.Layout.viewer`, nothing
+    may be pasted: numba then looks for dead code, and takes `record.array[i] = x` for
+    dead, since it does not see that others hold that array. Where the record is an
+    argument it does. So a loop calls an `inlined` step, and pasted code goes there.
     """
     if config.DISABLE_JIT:
         return function

@@ -40,7 +40,7 @@ SAMPLINGS = {
 """The estimators, as settings call them."""
 
 MINIMIZERS: dict[str, Minimizer] = {
-    name: kind(1.0) if issubclass(kind, EntropyMinimizer) else kind()
+    name: kind(step_size=1.0) if issubclass(kind, EntropyMinimizer) else kind()
     for name, kind in RULES.items()
 }
 """The local rules with their default parameters; the step size is 1."""

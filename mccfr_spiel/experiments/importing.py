@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pathlib
 import sys
+import traceback
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -23,7 +24,7 @@ def import_games(modules: Iterable[str]) -> list[str]:
         All of them as `import_module` finds them from any working directory.
 
     Raises:
-        ValueError: a module cannot be imported.
+        ValueError: a module cannot be imported, or its code raises an error.
     """
     importlib.import_module(GAMES)
     found = [GAMES]
@@ -35,6 +36,11 @@ def import_games(modules: Iterable[str]) -> list[str]:
             raise ValueError(
                 f"--import={name}: {error}. Give the name of a module that is "
                 "installed or in this folder, or the path of a Python file."
+            ) from error
+        except (Exception, SystemExit) as error:  # modules raise what they like
+            traceback.print_exception(error)
+            raise ValueError(
+                f"--import={name}: the module ends in {type(error).__name__}: {error}"
             ) from error
         found.append(name)
     return found

@@ -4,7 +4,6 @@ Only this module, figure_style.py and comparison.py import matplotlib (the extra
 `plot`).
 """
 
-import csv
 import os
 import pathlib
 import textwrap
@@ -27,6 +26,7 @@ from mccfr_spiel.experiments.figure_style import (
 )
 from mccfr_spiel.experiments.panels import Experiment
 from mccfr_spiel.storage.results_folder import RESULTS
+from mccfr_spiel.storage.row_file import read_whole_table
 
 _TITLE_WIDTH = 60
 """Characters of a title that fit on one line of a figure."""
@@ -65,11 +65,8 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, list[float]]:
 
 
 def _columns(path: pathlib.Path) -> dict[str, list[float]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        table = list(reader)
-        names = list(reader.fieldnames or ())
-    return {name: [float(row[name] or "nan") for row in table] for name in names}
+    rows, _, names = read_whole_table(path)
+    return {name: [float(row[name] or "nan") for row in rows] for name in names}
 
 
 def convergence_figure(
@@ -225,9 +222,8 @@ def read_summary(
 ) -> dict[str, dict[str, list[dict[str, str]]]]:
     """The rows of a summary as panel -> curve -> rows."""
     panels: dict[str, dict[str, list[dict[str, str]]]] = {}
-    with pathlib.Path(path).open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            panels.setdefault(row["panel"], {}).setdefault(row["curve"], []).append(row)
+    for row in read_whole_table(pathlib.Path(path)).rows:
+        panels.setdefault(row["panel"], {}).setdefault(row["curve"], []).append(row)
     return panels
 
 

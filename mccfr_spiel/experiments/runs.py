@@ -94,7 +94,7 @@ def make_bound(solver: GameSolver) -> Callable[[], float]:
         return lambda: float(bound(solver.num_iterations))
     if isinstance(solver, BoundsItsGap):
         return lambda: solver.gap_bound
-    raise ValueError("This method has no curve to bound; drop bounds.")
+    raise ValueError("This method has no curve to bound; drop bounds=True.")
 
 
 # --- running -------------------------------------------------------------------

@@ -35,6 +35,7 @@ from mccfr_spiel.storage.locks import FolderLock
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
     EVALUATION,
+    FAILURE,
     PICTURE,
     PROGRAM,
     RESULTS,
@@ -192,9 +193,16 @@ def _solve_in(
                 warn(_words_of_interruption(work.solver, recording.last_iteration))
             recording.finish(error)
             signals.wait = False  # all that took long is on disk
-        if error is None:
-            _finish_well(work, request, recording, gap, signals)
-        _draw(settings, recording, plotting, request.figure_formats)
+        try:
+            if error is None:
+                _finish_well(work, request, recording, gap, signals)
+            _draw(settings, recording, plotting, request.figure_formats)
+        except KeyboardInterrupt as interruption:
+            interruption.add_note(
+                f"The rows, the policy and the checkpoint of {settings.game} are in "
+                f"{recording.folder}; only what is made of them at the end is missing."
+            )
+            raise
         return _tell_the_end(work.solver, recording, error, signals)
 
 
@@ -318,6 +326,9 @@ def _finish_well(
     signals: Signals,
 ) -> None:
     """Prints and writes the results of a run without errors, besides its rows."""
+    if signals.received is None:  # the error of an earlier attempt was not met again
+        with contextlib.suppress(OSError):
+            (recording.folder / FAILURE).unlink(missing_ok=True)
     if isinstance(work.solver, LinearProgramRun):
         summary = work.solver.summary()
         recording.deliver(

@@ -242,7 +242,7 @@ def _share_done(settings: Mapping[str, Settings], folder: pathlib.Path) -> float
 def _last_count(path: pathlib.Path, column: str) -> int:
     """The value of that column in the last whole row of a CSV file, 0 without one."""
     try:
-        rows, _ = read_table(path)
+        rows = read_table(path).rows
         return int(rows[-1][column])
     except (OSError, ValueError, IndexError, KeyError):  # it may be being written
         return 0

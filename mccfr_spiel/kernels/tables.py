@@ -42,9 +42,14 @@ history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT
 touched from which on no iteration begins, whether players are updated in turns, and the
 present size of the tree, whose arrays may have room to spare."""
 
-EPSILON, GAMMA, NUM_SETTINGS = range(3)
-"""The entries of the settings: the exploration of outcome sampling, and the exponent of
-the average's weights."""
+EPSILON, GAMMA, GAMMA_CHANGE, HORIZON, NUM_SETTINGS = range(5)
+"""The entries of the settings: the exploration of outcome sampling, the exponent of the
+average's weights, how much it changes until the horizon, and the horizon (0 for none).
+"""
+
+AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
+"""The entries of a clock: the weight of this iteration in the average, and the sums of
+the logarithms of all discounts of positive and of negative memories (see rates.py)."""
 
 (
     ITERATION,
@@ -118,6 +123,21 @@ class Tables(NamedTuple):
     balance: Annotated[
         np.ndarray, Entry(FLOAT, "[S]", "the balanced strategy", is_optional=True)
     ]
+    ahead: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT, "[S]", "see entropy_rules.py, 0 between updates", is_optional=True
+        ),
+    ]
+    log_positive: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT, "[I]", "of the clock when last met, see rates.py", is_optional=True
+        ),
+    ]
+    log_negative: Annotated[
+        np.ndarray, Entry(FLOAT, "[I]", "as log_positive", is_optional=True)
+    ]
     is_met: Annotated[
         np.ndarray,
         Entry(FLAG, "[I]", "1 if the walks since the last update met the infoset"),
@@ -145,6 +165,7 @@ class Walk(NamedTuple):
         np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
     ]
     cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
+    clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]", "see CLOCK_SIZE")]
 
 
 class Passes(NamedTuple):

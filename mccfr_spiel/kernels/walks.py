@@ -23,14 +23,21 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.averaging import pay_debt
-from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
+from mccfr_spiel.kernels.averaging import average_weight, pay_debt
+from mccfr_spiel.kernels.minimizers import (
+    number_of,
+    rates_at,
+    rule_of,
+    start_tables,
+    update,
+)
+from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    AVERAGE_WEIGHT,
     DONE,
     EPSILON,
-    GAMMA,
     GROW,
     ITERATION,
     LAST_ITERATION,
@@ -66,6 +73,10 @@ _NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
 
 
+UNCHANGED = (1.0, 1.0, 1.0)
+"""The rates of rules that do not discount."""
+
+
 class Sampled(NamedTuple):
     """What a walk samples, as constants of its loop; see `algorithms.Sampling`."""
 
@@ -73,6 +84,17 @@ class Sampled(NamedTuple):
     opponents: bool
     player: str
     prune: bool
+
+
+@inlined
+def begin_iteration(
+    task: Task, clock: np.ndarray, iteration: int, rule: int, discounts: bool
+) -> None:
+    """Moves the clock on to a new iteration."""
+    before = clock[AVERAGE_WEIGHT]
+    clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
+    if discounts:
+        advance(clock, rates_at(rule, task.parameters, iteration))
 
 
 @inlined
@@ -85,6 +107,35 @@ def push(
     walk.weight[top] = weight
     walk.place[top] = place
     return top + 1
+
+
+@inlined
+def push_own_children(
+    walk: Walk,
+    top: int,
+    first: int,
+    start: int,
+    count: int,
+    weight: float,
+    place: int,
+    weighted: bool,
+    placed: bool,
+) -> int:
+    """Stacks all children of the updated player's node but the first, which is followed
+    at once; returns the new height.
+
+    The last child goes below the others, so that they are visited in their order.
+    Weights and places are stacked only where the walk asks for them.
+    """
+    for child in range(count - 1, 0, -1):
+        walk.node[top] = first + child
+        walk.sequence[top] = start + child
+        if weighted:
+            walk.weight[top] = weight
+        if placed:
+            walk.place[top] = child_place(place, child)
+        top += 1
+    return top
 
 
 @inlined
@@ -213,22 +264,27 @@ def update_met(
     num_met: int,
     met_once: bool,
     rule: int,
-    parameters: np.ndarray,
+    discounts: bool,
+    task: Task,
 ) -> None:
     """Moves the policy at the infosets met, bottom up, and clears the gradient.
 
     Ancestors were met first. Taken from the last one up, an infoset has been passed the
     values of all below it when its turn comes.
     """
-    infosets = tree.infosets
+    infosets, parameters = tree.infosets, task.parameters
     for visit in range(num_met - 1, -1, -1):
         infoset = walk.met[visit]
         if not met_once:
             tables.is_met[infoset] = 0
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
-        value = update(rule, tables, infoset, start, stop, parameters)
-        tables.gradient[infosets[infoset]["parent"]] += value
+        parent = infosets[infoset]["parent"]
+        rates = UNCHANGED
+        if discounts:
+            rates = rates_since(tables, walk.clock, infoset)
+        value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
+        tables.gradient[parent] += value
 
 
 @inlined
@@ -267,26 +323,27 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     met_once = chance and opponents
     weighted = player_sampled or not met_once
     floored = rule == number_of("regret_matching_plus")
+    discounts = rule_of(rule).discounts
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
-        job, parameters = task.job, task.parameters
-        epsilon, gamma = task.settings[EPSILON], task.settings[GAMMA]
+        job = task.job
+        epsilon = task.settings[EPSILON]
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         last_iteration = np.int64(job[LAST_ITERATION])
         node_limit = np.int64(job[NODE_LIMIT])
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
-        nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
+        nodes, infosets = tree.nodes, tree.infosets
+        cursor, clock = walk.cursor, walk.clock
         policy, gradient = tables.policy, tables.gradient
-        start_tables(tree, tables, walk.known, rule, seed, parameters)
+        start_tables(tree, tables, walk.known, rule, seed, task.parameters)
         num_players, capacity = tree.utilities.shape[1], len(walk.node)
         is_large = len(nodes) > LARGE
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched = cursor[NUM_MET], cursor[NODES_TOUCHED]
-        average_weight = iteration**gamma
         status = DONE
 
         # One pass of this loop is a walk for one player and the update after it. When a
@@ -298,8 +355,8 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     if iteration == last_iteration or touched >= node_limit:
                         break
                     iteration += 1
-                    average_weight = iteration**gamma
-                tables.average[player] += average_weight
+                    begin_iteration(task, clock, iteration, rule, discounts)
+                tables.average[player] += clock[AVERAGE_WEIGHT]
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top = push(walk, 0, 0, player, 1.0, ROOT_PLACE)
@@ -362,16 +419,17 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             )
                             weight /= likelihood
                         else:
-                            # The last child goes below the others, so that they are
-                            # visited in their order; the first is followed at once.
-                            for child in range(count - 1, 0, -1):
-                                walk.node[top] = first + child
-                                walk.sequence[top] = start + child
-                                if weighted:
-                                    walk.weight[top] = weight
-                                if chance:
-                                    walk.place[top] = child_place(place, child)
-                                top += 1
+                            top = push_own_children(
+                                walk,
+                                top,
+                                first,
+                                start,
+                                count,
+                                weight,
+                                place,
+                                weighted,
+                                chance,
+                            )
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[record["infoset"]]["place"])
@@ -406,7 +464,9 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 if tied:
                     update_tied(tree, tables, walk, num_met, met_once, floored, chain)
                 else:
-                    update_met(tree, tables, walk, num_met, met_once, rule, parameters)
+                    update_met(
+                        tree, tables, walk, num_met, met_once, rule, discounts, task
+                    )
                 num_met = 0
                 for sequence in range(num_players):
                     gradient[sequence] = 0.0

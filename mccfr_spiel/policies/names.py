@@ -29,6 +29,7 @@ from mccfr_spiel.tree.game_tree import (
     saved_game,
     turn_based,
 )
+from mccfr_spiel.tree.identity import has_name
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -188,7 +189,7 @@ def from_contents(
     with odd_contents_in_words(POLICY):
         header, arrays = contents
         source = saved_game(header["game"]) if game is None else load_game(game)
-        if str(source) != header["game"]:
+        if not has_name(source, header["game"]):
             raise CheckpointError(
                 f"The file has a policy for {header['game']}, not for {source}."
             )

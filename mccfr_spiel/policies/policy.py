@@ -20,6 +20,7 @@ from mccfr_spiel.policies.names import (
 from mccfr_spiel.policies.tabular import TabularPolicy, owned
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.tree.identity import same_name
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
 """Attributes that are made when they are first read, and that users may change."""
@@ -148,7 +149,9 @@ class SequencePolicy(openspiel_policy.Policy):
             player_id = refusals.player(player_id, self.tree.num_players, "player_id")
         player = state.current_player() if player_id is None else player_id
         abstraction = self.tree.abstraction
-        if abstraction is not None and state.get_game() != self.turn_based_game:
+        if abstraction is not None and not same_name(
+            state.get_game(), self.turn_based_game
+        ):
             raise ValueError(
                 f"The policy's abstraction reads states of {self.turn_based_game}: ask "
                 "with those, see pyspiel.convert_to_turn_based."
@@ -337,7 +340,7 @@ class SequencePolicy(openspiel_policy.Policy):
         game = state.get_game()
         if game is self._last_game:
             return
-        if game not in (self.game, self.turn_based_game):
+        if not any(same_name(game, ours) for ours in (self.game, self.turn_based_game)):
             raise ValueError(
                 f"This is a policy for {self.game}; the state is one of {game}."
             )

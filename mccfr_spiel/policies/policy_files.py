@@ -21,6 +21,7 @@ from mccfr_spiel.storage.results_folder import (
     write_json,
 )
 from mccfr_spiel.tree.game_tree import Abstraction, load_game
+from mccfr_spiel.tree.identity import has_name
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""
@@ -84,7 +85,7 @@ def load_policy(
         return SequencePolicy.load(path, game, abstraction=abstraction)
     value = _json_of(path)
     source = load_game(_game_of(path, value) if game is None else game)
-    if is_of_file(value) and value["game"] != str(source):
+    if is_of_file(value) and not has_name(source, value["game"]):
         raise checkpoint.CheckpointError(
             f"{path} has a policy for {value['game']}, not for {source}."
         )

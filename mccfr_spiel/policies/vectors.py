@@ -12,6 +12,7 @@ from mccfr_spiel.policies.policy import SequencePolicy, without_turn
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.tabular import owned
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import has_name, same_name
 
 
 def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
@@ -32,7 +33,7 @@ def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
     if isinstance(policy, dict):
         policy = _from_dict(tree, policy)
     if isinstance(policy, SequencePolicy):
-        if policy.turn_based_game != tree.game:
+        if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
                 f"This is a policy for {policy.game}, not for {tree.source}."
             )
@@ -62,7 +63,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
     """
     if not is_of_file(policy):
         return with_int_actions(policy)
-    if policy["game"] not in (str(tree.source), str(tree.game)):
+    if not any(has_name(game, policy["game"]) for game in (tree.source, tree.game)):
         raise ValueError(
             f"This is a policy for {policy['game']}, not for {tree.source}."
         )

@@ -67,6 +67,8 @@ class SolverState:
         settings = np.zeros(kernels.NUM_SETTINGS)
         settings[kernels.EPSILON] = sampling.epsilon
         settings[kernels.GAMMA] = averaging.gamma
+        settings[kernels.GAMMA_CHANGE] = averaging.change
+        settings[kernels.HORIZON] = averaging.horizon
         job = np.zeros(kernels.JOB_SIZE, np.uint64)
         job[kernels.SEED] = seed % 2**64
         job[kernels.ALTERNATING] = is_alternating
@@ -233,7 +235,7 @@ class SolverState:
         for name, table in self.tables._asdict().items():
             is_per_infoset = name in kernels.PER_INFOSET
             arrays[name] = table[: num_infosets if is_per_infoset else num_sequences]
-        arrays["cursor"] = self.walk.cursor
+        arrays |= {"cursor": self.walk.cursor, "clock": self.walk.clock}
         num_met = self.walk.cursor[kernels.NUM_MET]
         if num_met:
             arrays["met"] = self.walk.met[:num_met]
@@ -251,10 +253,14 @@ class SolverState:
             DamagedError: they are not arrays of a solver on this tree.
             KeyError: one is missing.
         """
-        fresh = self.tables._asdict() | {"cursor": self.walk.cursor}
+        walk = self.walk
+        fresh = self.tables._asdict() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan
+        is_old = "clock" not in arrays  # version 0.1 had neither clock nor these tables
         for name, table in fresh.items():
+            if is_old and (name == "clock" or not len(table)):
+                continue
             found = arrays[name]
             if found.dtype != table.dtype or found.shape != table.shape:
                 raise DamagedError(
@@ -266,6 +272,10 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
+        if is_old:
+            iteration = float(walk.cursor[kernels.ITERATION])
+            gamma = self._task.settings[kernels.GAMMA]
+            walk.clock[kernels.AVERAGE_WEIGHT] = iteration**gamma
         self._restore_walk(arrays.get("met", np.zeros(0, np.int32)))
 
     def _restore_walk(self, met: np.ndarray) -> None:
@@ -320,4 +330,5 @@ def _new_walk() -> kernels.Walk:
         met=np.zeros(16, np.int32),
         known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
+        clock=np.zeros(kernels.CLOCK_SIZE),
     )

@@ -195,9 +195,12 @@ def test_flags_of_a_resumed_run_may_be_repeated_but_not_changed(tmp_path):
     same: Flags = {"sampling": "outcome", "step_size": 0.5, "iterations": 900}
     found = resumed_flags(tmp_path, same, {})
     assert found == stored | {"iterations": 900}
-    for name, value in {"seed": 1, "sampling": "external", "players": 2}.items():
+    for name, value in {"seed": 1, "sampling": "external", "players": 3}.items():
         with pytest.raises(ValueError, match=f"has {name}={stored[name]}, not {value}"):
             resumed_flags(tmp_path, cast(Flags, {name: value}), {})
+    assert stored["game"] == "leduc_poker"
+    for given in ({"players": 2}, {"game": "leduc_poker(players=2)"}):
+        assert resumed_flags(tmp_path, cast(Flags, given), {}) == stored
 
 
 def test_a_name_has_no_default_that_the_value_does_not_have():
