@@ -133,6 +133,12 @@ def test_run_until_nodes_ends_with_the_iteration_that_reaches_them():
     assert last["nodes_touched"] == solver.num_iterations * 116  # 58 nodes, 2 players
 
 
+def test_an_iteration_that_passes_several_numbers_leaves_one_row():
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.run(until_nodes=400, rows_per_decade=10_000)  # each number is due
+    assert [row["nodes_touched"] for row in solver.history] == [116, 232, 348, 464]
+
+
 def test_a_history_shows_itself_as_a_table():
     solver = ms.Solver("kuhn_poker", ms.CFR)
     solver.run(1000, metrics={"<b>": lambda solver: 0.25})

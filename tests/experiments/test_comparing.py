@@ -76,6 +76,7 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
     rows = [
         {"seed": 0, "due": 10, "nodes_touched": 12, "gap": 4.0},
         {"seed": 0, "due": 100, "nodes_touched": 101, "gap": 2.0},
+        {"seed": 0, "due": 1000, "nodes_touched": 1001, "gap": 1.0},  # as 1 does not
         {"seed": 1, "due": 100, "nodes_touched": 120, "gap": 6.0},  # it passed 10, too
     ]
     table = type(compare("kuhn_poker", "cfr", 1, iterations=1))(
