@@ -54,6 +54,7 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.compiled.code_cache import CompileCacheWarning
+from mccfr_spiel.drawing.trees import draw_tree
 from mccfr_spiel.drop_in import (
     AverageType,
     CFRPlusSolver,
@@ -68,8 +69,9 @@ from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns, exploitability, nash_conv
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
+from mccfr_spiel.policies.bot import bot
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -128,9 +130,11 @@ __all__ = [
     "TreeFullError",
     "TreeInUseError",
     "WalkTooLargeError",
+    "bot",
     "cached_tree",
     "check_game",
     "compare",
+    "draw_tree",
     "expected_returns",
     "exploitability",
     "ftrl",

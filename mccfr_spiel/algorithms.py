@@ -3,7 +3,8 @@
 Any regret minimizer goes with any gradient estimator (Farina, Kroer, Sandholm 2020), so
 an algorithm here names three parts and holds no code. The parts are frozen dataclasses,
 which check their fields and raise ValueError when they are made. (As NamedTuples, two
-rules with the same numbers would be equal.)
+rules with the same numbers would be equal.) The repr of an algorithm or a part is the
+code that makes it; `str` of an algorithm is what papers call it.
 """
 
 import dataclasses
@@ -48,11 +49,24 @@ class Part:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def changed(self) -> dict[str, Any]:
+        """The fields that have no default, and those with another value than that."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+    def _call(self, name: str) -> str:
+        """The call that makes the part, with the fields that differ from default."""
+        values = [f"{key}={value!r}" for key, value in self.changed().items()]
+        return f"{name}({', '.join(values)})"
+
 
 # --- what is sampled -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sampling(Part):
     """What one walk over the tree samples; what is not sampled is followed whole.
 
@@ -92,6 +106,32 @@ class Sampling(Part):
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
 
+    def __repr__(self) -> str:
+        if self == full(prune=True):
+            return "full(prune=True)"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome({self.epsilon!r})"
+        return _name_in_module(self) or self._call("Sampling")
+
+    def __str__(self) -> str:
+        for value, words in (
+            (full(), "CFR"),
+            (full(prune=True), "pruned CFR"),
+            (BALANCED_OUTCOME, "balanced outcome sampling"),
+            (OUTCOME, "outcome sampling"),
+            (CHANCE, "chance sampling"),
+            (OPPONENT, "opponent sampling"),
+            (EXTERNAL, "external sampling"),
+        ):
+            if self == value:
+                return words
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome sampling (epsilon {self.epsilon:g})"
+        who = {"chance": self.chance, "opponents": self.opponents}
+        who[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, is_so in who.items() if is_so)
+        return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
+
 
 def _epsilon(value: Any, is_used: bool) -> float:
     if not is_used:
@@ -125,8 +165,15 @@ BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
 
 # --- the local rules -------------------------------------------------------------
 
+_RULE_WORDS = {
+    "regret_matching_plus": "regret matching+",
+    "ftrl": "FTRL",
+    "omd": "OMD",
+}
+"""What papers call rules whose names do not say it already."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Minimizer(Part):
     """The local rule by which the policy at an infoset moves.
 
@@ -156,6 +203,20 @@ class Minimizer(Part):
             )
         return super().__new__(cls)
 
+    def __repr__(self) -> str:
+        return self._call(self.rule)
+
+    def __str__(self) -> str:
+        name = _RULE_WORDS.get(self.rule, self.rule.replace("_", " "))
+        values = [
+            f"{value} {key}"
+            if isinstance(value, str)
+            else f"{key.replace('_', ' ')} {value:g}"
+            for key, value in self.changed().items()
+            if value is not None
+        ]
+        return f"{name} ({', '.join(values)})" if values else name
+
     @property
     def parameters(self) -> tuple[float, ...]:
         """The numbers that the compiled rule reads, in the order in which it does."""
@@ -176,7 +237,7 @@ class Minimizer(Part):
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMinimizer(Minimizer):
     """Rules that play by cumulative regrets R.
 
@@ -200,7 +261,7 @@ class RegretMinimizer(Minimizer):
         return (self.initial_regret,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
     """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
     2000)."""
@@ -208,7 +269,7 @@ class RegretMatching(RegretMinimizer):
     rule: ClassVar[str] = "regret_matching"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatchingPlus(RegretMinimizer):
     """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
 
@@ -312,7 +373,7 @@ def _horizon(value: Any, *changes: float) -> int:
     return horizon
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyMinimizer(Minimizer):
     """Rules with dilated entropy, which has a weight beta at each infoset.
 
@@ -347,7 +408,7 @@ class EntropyMinimizer(Minimizer):
         return self.weights == "kroer"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FTRL(EntropyMinimizer):
     """Follow the regularized leader (Farina et al. 2020):
     L += G; b = softmax(eta L / beta)."""
@@ -355,7 +416,7 @@ class FTRL(EntropyMinimizer):
     rule: ClassVar[str] = "ftrl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OMD(EntropyMinimizer):
     """Online mirror descent (Farina et al. 2020): b ~ b exp(eta G / beta)."""
 
@@ -511,7 +572,7 @@ def magnetic_mirror_descent(
 # --- the average -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Averaging(Part):
     """The policy of iteration t enters the average with weight t ** gamma.
 
@@ -542,6 +603,18 @@ class Averaging(Part):
         change = refusals.number(self.change, "change", -gamma, MOST_GAMMA - gamma)
         self._set(gamma=gamma, change=change)
         self._set(horizon=_horizon(self.horizon, change))
+
+    def __repr__(self) -> str:
+        if self.change:
+            return self._call("Averaging")
+        return _name_in_module(self) or f"polynomial({self.gamma!r})"
+
+    def __str__(self) -> str:
+        name = _name_in_module(self)
+        if not name and self.change:
+            end = f"t^{self.gamma + self.change:g} after {self.horizon:,} iterations"
+            return f"t^{self.gamma:g} average that becomes {end}"
+        return f"{name.lower() if name else f't^{self.gamma:g}'} average"
 
 
 def polynomial(gamma: float) -> Averaging:
@@ -578,6 +651,33 @@ class Algorithm(NamedTuple):
     minimizer: Minimizer
     averaging: Averaging = UNIFORM
     alternating: bool = True
+
+    def __repr__(self) -> str:
+        parts = [repr(self.sampling), repr(self.minimizer)]
+        if self.averaging != UNIFORM:
+            parts.append(repr(self.averaging))
+        if not self.alternating:
+            parts.append("alternating=False")
+        return f"Algorithm({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        words = [str(self.sampling)]
+        known = {
+            name: value
+            for name, value in _constants().items()
+            if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
+        }
+        if known and "PRUNED_CFR" not in known:
+            words = [next(iter(known)).replace("_PLUS", "+")]
+        else:
+            if self.minimizer != RegretMatching():
+                words[0] += f" with {self.minimizer}"
+            if self.averaging != UNIFORM:
+                words.append(str(self.averaging))
+        if not self.alternating:
+            words.append("simultaneous updates")
+        return ", ".join(words)
 
 
 CFR = Algorithm(FULL, regret_matching())
@@ -703,6 +803,12 @@ def _hint(value: Any) -> str:
         words = [f"ms.{constant}" for constant in constants]
         return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
     return ""
+
+
+def _name_in_module(part: Part) -> str:
+    """The name of the constant here that is equal to a part, "" if there is none."""
+    found = globals().items()
+    return next((k for k, v in found if k.isupper() and v == part), "")
 
 
 def _constants() -> dict[str, Algorithm]:

@@ -20,7 +20,10 @@ from mccfr_spiel.algorithms import (
     most_iterations,
 )
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.display.lines import counted, line, never_raises, short, title
+from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
+from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
@@ -67,6 +70,7 @@ class Solver:
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
+        measured: the newest NashConv that was computed of an average policy.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class Solver:
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
+        self.measured = Measured()
         sampling = algorithm.sampling
         if not isinstance(game, GameTree):
             self.tree = GameTree(
@@ -157,6 +162,50 @@ class Solver:
             algorithm.minimizer.rule,
             is_abstract,
         )
+
+    # --- how it looks --------------------------------------------------------
+
+    def __str__(self) -> str:
+        """One line with the game, the algorithm, the iterations done, and NashConv.
+
+        NashConv is shown if `nash_conv` or `exploitability` were asked for an average
+        policy of this solver; it is never computed here.
+        """
+        words = [title(self.tree.source), str(self.algorithm)]
+        if self.tree.abstraction is not None:
+            words.append("with an abstraction")
+        words.append(counted(self.num_iterations, "iteration"))
+        nash_conv = self._nash_conv_in_words()
+        if nash_conv:
+            words.append(f"NashConv {nash_conv}")
+        return ", ".join(words)
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, str(self))
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        tree = self.tree
+        rows = [
+            ("game", title(tree.source)),
+            ("algorithm", str(self.algorithm)),
+            ("seed", str(self.seed)),
+            ("iterations", f"{self.num_iterations:,}"),
+            ("nodes touched", f"{self.nodes_touched:,}"),
+            ("seconds", f"{self.seconds:.2f}"),
+            ("infosets", f"{tree.num_infosets:,}"),
+            ("NashConv", self._nash_conv_in_words() or "not computed yet"),
+        ]
+        return html_table(("", ""), rows, (), caption="Solver")
+
+    def _nash_conv_in_words(self) -> str:
+        """The NashConv that is known, and of which iteration if of an earlier one."""
+        at, nash_conv = self.measured.iterations, self.measured.nash_conv
+        if nash_conv is None:
+            return ""
+        is_now = at == self.num_iterations
+        return short(nash_conv) if is_now else f"{short(nash_conv)} after {at:,}"
 
     @reads
     def memory(self) -> Memory:
@@ -400,7 +449,9 @@ class Solver:
         In two-player zero-sum games it approaches an equilibrium. Before the first
         iteration it is uniform.
         """
-        return SequencePolicy(self.tree, self.average_vector())
+        policy = SequencePolicy(self.tree, self.average_vector())
+        policy.snapshot = self.measured.snapshot(self.num_iterations, policy.vector)
+        return policy
 
     # --- saving ------------------------------------------------------------
 

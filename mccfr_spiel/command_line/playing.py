@@ -10,7 +10,7 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
-from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.loading import load_game, turn_based

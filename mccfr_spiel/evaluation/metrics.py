@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.evaluation import exact
-from mccfr_spiel.policies.policy_files import load_policy
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole_trees import complete_tree

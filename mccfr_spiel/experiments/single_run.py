@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.flags import Flags, named_settings
 from mccfr_spiel.experiments.playing import evaluation
@@ -335,6 +336,10 @@ def _finish_well(
             SOLUTION, lambda folder: write_json(folder / SOLUTION, summary)
         )
         show(f"Value for player 0: {summary['value']:.12g}")
+    elif work.settings.evaluate == "exact" and signals.received is None:
+        value = known_value(work.solver.tree, work.solver.average_vector())
+        if value is not None:
+            show(f"Value for player 0: {value}")
     if work.settings.evaluate == "sampled" and signals.received is None:
         _evaluate_by_play(work.solver, request, recording)
     target = work.settings.until_nash_conv

@@ -328,23 +328,20 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     @jit
     def iterate(frame):
         task = views(frame, Task)
-        job = task.job
-        epsilon = task.settings[EPSILON]
+        job, epsilon = task.job, task.settings[EPSILON]
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         last_iteration = np.int64(job[LAST_ITERATION])
         node_limit = np.int64(job[NODE_LIMIT])
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
-        nodes, infosets = tree.nodes, tree.infosets
-        cursor, clock = walk.cursor, walk.clock
+        nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
         policy, gradient = tables.policy, tables.gradient
         start_tables(tree, tables, walk.known, rule, seed, task.parameters)
         num_players, capacity = tree.utilities.shape[1], len(walk.node)
         is_large = len(nodes) > LARGE
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
-        num_met, touched = cursor[NUM_MET], cursor[NODES_TOUCHED]
-        status = DONE
+        num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
 
         # One pass of this loop is a walk for one player and the update after it. When a
         # walk cannot go on, the cursor says where it stands, and the next call goes on
@@ -355,8 +352,8 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     if iteration == last_iteration or touched >= node_limit:
                         break
                     iteration += 1
-                    begin_iteration(task, clock, iteration, rule, discounts)
-                tables.average[player] += clock[AVERAGE_WEIGHT]
+                    begin_iteration(task, walk.clock, iteration, rule, discounts)
+                tables.average[player] += walk.clock[AVERAGE_WEIGHT]
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top = push(walk, 0, 0, player, 1.0, ROOT_PLACE)
@@ -398,7 +395,6 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     chosen = 0
                     if is_large and player_sampled:
                         prefetch_children(nodes, first, count)
-
                     if acting == player:
                         infoset = record["infoset"]
                         num_met = meet(
@@ -468,8 +464,8 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         tree, tables, walk, num_met, met_once, rule, discounts, task
                     )
                 num_met = 0
-                for sequence in range(num_players):
-                    gradient[sequence] = 0.0
+                for p in range(num_players):
+                    gradient[p] = 0.0
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top

@@ -9,6 +9,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -71,6 +72,10 @@ class Names:
         self.actions = arrays["actions"]
         self.num_infosets = len(self.infosets)
         self.num_sequences = len(self.actions)
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, title(self.source), counted(self.num_infosets, "infoset"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Names, (self.source, self.arrays, self.abstraction)

@@ -12,11 +12,14 @@ import pyspiel
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.arrays import MAX_INDEX, InfosetNames
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
 from mccfr_spiel.rules.declared import declared_by
 from mccfr_spiel.rules.description import BoundRules, rules_of
 from mccfr_spiel.rules.expansion import KeyNames, key_place
+from mccfr_spiel.tree.description import TreeDescription, describe
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
@@ -32,6 +35,9 @@ Abstraction = Callable[[pyspiel.State, int], str]
 """What a player is to know at a state, in place of its information-state string."""
 
 _FEW_MOVES = 1000
+
+_FEW_NODES = 1_000_000
+"""A repr looks whether so many nodes are all expanded; more would take too long."""
 
 STRINGS_WAY_OUT = (
     "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string, "
@@ -107,6 +113,40 @@ class ReadableTree:
         self.distributions = Distributions(self.declared.name, self.budget)
         self.payoffs = Payoffs(self.declared, self.budget)
         self.kept_states = KeptStates(self.num_players)
+
+    # --- how it looks --------------------------------------------------------
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            title(self.source),
+            counted(self.num_nodes, "node"),
+            counted(self.num_infosets, "infoset"),
+            self._completeness(),
+            "" if self.abstraction is None else "with an abstraction",
+        )
+
+    def _completeness(self) -> str:
+        if not self.num_infosets:
+            return "nothing expanded yet"
+        if self.num_nodes > _FEW_NODES:
+            return ""
+        return "complete" if self.is_complete else "as far as met"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        if self.num_nodes > _FEW_NODES:
+            return html_line(repr(self))
+        return self.describe()._repr_html_()
+
+    @reads
+    def describe(self) -> TreeDescription:
+        """The tree in numbers: nodes by kind, depth, each player's infosets and
+        sequences, memory. It takes about a tenth of a second for a million nodes.
+        """
+        size = sum(self.memory().values())
+        return describe(self.source, self.nodes, self.infosets, size)
 
     # --- what is known -----------------------------------------------------
 

@@ -192,7 +192,7 @@ def test_wrong_arguments_are_refused_by_value(trained):
         sampled_returns(LEDUC, trained, plays=1)
     with pytest.raises(ValueError, match=r"confidence=1\.5"):
         sampled_returns(LEDUC, trained, confidence=1.5)
-    with pytest.raises(ValueError, match="1 policies for 2 players"):
+    with pytest.raises(ValueError, match="1 policies for the 2 players"):
         sampled_returns(LEDUC, [trained])
     with pytest.raises(ValueError, match="player=2"):
         learned_response(LEDUC, trained, 2)

@@ -108,12 +108,15 @@ def test_saved_policy_has_the_nash_conv_of_the_last_row(finished):
 
 def test_table_names_nash_conv_and_exploitability_apart(finished):
     _, output = finished
-    header, *_, last, _ = output.splitlines()[3:]
+    header, *_, last, value, _ = output.splitlines()[3:]
     assert header.split() == [
         "iteration", "nodes", "touched", "seconds", "NashConv", "exploitability",
     ]  # fmt: skip
     gap, half = (float(number) for number in last.split()[-2:])
     assert gap == pytest.approx(2 * half, rel=1e-4)
+    middle, half_width = value.removeprefix("Value for player 0: ").split(" +- ")
+    assert float(half_width) == pytest.approx(half, rel=0.2)
+    assert abs(float(middle) + 1 / 18) <= float(half_width)
 
 
 def test_existing_result_is_kept_unless_overwrite_is_given(finished):
