@@ -74,7 +74,7 @@ def test_two_algorithms_never_have_one_name():
             "averaging": averaging,
             "alternating": alternating,
         }
-        rule = MINIMIZERS.get(minimizer) or algorithms.ALGORITHMS[name].minimizer
+        rule = MINIMIZERS.get(minimizer or "") or algorithms.ALGORITHMS[name].minimizer
         of_name = algorithms.ALGORITHMS[name].sampling
         estimator = SAMPLINGS[sampling] if sampling else of_name
         if rule.moves_everywhere and estimator != algorithms.FULL:
