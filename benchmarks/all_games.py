@@ -14,6 +14,7 @@ import collections
 import json
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import time
@@ -159,8 +160,46 @@ def late(row: dict[str, Any]) -> str:
     return f" (after {row['iterations']:,} iterations)"
 
 
+REASONS = {
+    "no strings": (
+        r"gives no information-state string",
+        "The game gives no information-state strings, by which solvers tell "
+        "information sets apart. `Solver` takes an abstraction that makes them.",
+    ),
+    "imperfect recall": (
+        r"after different own pasts",
+        "A player reaches one information state after different own pasts: the game "
+        "forgets, or its strings do not tell all that the player knows. The message "
+        "shows the string and the history.",
+    ),
+    "walk too large": (
+        r"At most max_nodes=.* are kept, .*but a single walk",
+        "A single walk meets more than `max_nodes` nodes, since it follows all actions "
+        "of a player. Outcome sampling follows one history.",
+    ),
+    "history too long": (
+        r"^Games of .* are so long",
+        "Outcome sampling met a history whose probability is below 1e-290, so the "
+        "unbiased estimate does not fit a floating-point number.",
+    ),
+    "mean field": (
+        r"is a mean field game",
+        "Mean field games have no finite game tree.",
+    ),
+    "hidden chance": (
+        r"has sampled stochastic chance",
+        "The game does not list its chance outcomes (sampled stochastic chance).",
+    ),
+}
+"""Common reasons: a word for each, a pattern of its messages, and what it means."""
+
+
 def words(text: str, most: int = 150) -> str:
-    """An error message as one cell of a table, its middle left out if it is long."""
+    """An error message as one cell of a table: the word of a common reason, or the
+    message itself, its middle left out if it is long."""
+    for word, (pattern, _) in REASONS.items():
+        if re.search(pattern, text, re.DOTALL):
+            return f"*{word}*"
     text = " ".join(text.split()).replace("|", "\\|").replace("`", "'")
     return text if len(text) <= 2 * most else f"{text[:most]} ... {text[-most:]}"
 
@@ -204,27 +243,32 @@ def report(rows: list[dict[str, Any]], limits: dict[str, Any], seconds: float) -
 {limits["iterations"]} iterations of external and of outcome sampling on each of the
 {len(by_game)} registered games, with default parameters unless the table shows others,
 `max_nodes={limits["max_nodes"]:,}`, {limits["gibibytes"]} GiB of address space. After
-{seconds:.0f} s the run gets Ctrl-C; it stops with its solver intact. A refusal is a
-`ValueError` with the words below. What is solved goes on for {limits["longer"]:g} s of
-processor time: *refused later* are games whose walks meet only then what cannot be
-solved, such as a string of imperfect recall. Others may be refused later still; a run
-of the command line keeps what it has found until then. FAILED would be: a crash, a
-hang, any other error.
+{seconds:.0f} s the run gets Ctrl-C and stops with its solver intact. A refusal is a
+`ValueError` that says why. Games that pass the {limits["iterations"]} iterations go on
+for {limits["longer"]:g} s of processor time; those in which a walk meets only then what
+cannot be solved are *refused later*. With more time, others may be, too. A run of the
+command line keeps what it has found until then. FAILED would be a crash, a hang or any
+other error.
 
 {describe("all_games")}
 
 {markdown(["algorithm", *outcomes], summary)}
 
-## Solved by one of them at least
+## Solved by at least one of them
 
-The time includes loading the game. Memory is the process's largest resident set; the
-least of any run is {min(row["mebibytes"] for row in rows)} MiB.
+The time includes loading the game. Memory is the process's largest resident set, which
+is at least {min(row["mebibytes"] for row in rows)} MiB in every run. The words in the
+last column are explained at the end of the page.
 
 {markdown(["game", "external", "outcome", "infosets met", "MiB", "why not"], solved)}
 
 ## Refused
 
 {markdown(["game", "why"], refused)}
+
+## The common reasons
+
+{chr(10).join(f"- *{word}*: {meaning}" for word, (_, meaning) in REASONS.items())}
 """
 
 

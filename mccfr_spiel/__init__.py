@@ -6,6 +6,8 @@ attributes of this package:
     algorithms  the parts of an algorithm as values, and the named algorithms
     drop_in     OpenSpiel's solver classes on top of Solver
     evaluation  returns, best responses and NashConv, exact or by sampling
+    experiments runs, sweeps, comparisons and the papers' figures
+    metrics     what `compare` and `Solver.run` measure
     offline     linear programs, excessive gap, mirror prox, and the sequence form
     online_bot  a bot that learns while it plays
     rules       games whose rules are compiled functions
@@ -31,14 +33,18 @@ from mccfr_spiel.algorithms import (
     CFR_PLUS,
     CHANCE,
     CHANCE_SAMPLING,
+    DCFR,
     EXTERNAL,
     EXTERNAL_SAMPLING,
     FULL,
+    LCFR,
     LINEAR,
     OPPONENT,
     OPPONENT_SAMPLING,
     OUTCOME,
     OUTCOME_SAMPLING,
+    PCFR_PLUS,
+    PDCFR_PLUS,
     QUADRATIC,
     UNIFORM,
     Algorithm,
@@ -51,6 +57,7 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.compiled.code_cache import CompileCacheWarning
+from mccfr_spiel.drawing.trees import draw_tree
 from mccfr_spiel.drop_in import (
     AverageType,
     CFRPlusSolver,
@@ -60,12 +67,14 @@ from mccfr_spiel.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
+from mccfr_spiel.evaluation import metrics as metrics
 from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns, exploitability, nash_conv
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot
+from mccfr_spiel.policies.bot import bot
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import load_policy
+from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -76,10 +85,12 @@ from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.lock import TreeInUseError
 
 if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
+    from mccfr_spiel import experiments as experiments
     from mccfr_spiel import offline as offline
+    from mccfr_spiel.experiments.comparing import compare
     from mccfr_spiel.offline import solve_lp
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ALGORITHMS",
@@ -91,14 +102,18 @@ __all__ = [
     "CFR_PLUS",
     "CHANCE",
     "CHANCE_SAMPLING",
+    "DCFR",
     "EXTERNAL",
     "EXTERNAL_SAMPLING",
     "FULL",
+    "LCFR",
     "LINEAR",
     "OPPONENT",
     "OPPONENT_SAMPLING",
     "OUTCOME",
     "OUTCOME_SAMPLING",
+    "PCFR_PLUS",
+    "PDCFR_PLUS",
     "QUADRATIC",
     "UNIFORM",
     "Algorithm",
@@ -121,8 +136,11 @@ __all__ = [
     "TreeInUseError",
     "WalkTooLargeError",
     "average_strategy",
+    "bot",
     "cached_tree",
     "check_game",
+    "compare",
+    "draw_tree",
     "expected_returns",
     "exploitability",
     "ftrl",
@@ -140,6 +158,8 @@ NAMESPACES = (
     "algorithms",
     "drop_in",
     "evaluation",
+    "experiments",
+    "metrics",
     "offline",
     "online_bot",
     "rules",
@@ -152,12 +172,15 @@ keep_old_paths()
 def __getattr__(name: str) -> Any:
     """Finds the names that this file does not import.
 
-    These are the offline methods, which are loaded when they are first asked for
-    because scipy takes longer to import than the rest of the package, and the names
-    that version 0.1 had here and that are now in a namespace (`_moved.OLD_NAMES`).
+    These are the offline methods and the experiments, which are loaded when they are
+    first asked for because scipy takes longer to import than the rest of the package,
+    and the names that version 0.1 had here and that are now in a namespace
+    (`_moved.OLD_NAMES`).
     """
-    if name == "offline":
-        value = importlib.import_module("mccfr_spiel.offline")
+    if name in ("experiments", "offline"):
+        value = importlib.import_module(f"mccfr_spiel.{name}")
+    elif name == "compare":
+        value = importlib.import_module("mccfr_spiel.experiments.comparing").compare
     elif name in OLD_NAMES:
         module = importlib.import_module(f"mccfr_spiel.{OLD_NAMES[name]}")
         value = getattr(module, name)

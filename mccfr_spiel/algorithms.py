@@ -3,7 +3,8 @@
 Any regret minimizer goes with any gradient estimator (Farina, Kroer, Sandholm 2020), so
 an algorithm here names three parts and holds no code. The parts are frozen dataclasses,
 which check their fields and raise ValueError when they are made. (As NamedTuples, two
-rules with the same numbers would be equal.)
+rules with the same numbers would be equal.) The repr of an algorithm or a part is the
+code that makes it; `str` of an algorithm is what papers call it.
 """
 
 import dataclasses
@@ -27,6 +28,9 @@ MOST_GAMMA = 100.0
 MOST_BATCH = 2**31
 """That many walks take minutes."""
 
+_POWERS = -20, 20
+"""Of discounts. Beyond them k ** 20 would discount by less than a double can hold."""
+
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BASELINES = ("", "learned", "predictive")
 _ENTROPIES = ("constant", "kroer")
@@ -49,11 +53,24 @@ class Part:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def changed(self) -> dict[str, Any]:
+        """The fields that have no default, and those with another value than that."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+    def _call(self, name: str) -> str:
+        """The call that makes the part, with the fields that differ from default."""
+        values = [f"{key}={value!r}" for key, value in self.changed().items()]
+        return f"{name}({', '.join(values)})"
+
 
 # --- what is sampled -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sampling(Part):
     """What one walk over the tree samples; what is not sampled is followed whole.
 
@@ -159,6 +176,42 @@ class Sampling(Part):
         """Whether one action of the updated player is followed at each infoset."""
         return self.player in ("epsilon", "balanced")
 
+    def __repr__(self) -> str:
+        if self == full(prune=True):
+            return "full(prune=True)"
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome({self.epsilon!r})"
+        return _name_in_module(self) or self._call("Sampling")
+
+    def __str__(self) -> str:
+        for value, words in (
+            (full(), "CFR"),
+            (full(prune=True), "pruned CFR"),
+            (BALANCED_OUTCOME, "balanced outcome sampling"),
+            (OUTCOME, "outcome sampling"),
+            (CHANCE, "chance sampling"),
+            (OPPONENT, "opponent sampling"),
+            (EXTERNAL, "external sampling"),
+            (AVERAGE_STRATEGY, "average-strategy sampling"),
+        ):
+            if self == value:
+                return words
+        if self == outcome(self.epsilon or 1.0):
+            return f"outcome sampling (epsilon {self.epsilon:g})"
+        if self.prune_below is not None:
+            return f"external sampling, pruned below {self.prune_below:g}"
+        if self.baseline:
+            plain = self._replace(baseline="", baseline_rate=0.5)
+            rate = f" at {self.baseline_rate:g}" * (self.baseline_rate != 0.5)
+            return f"{plain} with {self.baseline} baselines{rate}"
+        if self.player == "average" and self.chance and self.opponents:
+            numbers = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
+            return f"average-strategy sampling ({numbers})"
+        who = {"chance": self.chance, "opponents": self.opponents}
+        who[f"the player ({self.player})"] = self.player != "all"
+        sampled = " and ".join(name for name, is_so in who.items() if is_so)
+        return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
+
 
 def _epsilon(value: Any, player: str) -> float:
     if player not in ("epsilon", "average"):
@@ -204,8 +257,15 @@ AVERAGE_STRATEGY = average_strategy()
 
 # --- the local rules -------------------------------------------------------------
 
+_RULE_WORDS = {
+    "regret_matching_plus": "regret matching+",
+    "ftrl": "FTRL",
+    "omd": "OMD",
+}
+"""What papers call rules whose names do not say it already."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Minimizer(Part):
     """The local rule by which the policy at an infoset moves.
 
@@ -235,6 +295,20 @@ class Minimizer(Part):
             )
         return super().__new__(cls)
 
+    def __repr__(self) -> str:
+        return self._call(self.rule)
+
+    def __str__(self) -> str:
+        name = _RULE_WORDS.get(self.rule, self.rule.replace("_", " "))
+        values = [
+            f"{value} {key}"
+            if isinstance(value, str)
+            else f"{key.replace('_', ' ')} {value:g}"
+            for key, value in self.changed().items()
+            if value is not None
+        ]
+        return f"{name} ({', '.join(values)})" if values else name
+
     @property
     def parameters(self) -> tuple[float, ...]:
         """The numbers that the compiled rule reads, in the order in which it does."""
@@ -245,8 +319,17 @@ class Minimizer(Part):
         """Whether the rule's tables depend on the whole tree."""
         return False
 
+    @property
+    def moves_everywhere(self) -> bool:
+        """Whether an update moves the policy at infosets where the gradient is 0, too.
 
-@dataclass(frozen=True)
+        Such a rule must update every infoset in every iteration, so it goes with FULL
+        sampling only.
+        """
+        return False
+
+
+@dataclass(frozen=True, repr=False)
 class RegretMinimizer(Minimizer):
     """Rules that play by cumulative regrets R.
 
@@ -270,7 +353,7 @@ class RegretMinimizer(Minimizer):
         return (self.initial_regret,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
     """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
     2000)."""
@@ -278,7 +361,7 @@ class RegretMatching(RegretMinimizer):
     rule: ClassVar[str] = "regret_matching"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretMatchingPlus(RegretMinimizer):
     """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
 
@@ -286,6 +369,103 @@ class RegretMatchingPlus(RegretMinimizer):
 
 
 @dataclass(frozen=True)
+class DiscountedRegretMatching(Minimizer):
+    """R = R d(t) + r, with r = G - <b, G>; b ~ max(R, 0) (Brown, Sandholm 2019).
+
+    In iteration t, d = k ** alpha / (k ** alpha + 1) with k = t - 1 where R > 0, and
+    the same with beta elsewhere. With alpha = beta = 1 that is the policy of regrets
+    weighted by t, which is linear CFR. A schedule of hyperparameters (Zhang, McAleer,
+    Sandholm 2024) moves alpha and beta in a straight line, by their changes, from
+    iteration 1 to `horizon` iterations later, where they stay.
+
+    In a sampled walk an infoset that is met late gets the product of all discounts
+    since it was last met, so the result is that of discounting all in every iteration.
+
+    Attributes:
+        alpha: of positive regrets.
+        beta: of the others.
+        alpha_change, beta_change: what is added to each in the course of the horizon.
+        horizon: in iterations; 0 for no change.
+
+    Raises:
+        ValueError: a field is out of its range, or a change has no horizon.
+    """
+
+    alpha: float = 1.5
+    beta: float = 0.0
+    alpha_change: float = 0.0
+    beta_change: float = 0.0
+    horizon: int = 0
+    rule: ClassVar[str] = "discounted_regret_matching"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "beta", "alpha_change", "beta_change"):
+            value = refusals.number(getattr(self, name), name, *_POWERS)
+            self._set(**{name: value})
+        self._set(horizon=_horizon(self.horizon, self.alpha_change, self.beta_change))
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Alpha, beta, their changes, the horizon."""
+        changes = self.alpha_change, self.beta_change
+        return self.alpha, self.beta, *changes, float(self.horizon)
+
+
+@dataclass(frozen=True)
+class PredictiveRegretMatchingPlus(Minimizer):
+    """R = max(R d(t) + r, 0); b ~ max(R d(t + 1) + prediction r, 0), r = G - <b, G>.
+
+    The prediction is that the regrets r of the last iteration come again (Farina,
+    Kroer, Sandholm 2021, who also have another one: the last gradient, passed up
+    through the new policies). With d(t) = k ** alpha / (k ** alpha + offset), where k
+    is t - 1, past regrets are discounted, too (Xu et al. 2024); without alpha d is 1.
+
+    Attributes:
+        prediction: its weight: 1 as published, 0 for none, 1/3 for the one of Meng et
+            al. 2025.
+        alpha: of the discount, or None.
+        offset: of the discount.
+
+    Raises:
+        ValueError: a field is out of its range.
+    """
+
+    prediction: float = 1.0
+    alpha: float | None = None
+    offset: float = 1.0
+    rule: ClassVar[str] = "predictive_regret_matching_plus"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        self._set(prediction=refusals.number(self.prediction, "prediction", 0, 1e10))
+        if self.alpha is not None:
+            self._set(alpha=refusals.number(self.alpha, "alpha", *_POWERS))
+        self._set(offset=refusals.number(self.offset, "offset", 0, 1e10))
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The prediction's weight, alpha (infinite for None), the offset."""
+        alpha = math.inf if self.alpha is None else self.alpha
+        return self.prediction, alpha, self.offset
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """A prediction of 0 at an infoset differs from the one before."""
+        return self.prediction > 0
+
+
+def _horizon(value: Any, *changes: float) -> int:
+    horizon = refusals.integer(value, "horizon", 0)
+    if any(changes) and not horizon:
+        raise ValueError(
+            "A parameter that changes needs a horizon: the number of iterations, at "
+            "least 1, in the course of which it does."
+        )
+    return horizon
+
+
+@dataclass(frozen=True, repr=False)
 class EntropyMinimizer(Minimizer):
     """Rules with dilated entropy, which has a weight beta at each infoset.
 
@@ -320,7 +500,7 @@ class EntropyMinimizer(Minimizer):
         return self.weights == "kroer"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FTRL(EntropyMinimizer):
     """Follow the regularized leader (Farina et al. 2020):
     L += G; b = softmax(eta L / beta)."""
@@ -328,15 +508,92 @@ class FTRL(EntropyMinimizer):
     rule: ClassVar[str] = "ftrl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OMD(EntropyMinimizer):
     """Online mirror descent (Farina et al. 2020): b ~ b exp(eta G / beta)."""
 
     rule: ClassVar[str] = "omd"
 
 
+@dataclass(frozen=True)
+class _Optimistic(EntropyMinimizer):
+    tables: ClassVar[tuple[str, ...]] = ("weight", "ahead")
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """A prediction of 0 at an infoset differs from the one before."""
+        return True
+
+
+@dataclass(frozen=True)
+class OptimisticFTRL(_Optimistic):
+    """FTRL that plays as if the last gradient came again: L += G;
+    b = softmax(eta (L + G) / beta) (Farina, Kroer, Sandholm 2019)."""
+
+    rule: ClassVar[str] = "optimistic_ftrl"
+
+
+@dataclass(frozen=True)
+class OptimisticOMD(_Optimistic):
+    """OMD that plays as if the last gradient came again: z ~ z exp(eta G / beta);
+    b ~ z exp(eta G / beta) (Farina, Kroer, Sandholm 2019)."""
+
+    rule: ClassVar[str] = "optimistic_omd"
+
+
+@dataclass(frozen=True)
+class MagneticMirrorDescent(EntropyMinimizer):
+    """b ~ (b rho^(eta alpha) exp(eta G / beta)) ^ (1 / (1 + eta alpha)), with the
+    uniform policy rho as the magnet (Sokota et al. 2023).
+
+    Its last iterate converges, so look at the current policy, too. With a constant
+    temperature that is the equilibrium of the game with entropy as a part of the
+    payoffs; with one that falls, of the game itself.
+
+    Attributes:
+        step_size: eta in the first iteration.
+        weights: as of other rules with dilated entropy.
+        temperature: alpha in the first iteration.
+        step_power, temperature_power: in iteration t each is divided by t to this
+            power.
+    """
+
+    temperature: float = 1.0
+    step_power: float = 0.0
+    temperature_power: float = 0.0
+    rule: ClassVar[str] = "mmd"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(temperature=refusals.number(self.temperature, "temperature", 0, 1e10))
+        for name in ("step_power", "temperature_power"):
+            self._set(**{name: refusals.number(getattr(self, name), name, 0, 1)})
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The step size, the temperature, the powers."""
+        powers = self.step_power, self.temperature_power
+        return self.step_size, self.temperature, *powers
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """The magnet pulls everywhere."""
+        return True
+
+
 RULES: dict[str, type[Minimizer]] = {
-    kind.rule: kind for kind in (RegretMatching, RegretMatchingPlus, FTRL, OMD)
+    kind.rule: kind
+    for kind in (
+        RegretMatching,
+        RegretMatchingPlus,
+        DiscountedRegretMatching,
+        PredictiveRegretMatchingPlus,
+        FTRL,
+        OMD,
+        OptimisticFTRL,
+        OptimisticOMD,
+        MagneticMirrorDescent,
+    )
 }
 """The rules by their names."""
 
@@ -351,6 +608,25 @@ def regret_matching_plus(*, initial_regret: float = 0.0) -> RegretMatchingPlus:
     return RegretMatchingPlus(initial_regret)
 
 
+def discounted_regret_matching(
+    alpha: float = 1.5,
+    beta: float = 0.0,
+    *,
+    alpha_change: float = 0.0,
+    beta_change: float = 0.0,
+    horizon: int = 0,
+) -> DiscountedRegretMatching:
+    """Discounted regret matching, see `DiscountedRegretMatching`."""
+    return DiscountedRegretMatching(alpha, beta, alpha_change, beta_change, horizon)
+
+
+def predictive_regret_matching_plus(
+    prediction: float = 1.0, *, alpha: float | None = None, offset: float = 1.0
+) -> PredictiveRegretMatchingPlus:
+    """Predictive regret matching+, see `PredictiveRegretMatchingPlus`."""
+    return PredictiveRegretMatchingPlus(prediction, alpha, offset)
+
+
 def ftrl(step_size: float, *, weights: str = "constant") -> FTRL:
     """Follow the regularized leader with dilated entropy, see `FTRL`."""
     return FTRL(step_size, weights)
@@ -361,25 +637,76 @@ def omd(step_size: float, *, weights: str = "constant") -> OMD:
     return OMD(step_size, weights)
 
 
+def optimistic_ftrl(step_size: float, *, weights: str = "constant") -> OptimisticFTRL:
+    """Optimistic FTRL with dilated entropy, see `OptimisticFTRL`."""
+    return OptimisticFTRL(step_size, weights)
+
+
+def optimistic_omd(step_size: float, *, weights: str = "constant") -> OptimisticOMD:
+    """Optimistic OMD with dilated entropy, see `OptimisticOMD`."""
+    return OptimisticOMD(step_size, weights)
+
+
+def magnetic_mirror_descent(
+    step_size: float,
+    temperature: float,
+    *,
+    weights: str = "constant",
+    step_power: float = 0.0,
+    temperature_power: float = 0.0,
+) -> MagneticMirrorDescent:
+    """Magnetic mirror descent, see `MagneticMirrorDescent`."""
+    return MagneticMirrorDescent(
+        step_size, weights, temperature, step_power, temperature_power
+    )
+
+
 # --- the average -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Averaging(Part):
     """The policy of iteration t enters the average with weight t ** gamma.
+
+    With a change, gamma moves in a straight line, by that much, from iteration 1 to
+    `horizon` iterations later, where it stays; before iteration t all that is in the
+    average is multiplied by ((t - 1) / t) ** gamma. Without one that is the same.
 
     The weights must add up to a number that a double holds. So with a gamma above 14 a
     solver refuses to go on beyond a number of iterations (`most_iterations`): 485,000
     for gamma 50, 743 for gamma 100.
 
+    Attributes:
+        gamma: in the first iteration.
+        change: what is added to gamma in the course of the horizon.
+        horizon: in iterations; 0 for no change.
+
     Raises:
-        ValueError: `gamma` is no number in [0, MOST_GAMMA].
+        ValueError: `gamma` is, or becomes, no number in [0, MOST_GAMMA], or changes
+            without a horizon.
     """
 
     gamma: float = 0.0
+    change: float = 0.0
+    horizon: int = 0
 
     def __post_init__(self) -> None:
-        self._set(gamma=refusals.number(self.gamma, "gamma", 0, MOST_GAMMA))
+        gamma = refusals.number(self.gamma, "gamma", 0, MOST_GAMMA)
+        change = refusals.number(self.change, "change", -gamma, MOST_GAMMA - gamma)
+        self._set(gamma=gamma, change=change)
+        self._set(horizon=_horizon(self.horizon, change))
+
+    def __repr__(self) -> str:
+        if self.change:
+            return self._call("Averaging")
+        return _name_in_module(self) or f"polynomial({self.gamma!r})"
+
+    def __str__(self) -> str:
+        name = _name_in_module(self)
+        if not name and self.change:
+            end = f"t^{self.gamma + self.change:g} after {self.horizon:,} iterations"
+            return f"t^{self.gamma:g} average that becomes {end}"
+        return f"{name.lower() if name else f't^{self.gamma:g}'} average"
 
 
 def polynomial(gamma: float) -> Averaging:
@@ -391,7 +718,8 @@ def most_iterations(averaging: Averaging) -> int:
     """A number of iterations T after which the weights of an average add up to no more
     than MOST_WEIGHT; at most 2 ** 62, which nobody reaches."""
     # 1 + 2 ** gamma + ... + T ** gamma <= T ** (gamma + 1)
-    bits = math.log2(MOST_WEIGHT) / (averaging.gamma + 1)
+    most = averaging.gamma + max(averaging.change, 0.0)
+    bits = math.log2(MOST_WEIGHT) / (most + 1)
     return int(2.0 ** min(bits, 62.0))
 
 
@@ -420,6 +748,37 @@ class Algorithm(NamedTuple):
     alternating: bool = True
     batch: int = 1
 
+    def __repr__(self) -> str:
+        parts = [repr(self.sampling), repr(self.minimizer)]
+        if self.averaging != UNIFORM:
+            parts.append(repr(self.averaging))
+        if not self.alternating:
+            parts.append("alternating=False")
+        if self.batch != 1:
+            parts.append(f"batch={self.batch}")
+        return f"Algorithm({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        words = [str(self.sampling)]
+        known = {
+            name: value
+            for name, value in _constants().items()
+            if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
+        }
+        if known and "PRUNED_CFR" not in known:
+            words = [next(iter(known)).replace("_PLUS", "+")]
+        else:
+            if self.minimizer != RegretMatching():
+                words[0] += f" with {self.minimizer}"
+            if self.averaging != UNIFORM:
+                words.append(str(self.averaging))
+        if not self.alternating:
+            words.append("simultaneous updates")
+        if self.batch != 1:
+            words.append(f"{self.batch} walks")
+        return ", ".join(words)
+
 
 CFR = Algorithm(FULL, regret_matching())
 """Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
@@ -428,6 +787,22 @@ PRUNED_CFR = Algorithm(full(prune=True), regret_matching())
 section 5)."""
 CFR_PLUS = Algorithm(FULL, regret_matching_plus(), LINEAR)
 """Tammelin 2014."""
+LCFR = Algorithm(FULL, discounted_regret_matching(1.0, 1.0), LINEAR)
+"""Linear CFR (Brown, Sandholm 2019)."""
+DCFR = Algorithm(FULL, discounted_regret_matching(1.5, 0.0), QUADRATIC)
+"""Discounted CFR with (alpha, beta, gamma) = (1.5, 0, 2) (Brown, Sandholm 2019)."""
+PCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(), QUADRATIC)
+"""Predictive CFR+ (Farina, Kroer, Sandholm 2021)."""
+DCFR_PLUS = Algorithm(
+    FULL, predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5), polynomial(4.0)
+)
+"""DCFR+ (Xu et al. 2024)."""
+PDCFR_PLUS = Algorithm(
+    FULL, predictive_regret_matching_plus(alpha=2.3), polynomial(5.0)
+)
+"""PDCFR+ (Xu et al. 2024)."""
+SAPCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(1 / 3), QUADRATIC)
+"""PCFR+ whose prediction has a third of the weight (Meng et al. 2025)."""
 CHANCE_SAMPLING = Algorithm(CHANCE, regret_matching())
 """Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
 OPPONENT_SAMPLING = Algorithm(OPPONENT, regret_matching())
@@ -441,10 +816,49 @@ BALANCED_OUTCOME_SAMPLING = Algorithm(BALANCED_OUTCOME, regret_matching())
 AVERAGE_STRATEGY_SAMPLING = Algorithm(AVERAGE_STRATEGY, regret_matching())
 """Gibson, Burch, Lanctot, Szafron 2012."""
 
+
+def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
+    """DCFR with a schedule of its parameters (Zhang, McAleer, Sandholm 2024).
+
+    Alpha goes from 1 to 4, beta from -1 to -3, and gamma falls by 5 (or to 0).
+
+    Args:
+        horizon: the number of iterations that are to be run, at least 1.
+        gamma: of the average at first.
+    """
+    rule = discounted_regret_matching(
+        1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
+    )
+    return Algorithm(FULL, rule, _falling(gamma, horizon))
+
+
+def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
+    """PCFR+ with a schedule for its average (Zhang, McAleer, Sandholm 2024).
+
+    Args:
+        horizon: the number of iterations that are to be run, at least 1.
+        gamma: of the average at first; falls by 5 (or to 0).
+    """
+    return Algorithm(FULL, predictive_regret_matching_plus(), _falling(gamma, horizon))
+
+
+def _falling(gamma: float, horizon: int) -> Averaging:
+    gamma = refusals.number(gamma, "gamma", 0, MOST_GAMMA)
+    if refusals.integer(horizon, "horizon", 1) and not gamma:
+        return UNIFORM
+    return Averaging(gamma, -min(gamma, 5.0), horizon)
+
+
 ALGORITHMS = {
     "cfr": CFR,
     "pruned_cfr": PRUNED_CFR,
     "cfr_plus": CFR_PLUS,
+    "lcfr": LCFR,
+    "dcfr": DCFR,
+    "pcfr_plus": PCFR_PLUS,
+    "dcfr_plus": DCFR_PLUS,
+    "pdcfr_plus": PDCFR_PLUS,
+    "sapcfr_plus": SAPCFR_PLUS,
     "chance_sampling": CHANCE_SAMPLING,
     "opponent_sampling": OPPONENT_SAMPLING,
     "external_sampling": EXTERNAL_SAMPLING,
@@ -474,6 +888,15 @@ def check_algorithm(algorithm: Any) -> None:
     ):
         if not isinstance(part, kind):
             raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    assert isinstance(sampling, Sampling)
+    assert isinstance(minimizer, Minimizer)
+    if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
+        raise ValueError(
+            f"{minimizer.rule} moves the policy everywhere in each iteration, and a "
+            "walk that samples or prunes does not come everywhere. Use it with "
+            f"ms.FULL, not with {sampling}."
+        )
     batch = refusals.integer(algorithm.batch, "batch", 1)
     if batch > MOST_BATCH:
         raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
@@ -515,6 +938,12 @@ def _hint(value: Any) -> str:
         words = [f"ms.{constant}" for constant in constants]
         return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
     return ""
+
+
+def _name_in_module(part: Part) -> str:
+    """The name of the constant here that is equal to a part, "" if there is none."""
+    found = globals().items()
+    return next((k for k, v in found if k.isupper() and v == part), "")
 
 
 def _constants() -> dict[str, Algorithm]:

@@ -29,6 +29,7 @@ from mccfr_spiel.algorithms import (
     regret_matching,
     regret_matching_plus,
 )
+from mccfr_spiel.display.lines import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.tabular import TabularPolicy
 from mccfr_spiel.solver import Solver
@@ -42,7 +43,17 @@ class AverageType(enum.Enum):
     FULL = 1
 
 
-class _CFRSolver:
+class _OnSolver:
+    """What all classes here have in common: a Solver, which says what was done."""
+
+    _solver: Solver
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, str(self._solver))
+
+
+class _CFRSolver(_OnSolver):
     """`open_spiel.python.algorithms.cfr._CFRSolver`, with pyspiel's methods as well.
 
     `average_policy` and `current_policy` return an OpenSpiel TabularPolicy in Python
@@ -139,7 +150,7 @@ class CFRPlusSolver(_CFRSolver):
         )
 
 
-class ExternalSamplingSolver:
+class ExternalSamplingSolver(_OnSolver):
     """`open_spiel.python.algorithms.external_sampling_mccfr.ExternalSamplingSolver`."""
 
     def __init__(
@@ -163,7 +174,7 @@ class ExternalSamplingSolver:
         return self._solver.average_policy()
 
 
-class OutcomeSamplingSolver:
+class OutcomeSamplingSolver(_OnSolver):
     """`open_spiel.python.algorithms.outcome_sampling_mccfr.OutcomeSamplingSolver`."""
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
@@ -180,7 +191,7 @@ class OutcomeSamplingSolver:
         return self._solver.average_policy()
 
 
-class _PyspielSolver:
+class _PyspielSolver(_OnSolver):
     """The methods that pyspiel's two MCCFR solvers share."""
 
     def __init__(self, game: pyspiel.Game, algorithm: Algorithm, seed: int) -> None:

@@ -19,6 +19,7 @@ from mccfr_spiel.compiled.randomness import (
     plain_stream_key,
     plain_uniform,
 )
+from mccfr_spiel.display.lines import counted, line, never_raises
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import Budget, MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.online.infosets import Infoset, Scaled, bytes_of
@@ -99,6 +100,15 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         self._hand: list[Move] = []
         self._stream = 0
         self.restart()
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            f"player {self._player_id} of {self.num_players}",
+            counted(self.num_hands, "hand"),
+            counted(len(self._infosets), "infoset"),
+        )
 
     # --- what OpenSpiel calls ----------------------------------------------
 

@@ -150,10 +150,10 @@ def dilated_weights(infosets: dict, weights: str) -> dict[tuple[int, str], float
     return beta
 
 
-# The local rules: (policy, memory, gradient, minimizer, beta) at an infoset give the
+# The local rules: (policy, memory, gradient, minimizer, beta, t) at an infoset give the
 # next policy, the next memory and the value passed up. Lists in the order of the
 # actions; the minimizer has the rule's parameters; beta is the weight of the dilated
-# entropy.
+# entropy; t is the iteration, from 1 on.
 
 
 def dot(left: list[float], right: list[float]) -> float:
@@ -172,21 +172,21 @@ def log_sum_exp(values: list[float]) -> float:
     return top + math.log(sum(math.exp(value - top) for value in values))
 
 
-def regret_matching(policy, memory, gradient, minimizer, beta):
+def regret_matching(policy, memory, gradient, minimizer, beta, t):
     """Memory: the cumulative regrets (Zinkevich et al. 2007)."""
     value = dot(policy, gradient)
     memory = [regret + g - value for regret, g in zip(memory, gradient, strict=True)]
     return normalized([max(regret, 0.0) for regret in memory]), memory, value
 
 
-def regret_matching_plus(policy, memory, gradient, minimizer, beta):
+def regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
     """Memory: the regrets, cut at 0 after each update (Tammelin 2014)."""
-    _, memory, value = regret_matching(policy, memory, gradient, minimizer, beta)
+    _, memory, value = regret_matching(policy, memory, gradient, minimizer, beta, t)
     memory = [max(regret, 0.0) for regret in memory]
     return normalized(memory), memory, value
 
 
-def ftrl(policy, memory, gradient, minimizer, beta):
+def ftrl(policy, memory, gradient, minimizer, beta, t):
     """Memory: the sums of the gradients."""
     scale = minimizer.step_size / beta
     before = [scale * total for total in memory]
@@ -197,7 +197,7 @@ def ftrl(policy, memory, gradient, minimizer, beta):
     return policy, memory, (log_total - log_sum_exp(before)) / scale
 
 
-def omd(policy, memory, gradient, minimizer, beta):
+def omd(policy, memory, gradient, minimizer, beta, t):
     """Memory: none, the policy is the center."""
     scale = minimizer.step_size / beta
     top = max(gradient)
@@ -206,12 +206,64 @@ def omd(policy, memory, gradient, minimizer, beta):
     return normalized(weights), memory, top + math.log(sum(weights)) / scale
 
 
+def predictive_regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
+    """Memory: the regrets, discounted already (Farina et al. 2021, Xu et al. 2024)."""
+    value = dot(policy, gradient)
+    now = [g - value for g in gradient]
+    memory = [max(total + r, 0.0) for total, r in zip(memory, now, strict=True)]
+    ahead = discounted(memory, minimizer, t + 1)
+    ahead = [
+        total + minimizer.prediction * r for total, r in zip(ahead, now, strict=True)
+    ]
+    return normalized([max(total, 0.0) for total in ahead]), memory, value
+
+
+def magnetic_mirror_descent(policy, memory, gradient, minimizer, beta, t):
+    """Memory: none, the policy is the center (Sokota et al. 2023)."""
+    eta = minimizer.step_size / t**minimizer.step_power
+    alpha = minimizer.temperature / t**minimizer.temperature_power
+    magnet, top = 1 / len(policy), max(gradient)
+    power = 1 / (1 + eta * alpha)
+    weights = [
+        (b * magnet ** (eta * alpha) * math.exp(eta * (g - top) / beta)) ** power
+        for b, g in zip(policy, gradient, strict=True)
+    ]
+    next_policy = normalized(weights)
+    value = dot(next_policy, gradient)
+    for b, old in zip(next_policy, policy, strict=True):
+        value -= beta / eta * b * math.log(b / old)
+        value -= alpha * beta * b * math.log(b / magnet)
+    return next_policy, memory, value
+
+
 RULES = {
     "regret_matching": regret_matching,
     "regret_matching_plus": regret_matching_plus,
+    "discounted_regret_matching": regret_matching,
+    "predictive_regret_matching_plus": predictive_regret_matching_plus,
     "ftrl": ftrl,
     "omd": omd,
+    "optimistic_ftrl": ftrl,
+    "optimistic_omd": omd,
+    "mmd": magnetic_mirror_descent,
 }
+
+
+def discounted(memory: list[float], minimizer: Any, t: int) -> list[float]:
+    """What is left in iteration t of memories from before it."""
+
+    def kept(power: float, offset: float) -> float:
+        k = t - 1
+        return k**power / (k**power + offset) if k else 0.0
+
+    if minimizer.rule == "discounted_regret_matching":
+        done = min((t - 1) / minimizer.horizon, 1.0) if minimizer.horizon else 0.0
+        alpha = minimizer.alpha + minimizer.alpha_change * done
+        beta = minimizer.beta + minimizer.beta_change * done
+        return [total * kept(alpha if total > 0 else beta, 1.0) for total in memory]
+    if getattr(minimizer, "alpha", None) is not None:
+        return [total * kept(minimizer.alpha, minimizer.offset) for total in memory]
+    return memory
 
 
 def choose(probs: list[float], u: float) -> int:
@@ -263,9 +315,11 @@ class Textbook:
         self.baseline = {}  # (player, a sequence of anyone) -> what the player expects
         self.path = {}  # player -> its last walk with baselines, and the payoff
         self.skipped = {}  # player -> the sequences that its last walk left out
+        self.center = {}  # of optimistic rules: the policy without the prediction
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
         for key, infoset in self.infosets.items():
             self.policy[key] = normalized([0.0] * len(infoset.actions))
+            self.center[key] = self.policy[key]
             self.memory[key] = [0.0] * len(infoset.actions)
             for sequence in infoset.sequences:
                 self.sum_of_plans[infoset.player, sequence] = 0.0
@@ -464,34 +518,67 @@ class Textbook:
         return found
 
     def update(self, player: int, gradient: Gradient) -> None:
-        """The local rule, bottom up, at the player's infosets met by the walk."""
+        """The local rule, bottom up, at the player's infosets met by the walk.
+
+        An optimistic rule takes this step from its center, and then plays as if the
+        same gradient came once more.
+        """
+        for key in self.infosets:
+            if key[0] == player:
+                self.memory[key] = discounted(
+                    self.memory[key], self.minimizer, self.iteration
+                )
+        if self.minimizer.rule.startswith("optimistic"):
+            self.center, self.memory = self.moved(
+                player, gradient, self.center, self.memory
+            )
+            self.policy, _ = self.moved(
+                player,
+                gradient,
+                self.policy | self.of(player, self.center),
+                self.memory,
+            )
+        else:
+            self.policy, self.memory = self.moved(
+                player, gradient, self.policy, self.memory
+            )
+
+    @staticmethod
+    def of(player: int, values: dict) -> dict:
+        """The entries of one player."""
+        return {key: value for key, value in values.items() if key[0] == player}
+
+    def moved(self, player: int, gradient: Gradient, policy: dict, memory: dict):
+        """Policies and memories after the rule's step from others."""
         rule = RULES[self.minimizer.rule]
-        values = dict(gradient)
+        policy, memory, values = dict(policy), dict(memory), dict(gradient)
         for key, infoset in reversed(self.infosets.items()):
             if infoset.player != player or infoset.sequences[0] not in gradient:
                 continue
-            before = self.memory[key]
-            self.policy[key], self.memory[key], value = rule(
-                self.policy[key],
-                self.memory[key],
+            before = memory[key]
+            policy[key], memory[key], value = rule(
+                policy[key],
+                memory[key],
                 [values[sequence] for sequence in infoset.sequences],
                 self.minimizer,
                 self.beta[key],
+                self.iteration,
             )
             if not self.has_baselines:  # whose estimates contain it
                 values[infoset.parent] += value
             if getattr(self.sampling, "prune_below", None) is not None:
-                self.hold_regrets(infoset, before)
+                self.hold_regrets(infoset, policy, memory, before)
+        return policy, memory
 
-    def hold_regrets(self, infoset: Infoset, before: list[float]) -> None:
+    def hold_regrets(self, infoset, policy, memory, before) -> None:
         """Takes back what happened to actions left out, and lifts regrets to the floor;
         the policy follows."""
         floor = self.sampling.prune_below * 31 / 30
-        after = self.memory[infoset.key]
+        after = memory[infoset.key]
         for k, sequence in enumerate(infoset.sequences):
             is_held = sequence in self.skipped[infoset.player]
             after[k] = before[k] if is_held else max(after[k], floor)
-        self.policy[infoset.key] = normalized([max(regret, 0.0) for regret in after])
+        policy[infoset.key] = normalized([max(regret, 0.0) for regret in after])
 
     def plan(self, player: int) -> Gradient:
         """The realization plan of `player`'s policy, top down over all its infosets."""
@@ -503,10 +590,14 @@ class Textbook:
         return plan
 
     def add_to_average(self, player: int) -> None:
-        weight = self.iteration**self.averaging.gamma
+        """Weights t ** gamma, as a running sum, so that gamma may change."""
+        t, averaging = self.iteration, self.averaging
+        done = min((t - 1) / averaging.horizon, 1.0) if averaging.horizon else 0.0
+        kept = ((t - 1) / t) ** (averaging.gamma + averaging.change * done)
         for sequence, reach in self.plan(player).items():
             if sequence != EMPTY:
-                self.sum_of_plans[player, sequence] += weight * reach
+                before = self.sum_of_plans[player, sequence]
+                self.sum_of_plans[player, sequence] = kept * before + reach
 
     def average_policy(self) -> Policy:
         """The policy of the average plan, uniform where the player never played to."""

@@ -50,9 +50,11 @@ def small_game(
     name: str = "small",
     num_actions: int = 10,
     max_utility: float = 1000.0,
+    parameters: dict[str, Any] | None = None,
     **of_type: Any,
 ) -> pyspiel.Game:
-    """The game of a tree; `of_type` replaces fields of its GameType."""
+    """The game of a tree, made with parameters that the tree may already show;
+    `of_type` replaces fields of its GameType."""
     fields: dict[str, Any] = {
         "short_name": name,
         "long_name": name,
@@ -78,12 +80,12 @@ def small_game(
         max_utility=max_utility,
         max_game_length=20,
     )
-    return _SmallGame(game_type, info, root)
+    return _SmallGame(game_type, info, root, parameters)
 
 
 class _SmallGame(pyspiel.Game):
-    def __init__(self, game_type, info, root):
-        super().__init__(game_type, info, {})
+    def __init__(self, game_type, info, root, parameters=None):
+        super().__init__(game_type, info, parameters or {})
         self.root = root
 
     def new_initial_state(self):

@@ -1,14 +1,15 @@
 """Solver against the textbook and OpenSpiel, and what never may change a result."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import cfr
+from open_spiel.python.algorithms import cfr, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver
+from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
 from tests.small_games import leaf, move, small_game, three_players, uneven_deal
@@ -26,8 +27,17 @@ ESTIMATORS = {
 RULES = {
     "regret_matching": ms.regret_matching(),
     "regret_matching_plus": ms.regret_matching_plus(),
+    "discounted_regret_matching": algorithms.discounted_regret_matching(1.5, -0.5),
+    "predictive_regret_matching_plus": algorithms.predictive_regret_matching_plus(
+        0.5, alpha=1.5, offset=1.5
+    ),
     "ftrl": ms.ftrl(0.3),
     "omd": ms.omd(0.3),
+    "optimistic_ftrl": algorithms.optimistic_ftrl(0.3),
+    "optimistic_omd": algorithms.optimistic_omd(0.3),
+    "mmd": algorithms.magnetic_mirror_descent(
+        0.3, 0.2, step_power=0.1, temperature_power=0.5
+    ),
 }
 # (alternating, weights of the average)
 MODES = [(True, 0.0), (True, 1.0), (True, 2.0), (False, 0.0), (False, 1.0)]
@@ -63,6 +73,8 @@ def combinations():
     """(rule, estimator); some are enough where each is slow to compile or to run."""
     for rule in RULES:
         for estimator in ESTIMATORS:
+            if RULES[rule].moves_everywhere and estimator != "full":
+                continue
             enough = rule == "regret_matching" or estimator in ("full", "external")
             marks = [] if enough else [pytest.mark.slow]
             yield pytest.param(rule, estimator, marks=marks)
@@ -84,14 +96,73 @@ def test_the_solver_is_the_textbook_over_50_iterations(game, rule, estimator):
         assert solver.num_iterations == 50
 
 
+def modern():
+    """Algorithms of 2019 and later, by name."""
+    names = ["lcfr", "dcfr", "pcfr_plus", "dcfr_plus", "pdcfr_plus", "sapcfr_plus"]
+    return {name: ms.ALGORITHMS[name] for name in names} | {
+        "hs_dcfr": algorithms.hs_dcfr(40, gamma=3.0),
+        "hs_pcfr_plus": algorithms.hs_pcfr_plus(60),
+    }
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("name", modern())
+def test_modern_algorithms_are_the_textbooks(name, alternating):
+    algorithm = modern()[name]._replace(alternating=alternating)
+    solver = Solver("kuhn_poker", algorithm)
+    textbook = Textbook("kuhn_poker", *algorithm)
+    for more in (1, 1, 3, 15, 30):
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+
+
+def openspiels_exploitability(solver) -> float:
+    policy: Any = solver.average_policy().to_tabular()
+    conv: Any = exploitability.nash_conv(solver.tree.game, policy)
+    return conv / 2
+
+
+PUBLISHED = {
+    # Exploitability (NashConv / 2) by independent programs, the first two published.
+    "cfr_plus": (0.032687090668344715, 0.0011944041011116013, 8.736532252065499e-05),
+    "dcfr": (0.022778783925763657, 0.0016663419703409899, 0.0001465002281534622),
+    "lcfr": (0.021250730612165647, 0.0010890273650519533),
+    "pcfr_plus": (0.020206572052790223, 2.3229553989728702e-05),
+    "pdcfr_plus": (0.029481232823616726, 1.1048273185210178e-07),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_exploitability_in_kuhn_poker_is_the_published_one(name):
+    solver = Solver("kuhn_poker", ms.ALGORITHMS[name])
+    for iterations, value in zip((10, 100, 1000), PUBLISHED[name], strict=False):
+        solver.iterate(iterations - solver.num_iterations)
+        assert openspiels_exploitability(solver) == pytest.approx(value, rel=2e-9)
+
+
+def test_discounted_cfr_in_leduc_poker_is_the_published_one():
+    solver = Solver("leduc_poker", ms.DCFR)
+    for iterations, value in ((10, 0.7788020469962015), (50, 0.022921832286570437)):
+        solver.iterate(iterations - solver.num_iterations)
+        assert openspiels_exploitability(solver) == pytest.approx(value, rel=1e-9)
+
+
+def test_a_schedule_reaches_what_was_published_for_it():
+    solver = Solver("kuhn_poker", algorithms.hs_pcfr_plus(1000, gamma=30.0))
+    solver.iterate(100)
+    assert openspiels_exploitability(solver) < 1e-12
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("rule", "estimator"), [param.values for param in combinations()]
+)
 @pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL, "uneven_deal", "three_players"])
 def test_the_solver_is_the_textbook_from_a_random_start(game, rule, estimator):
     game = GAMES[game]()
     sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
-    if "regret" in rule:
+    if hasattr(minimizer, "initial_regret"):
         minimizer = minimizer._replace(initial_regret=0.1)
     for alternating, gamma in MODES[1:4]:
         averaging = ms.polynomial(gamma)

@@ -114,7 +114,8 @@ def listed_floors() -> list[str]:
 
 def test_imports_go_down_the_list_in_contributing_and_it_is_complete():
     floors = listed_floors()
-    unlisted = {"", "_moved"}  # the package itself, whose names come from everywhere
+    # The package itself, whose names come from everywhere, and the program.
+    unlisted = {"", "_moved", "__main__"}
     assert sorted(floors) == sorted({m.folder for m in modules().values()} - unlisted)
     for module in modules().values():
         if module.folder in unlisted:
@@ -181,28 +182,12 @@ def defined_in(module: Module) -> set[str]:
     return names
 
 
-def inherited_by(module: Module) -> set[str]:
-    """The names that the base classes of a module's classes define, in whatever file:
-    a class may use what its base keeps."""
-    bases = {
-        base.id
-        for node in ast.walk(module.source)
-        if isinstance(node, ast.ClassDef)
-        for base in node.bases
-        if isinstance(base, ast.Name)
-    }
-    names = set()
-    for name, taken in imports(module):
-        if taken in bases and name in modules():
-            names |= defined_in(modules()[name])
-    return names
-
-
 def test_no_module_uses_a_private_attribute_that_another_one_defines():
+    """Not even one of a base class: a base that is meant to be built on says so."""
     found = []
     for module in modules().values():
         used = private_attributes(module)
-        known = defined_in(module) | inherited_by(module) | OF_OTHERS
+        known = defined_in(module) | OF_OTHERS
         for name in used.keys() - known:
             found.append(f"{module.name}, line {used[name]}: {name}")
     assert not found
@@ -220,6 +205,17 @@ def test_a_private_attribute_that_is_set_is_also_read():
                 read.add(node.value)  # as in `getattr`
         found += [f"{module.name}: {name}" for name in changed - read - OF_OTHERS]
     assert not found
+
+
+def test_one_module_reads_tables():
+    """So that a damaged line is treated alike wherever it is met."""
+    readers = {
+        module.name
+        for module in modules().values()
+        for node in ast.walk(module.source)
+        if isinstance(node, ast.Attribute) and node.attr in ("DictReader", "reader")
+    }
+    assert readers == {f"{PACKAGE}.storage.row_file"}
 
 
 def test_the_top_of_the_package_has_few_modules():
@@ -240,3 +236,32 @@ def test_no_function_is_long():
                 if lines > LONGEST_FUNCTION:
                     long.append(f"{module.name}.{node.name} has {lines} lines")
     assert not long
+
+
+def pasted_names() -> set[str]:
+    """Functions that numba pastes: those marked so, and `update`, which calls them."""
+    names = {"update"}
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef):
+                marks = {ast.unparse(mark) for mark in node.decorator_list}
+                names |= {node.name} if "pasted" in marks else set()
+    return names
+
+
+def calls_in(function: ast.FunctionDef) -> set[str]:
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+def test_nothing_is_pasted_into_a_function_that_makes_records():
+    """There numba drops what is stored in their arrays; see `compiled.jit.pasted`."""
+    names, makers = pasted_names(), 0
+    assert {"add_regrets", "pay_debt"} <= names
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef) and "views" in calls_in(node):
+                makers += 1
+                pasted = calls_in(node) & names
+                assert not pasted, f"{module.name}.{node.name} calls {pasted}"
+    assert makers >= 2

@@ -23,7 +23,7 @@ from numba.core.registry import CPUDispatcher
 from mccfr_spiel.compiled import code_cache
 from mccfr_spiel.compiled.code_cache import CodeCache, CodeStore
 from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.storage.folders import user_cache_folder
+from mccfr_spiel.storage.folders import games_of_checkout, user_cache_folder
 
 config: Any = numba_config  # its attributes are made at run time
 
@@ -93,6 +93,9 @@ def package_digest() -> str | None:
     could not be seen.
     """
     files = list(_PACKAGE.rglob("*.py"))
+    games = games_of_checkout()
+    if files and games is not None:
+        files += games.rglob("*.py")
     return sources_digest(files) if files else None
 
 
@@ -184,8 +187,12 @@ def pasted(function: Callable[..., Any]) -> Any:
     where it is called. For the update of an infoset, whose loops run over two or three
     actions, that costs a tenth of all instructions of a walk. Pasted code is optimized
     once, in its place. It is meant for small functions that loop over the actions of an
-    infoset: numba compiles pasted code more slowly, and a whole loop over infosets has
-    been seen to corrupt memory when it was pasted.
+    infoset. Numba compiles pasted code more slowly.
+
+    Into a function that makes records itself, such as by `frame.Layout.viewer`, nothing
+    may be pasted: numba then looks for dead code, and takes `record.array[i] = x` for
+    dead, since it does not see that others hold that array. Where the record is an
+    argument it does. So a loop calls an `inlined` step, and pasted code goes there.
     """
     if config.DISABLE_JIT:
         return function

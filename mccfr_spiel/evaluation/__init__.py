@@ -12,13 +12,16 @@ from mccfr_spiel.evaluation.sampled import (
     learned_response,
     sampled_returns,
 )
+from mccfr_spiel.evaluation.value import GameValue, game_value
 
 __all__ = [
     "Estimate",
+    "GameValue",
     "LearnedResponse",
     "best_response_policy",
     "expected_returns",
     "exploitability",
+    "game_value",
     "learned_response",
     "nash_conv",
     "sampled_returns",

@@ -7,10 +7,12 @@ import pyspiel
 
 from mccfr_spiel import refusals
 from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.policies.answers import is_one_for_each
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass, inner
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import same_game
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
@@ -19,20 +21,23 @@ _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 Game = pyspiel.Game | str | GameTree
 
 
-def _read(
+def read_policy(
     game: Game, policy: Any, max_memory: MaxMemory
 ) -> tuple[GameTree, np.ndarray]:
     """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
+    each = policy if is_one_for_each(policy) else [policy]
+    trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
+    grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
     if isinstance(game, GameTree):
         tree = complete_tree(game, max_memory)
-        is_vector = isinstance(policy, np.ndarray)
-        if tree is not game and is_vector and policy.shape == (game.num_sequences,):
-            policy = SequencePolicy(game, policy)  # the other tree has other numbers
-    elif isinstance(policy, SequencePolicy) and isinstance(policy.tree, GameTree):
-        tree = whole_tree_beside(policy.tree, game, max_memory)
+        if tree is not game:  # which has other numbers, so vectors are read by strings
+            each = [_named(game, one) for one in each]
+            policy = each if is_one_for_each(policy) else each[0]
+    elif grown is not None:
+        tree = whole_tree_beside(grown, game, max_memory)
     else:
         tree = complete_tree(game, max_memory)
     infosets, sequences = tree.num_infosets, tree.num_sequences
@@ -41,6 +46,14 @@ def _read(
         size += _BYTES_OF_INFOSET * infosets
     tree.budget.require(size, "Reading the policy and its plans takes")
     return tree, policy_vector(tree, policy)
+
+
+def _named(tree: GameTree, policy: Any) -> Any:
+    """A vector over a tree as a policy with names; any other policy as it is."""
+    is_vector = isinstance(policy, np.ndarray)
+    if is_vector and policy.shape == (tree.num_sequences,):
+        return SequencePolicy(tree, policy)
+    return policy
 
 
 def expected_returns(
@@ -52,9 +65,10 @@ def expected_returns(
         game: a game, its load string, or its tree, which saves making one at each call.
             A tree that a solver has grown is left as it is; a whole one is kept beside
             it.
-        policy: see `policy_vector`. A policy that was made for another game with the
-            same load string is read by its information-state strings, as OpenSpiel
-            does.
+        policy: one policy for all players, or a list `[P]` with one for each; see
+            `policy_vector` for what a policy can be. A policy that was made for another
+            game with the same load string is read by its information-state strings, as
+            OpenSpiel does.
         max_memory: bytes, or words such as "4GiB", that the call may take, a tree that
             it makes included, see `GameTree`. A tree that is passed in has a limit of
             its own.
@@ -64,7 +78,7 @@ def expected_returns(
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = _read(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory)
     passes = full_pass(tree)
     plan = passes.plan(vector)
     return np.array(
@@ -81,8 +95,20 @@ def nash_conv(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
-    tree, vector = _read(game, policy, max_memory)
-    return full_pass(tree).nash_conv(vector)
+    tree, vector = read_policy(game, policy, max_memory)
+    return _nash_conv(tree, vector, policy)
+
+
+def _nash_conv(tree: GameTree, vector: np.ndarray, policy: Any) -> float:
+    """NashConv of a policy that has been read; a solver's average policy is told."""
+    found = full_pass(tree).nash_conv(vector)
+    if (
+        isinstance(policy, SequencePolicy)
+        and policy.snapshot is not None
+        and same_game(tree.source, policy.game)
+    ):
+        policy.snapshot.note(policy.vector, found)
+    return found
 
 
 def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
@@ -93,13 +119,13 @@ def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> 
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = _read(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{tree.source} is not a two-player constant-sum game, for which alone "
             "exploitability is defined; use nash_conv."
         )
-    return full_pass(tree).nash_conv(vector) / 2
+    return _nash_conv(tree, vector, policy) / 2
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
@@ -121,7 +147,7 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = _read(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree)
     vector = vector.copy()

@@ -30,8 +30,10 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.display.lines import counted, line, never_raises, plus_minus
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
+from mccfr_spiel.policies.answers import Answers, Joint, of_each_player
 from mccfr_spiel.rules.declared import (
     Declared,
     check_returns,
@@ -75,6 +77,13 @@ class Estimate(NamedTuple):
         """The upper end of the confidence interval."""
         return self.mean + self.half_width
 
+    def __str__(self) -> str:
+        return plus_minus(self.mean, self.half_width)
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, str(self), f"{self.plays:,} plays")
+
 
 class LearnedResponse(NamedTuple):
     """What a learned response of one player to a policy gets.
@@ -96,6 +105,16 @@ class LearnedResponse(NamedTuple):
     response: openspiel_policy.Policy
     iterations: int
 
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            f"player {self.player} gets {self.value}",
+            f"the policy itself {self.own}",
+            f"gain {self.gain}",
+            counted(self.iterations, "iteration"),
+        )
+
 
 def sampled_returns(
     game: pyspiel.Game | str,
@@ -110,7 +129,8 @@ def sampled_returns(
     Args:
         game: any game that lists its chance outcomes; it may have simultaneous moves.
         policies: one policy for all players, or a list `[P]` with one for each. They
-            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy.
+            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy, or
+            dictionaries information-state string -> action -> probability.
         plays: how often the game is played, at least 2.
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
@@ -121,17 +141,12 @@ def sampled_returns(
         GameError: returns are not as the game declares.
     """
     loaded = load_game(game)
-    players = loaded.num_players()
-    if not isinstance(policies, Sequence) or isinstance(policies, str):
-        policies = [policies] * players
-    if len(policies) != players:
-        raise ValueError(f"{len(policies)} policies for {players} players of {game}.")
+    asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
     confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
     if confidence == 1:
         raise ValueError(f"confidence={confidence} is not between 0 and 1.")
     generator = np.random.Generator(np.random.PCG64(refusals.integer(seed, "seed", 0)))
-    asked = [_Asked(policy) for policy in policies]
     declared = declared_by(loaded)
     returns = np.array(
         [_play(loaded, declared, asked, generator) for _ in range(plays)]
@@ -166,7 +181,7 @@ def learned_response(
 
     Args:
         game: any game that `Solver` takes, with moves in turn.
-        policy: a policy of all players, see `sampled_returns`.
+        policy: one policy for all players, or a list, see `sampled_returns`.
         player: the player who responds.
         iterations: the number of iterations of learning. None: as many as take about
             `seconds`, which is not the same number each time.
@@ -194,22 +209,24 @@ def learned_response(
         )
     until = (iterations, seconds)
 
+    each = of_each_player(policy, loaded)
+
     def make_tree() -> _ResponseTree:
-        return _ResponseTree(loaded, policy, player, max_nodes, max_memory)
+        return _ResponseTree(loaded, Joint(each), player, max_nodes, max_memory)
 
     solver = None
     with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
         solver = _learn(EXTERNAL, make_tree(), until, seed)
     # Not in an `except`, since there the error would keep the first tree alive.
     solver = solver or _learn(OUTCOME, make_tree(), until, seed)
-    response = Response(policy, solver, player)
-    mixed: list[Any] = [policy] * loaded.num_players()
+    response = Response(each[player].policy, solver, player)
     own = sampled_returns(
-        game, mixed, plays=plays, seed=2 * seed, confidence=confidence
+        loaded, each, plays=plays, seed=2 * seed, confidence=confidence
     )
+    mixed: list[Any] = [*each]
     mixed[player] = response
     value = sampled_returns(
-        game, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence
+        loaded, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence
     )
     mine, theirs = value[player], own[player]
     half_width = math.hypot(mine.half_width, theirs.half_width)
@@ -224,7 +241,7 @@ class Response(openspiel_policy.Policy):
     def __init__(self, policy: Any, solver: Solver, player: int) -> None:
         tree = solver.tree
         super().__init__(tree.source, [player])
-        self._otherwise = _Asked(policy)
+        self._otherwise = Answers(policy)
         self._tree = tree
         self._average = solver.average_vector()
         self._actions = tree.actions
@@ -236,7 +253,7 @@ class Response(openspiel_policy.Policy):
         player = state.current_player() if player_id is None else player_id
         infoset = self._tree.find(state.information_state_string(player), player)
         if infoset < 0:
-            return self._otherwise(state, player)
+            return self._otherwise.action_probabilities(state, player)
         _, start, _, count, _ = self._tree.infosets[infoset].item()
         best = int(np.argmax(self._average[start : start + count]))
         return {int(self._actions[start + best]): 1.0}
@@ -245,27 +262,10 @@ class Response(openspiel_policy.Policy):
 # --- playing -------------------------------------------------------------------
 
 
-class _Asked:
-    """Any OpenSpiel policy as a function (state, player) -> action -> probability."""
-
-    def __init__(self, policy: Any) -> None:
-        if not hasattr(policy, "action_probabilities"):
-            raise ValueError(f"{policy!r} is not a policy that answers states.")
-        self._policy = policy
-
-    def __call__(self, state: pyspiel.State, player: int) -> dict[int, float]:
-        if not isinstance(self._policy, pyspiel.Policy):
-            return self._policy.action_probabilities(state, player)
-        if state.is_simultaneous_node():
-            name = state.information_state_string(player)
-            return dict(self._policy.action_probabilities(name))
-        return dict(self._policy.action_probabilities(state))
-
-
 def _play(
     game: pyspiel.Game,
     declared: Declared,
-    asked: Sequence[_Asked],
+    asked: Sequence[Answers],
     generator: np.random.Generator,
 ) -> list[float]:
     """Plays the game once and returns the players' returns, checked."""
@@ -282,7 +282,7 @@ def _play(
 
 
 def _move(
-    state: pyspiel.State, asked: Sequence[_Asked], generator: np.random.Generator
+    state: pyspiel.State, asked: Sequence[Answers], generator: np.random.Generator
 ) -> None:
     """Draws a move of everybody who acts in the state and makes it."""
     if state.is_chance_node():
@@ -298,14 +298,14 @@ def _move(
 
 
 def _drawn(
-    asked: Sequence[_Asked],
+    asked: Sequence[Answers],
     state: pyspiel.State,
     player: int,
     generator: np.random.Generator,
 ) -> int:
     if not state.legal_actions(player):
         return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
-    probs = asked[player](state, player)
+    probs = asked[player].action_probabilities(state, player)
     if not abs(sum(probs.values()) - 1) < 1e-6:
         raise ValueError(f"Player {player}'s policy gives {probs} at the state {state}")
     return _draw(list(probs), list(probs.values()), generator.random())
@@ -323,7 +323,7 @@ class _FixedState:
 
     __slots__ = ("_asked", "_player", "_state")
 
-    def __init__(self, state: pyspiel.State, asked: _Asked, player: int) -> None:
+    def __init__(self, state: pyspiel.State, asked: Joint, player: int) -> None:
         self._state = state
         self._asked = asked
         self._player = player
@@ -338,7 +338,7 @@ class _FixedState:
     def chance_outcomes(self) -> list[tuple[int, float]]:
         if self._state.is_chance_node():
             return self._state.chance_outcomes()
-        probs = self._asked(self._state, self._state.current_player())
+        probs = self._asked.action_probabilities(self._state)
         return [(action, probs.get(action, 0.0)) for action in self.legal_actions()]
 
     def legal_actions(self) -> list[int]:
@@ -378,14 +378,14 @@ class _ResponseTree(GameTree):
     def __init__(
         self,
         game: pyspiel.Game,
-        policy: Any,
+        asked: Joint,
         player: int,
         max_nodes: int,
         max_memory: MaxMemory,
     ) -> None:
         super().__init__(game, max_nodes=max_nodes, max_memory=max_memory)
         self.rules = None
-        self._asked = _Asked(policy)
+        self._asked = asked
         self._player = player
 
     def new_state(self) -> Any:

@@ -15,7 +15,13 @@ import numpy.typing as npt
 import pyspiel
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms import UNIFORM, Algorithm, regret_matching
+from mccfr_spiel.algorithms import (
+    UNIFORM,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    regret_matching,
+)
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
@@ -328,6 +334,16 @@ def gap_bound(
     return (first + second) / counts + spread * np.sqrt(2 / counts * np.log(1 / p))
 
 
+def _words_of(minimizer: Minimizer, averaging: Averaging) -> str:
+    """Why the theorems do not hold for an algorithm with these parts."""
+    words = minimizer.rule
+    if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
+        words += " from other regrets than 0"
+    if averaging != UNIFORM:
+        words += f" with an average that weights iteration t by t^{averaging.gamma:g}"
+    return words
+
+
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
     sampling, minimizer, averaging, *_ = algorithm
@@ -337,8 +353,10 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
         raise ValueError(
-            "Theorems 3 to 5 are about regret matching from regrets 0 with the uniform "
-            f"average, not {minimizer} with weights t^{averaging.gamma:g}."
+            f"No theorem bounds NashConv of {_words_of(minimizer, averaging)}. "
+            "Theorems 3 to 5 are about regret matching that starts from regrets of 0, "
+            "with the uniform average. Use minimizer=regret_matching and "
+            "averaging=uniform, or do without the bound."
         )
     if sampling.player == "average" or sampling.prune_below is not None:
         raise ValueError(
@@ -352,8 +370,10 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     everyone_else = sampling.chance and sampling.opponents
     if sampling.is_sampled and (not everyone_else or sampling.player == "balanced"):
         raise ValueError(
-            "Theorems 4 and 5 are about external and outcome sampling; else there is "
-            "only Proposition 2 (gap_bound), which needs the regrets of the run."
+            "No theorem bounds NashConv in advance for this sampling: Theorems 4 and 5 "
+            "are about external and outcome sampling. Use sampling=external or "
+            "sampling=outcome, or do without the bound. After a run, gap_bound "
+            "(Proposition 2) bounds NashConv by its regrets."
         )
 
 

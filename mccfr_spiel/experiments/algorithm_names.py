@@ -51,7 +51,7 @@ SAMPLING_PARAMETERS = (
 """The parameters of an estimator that are settings of their own."""
 
 MINIMIZERS: dict[str, Minimizer] = {
-    name: kind(1.0) if issubclass(kind, EntropyMinimizer) else kind()
+    name: kind(step_size=1.0) if issubclass(kind, EntropyMinimizer) else kind()
     for name, kind in RULES.items()
 }
 """The local rules with their default parameters; the step size is 1."""

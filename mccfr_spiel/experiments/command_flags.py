@@ -4,6 +4,7 @@ Flags that say what is run have the names of `flags.Flags`. The module that call
 `define_flags` owns the flags, so its --help lists them.
 """
 
+import decimal
 import math
 
 from absl import flags
@@ -19,18 +20,46 @@ from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import EVALUATIONS
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.storage.results_folder import PICTURES
 
 flags.disclaim_key_flags()
 
-EXPERIMENT_FLAGS = (
-    "seeds",
-    "only",
-    "executor",
-    "workers",
-    "ray_address",
-    "tree_cache",
-)
-"""The flags that only --experiment takes."""
+FORMATS = tuple(name.rpartition(".")[2] for name in PICTURES)
+"""What --figure_format may be."""
+
+_MOST_DIGITS = 1000
+"""Of a whole number in a flag; `1e999999999` would fill the memory."""
+
+
+class WholeNumberParser(flags.IntegerParser):
+    """Reads integers, also in the form `1e6`."""
+
+    def convert(self, argument: str | int) -> int:
+        """The integer; raises TypeError or ValueError."""
+        try:
+            return super().convert(argument)
+        except ValueError:
+            pass
+        try:
+            number = decimal.Decimal(str(argument))
+        except decimal.InvalidOperation:
+            number = decimal.Decimal("nan")
+        is_small = number.is_finite() and number.adjusted() < _MOST_DIGITS
+        if not is_small or number != number.to_integral_value():
+            raise ValueError(f"{argument} is not a whole number, such as 2000 or 2e3")
+        return int(number)
+
+
+def _define_integer(
+    name: str, default: int | None, words: str, *, lower_bound: int | None = None
+) -> None:
+    flags.DEFINE(
+        WholeNumberParser(lower_bound=lower_bound),
+        name,
+        default,
+        words,
+        serializer=flags.ArgumentSerializer(),
+    )
 
 
 def define_flags() -> None:
@@ -40,6 +69,11 @@ def define_flags() -> None:
     _define_evaluation()
     _define_files()
     _define_experiments()
+    flags.register_validator(
+        "figure_format",
+        lambda formats: formats is None or (formats and {*formats} <= {*FORMATS}),
+        f"--figure_format must be of {', '.join(FORMATS)}",
+    )
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
             name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
@@ -51,8 +85,11 @@ def _define_method() -> None:
     flags.DEFINE_string(
         "game", DEFAULT["game"], "Any string that pyspiel.load_game takes."
     )
-    flags.DEFINE_integer(
-        "players", None, "Number of players, where the game has a choice."
+    _define_integer(
+        "players",
+        None,
+        "Number of players, where the game has a choice.",
+        lower_bound=1,
     )
     flags.DEFINE_enum(
         "algorithm",
@@ -127,34 +164,34 @@ def _define_method() -> None:
 
 def _define_limits() -> None:
     """When a run ends, and when its rows are due."""
-    flags.DEFINE_integer(
+    _define_integer(
         "iterations",
         DEFAULT["iterations"],
         "Number of iterations; each updates every player once.",
         lower_bound=1,
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "until_nodes_touched",
         None,
         "Stop with the first iteration after which so many nodes have been touched, "
         "whatever --iterations says; rows are then spaced by nodes touched.",
         lower_bound=1,
     )
-    flags.DEFINE_integer("seed", DEFAULT["seed"], "Seed of all draws.")
-    flags.DEFINE_integer(
+    _define_integer("seed", DEFAULT["seed"], "Seed of all draws.")
+    _define_integer(
         "print_freq",
         None,
         "A row every so many iterations, or nodes with --until_nodes_touched; by "
         "default, rows grow further apart.",
         lower_bound=1,
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "rows_per_decade",
         DEFAULT["rows_per_decade"],
         "How many rows from 10 to 100, from 100 to 1000, ..., without --print_freq.",
         lower_bound=1,
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "rows_from",
         DEFAULT["rows_from"],
         "Without --print_freq, no row is due before this.",
@@ -177,7 +214,7 @@ def _define_evaluation() -> None:
         "end the policy is played, for its value and for a lower bound of what a best "
         "response gains (evaluation.json). none: only solve.",
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "evaluation_plays",
         10_000,
         "Plays for each estimate of --evaluate=sampled.",
@@ -208,8 +245,11 @@ def _define_evaluation() -> None:
         "How sparsified_lp factors the payoff matrix; differences if not given.",
     )
     flags.DEFINE_float("time_limit", None, "Seconds for HiGHS; none if not given.")
-    flags.DEFINE_integer(
-        "max_nodes", DEFAULT["max_nodes"], "The most nodes of the tree kept in memory."
+    _define_integer(
+        "max_nodes",
+        DEFAULT["max_nodes"],
+        "The most nodes of the tree kept in memory.",
+        lower_bound=1,
     )
     flags.DEFINE_string(
         "max_memory",
@@ -245,9 +285,16 @@ def _define_files() -> None:
         f"none. Only {' and '.join(CHANGEABLE)} may change.",
     )
     flags.DEFINE_list(
+        "figure_format",
+        None,
+        f"{', '.join(FORMATS)}, or several of these; png if not given, and svg, too, "
+        "for an experiment.",
+    )
+    flags.DEFINE_list(
         "import",
         [],
-        "Python modules to import first, such as those that register a game of yours.",
+        "Python modules to import first, such as those that register a game of yours: "
+        "their names, or the paths of their files.",
     )
 
 
@@ -259,10 +306,11 @@ def _define_experiments() -> None:
         [table_1.NAME, *reproduction.EXPERIMENTS],
         "A table or figure of the papers, in place of a single run.",
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "seeds",
         None,
         "How many seeds an experiment runs; as many as in the paper if not given.",
+        lower_bound=1,
     )
     flags.DEFINE_string(
         "only", "", "Run only the settings of an experiment whose names contain this."
@@ -273,7 +321,7 @@ def _define_experiments() -> None:
         ["local", "ray"],
         "What runs the settings of an experiment.",
     )
-    flags.DEFINE_integer(
+    _define_integer(
         "workers",
         None,
         "Processes of an experiment; if not given, one for each core, or as many as "

@@ -6,6 +6,7 @@ and numbers without structure: `--sampling=outcome --epsilon=0.4`. `Flags` lists
 """
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -115,6 +116,16 @@ _ONLINE_PARTS = (
 )
 _PARTS = (*_ONLINE_PARTS, "method", "factorization", "time_limit")
 
+EXPERIMENT_FLAGS = (
+    "seeds",
+    "only",
+    "executor",
+    "workers",
+    "ray_address",
+    "tree_cache",
+)
+"""The flags that only --experiment takes."""
+
 CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv", "max_memory")
 """The flags that may be others when a run is resumed."""
 
@@ -218,7 +229,13 @@ def _make_minimizer(default: Minimizer, parts: dict[str, Any]) -> Minimizer:
         if parts[setting] is not None
     }
     _check_parameters(minimizer, changes)
-    return minimizer._replace(**changes)
+    try:
+        return minimizer._replace(**changes)
+    except ValueError as error:  # it calls the parameters by their own names
+        words = str(error)
+        for parameter, setting in SETTING_OF_PARAMETER.items():
+            words = re.sub(rf"\b{parameter}=", f"{setting}=", words)
+        raise ValueError(words) from error
 
 
 def _check_parameters(minimizer: Minimizer, given: dict[str, Any]) -> None:
@@ -228,18 +245,18 @@ def _check_parameters(minimizer: Minimizer, given: dict[str, Any]) -> None:
     if "step_size" in unknown:
         raise ValueError(
             f"step_size={given['step_size']} is given, but {rule} has none; choose "
-            "ftrl or omd, or drop it."
+            "minimizer=ftrl or minimizer=omd, or drop it."
         )
     if "weights" in unknown:
         raise ValueError(
             f"weights={given['weights']} is given, but {rule} has no regularizer; "
-            "choose ftrl or omd, or drop it."
+            "choose minimizer=ftrl or minimizer=omd, or drop it."
         )
     if "initial_regret" in unknown:
         raise ValueError(
             f"random_initial_regrets={given['initial_regret']} is given, but {rule} "
-            "keeps no regrets; choose regret_matching or regret_matching_plus, or drop "
-            "it."
+            "keeps no regrets; choose minimizer=regret_matching or "
+            "minimizer=regret_matching_plus, or drop it."
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.row_file import read_whole_table
 
 SUMMARY = "summary.csv"
 SUMMARY_COLUMNS: tuple[str, ...] = (
@@ -187,10 +188,9 @@ def _mean_row(
 
 def _read(path: pathlib.Path) -> list[dict[str, float]]:
     """The rows of a finished run, as numbers; an empty field is nan."""
-    with path.open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     return [
-        {name: float(value or "nan") for name, value in line.items()} for line in lines
+        {name: float(value or "nan") for name, value in row.items()}
+        for row in read_whole_table(path).rows
     ]
 
 

@@ -22,7 +22,8 @@ def evaluation(
     The estimates are those of evaluation/sampled.py. For each player they are the value
     of the policy against itself, its value against uniform players, and the value of a
     learned response to the others' policy. The gain of that response is a lower bound
-    of what a best response gains.
+    of what a best response gains. `iterations_of_learning` says how many iterations the
+    response was learned with.
 
     Args:
         policy: what is evaluated.
@@ -53,12 +54,11 @@ def evaluation(
             "value_of_learned_response": response.value,
             "gain_of_learned_response": response.gain,
         }
-        players.append(
-            {
-                name: {"mean": estimate.mean, "half_width": estimate.half_width}
-                for name, estimate in estimates.items()
-            }
-        )
+        found: dict[str, Any] = {
+            name: {"mean": estimate.mean, "half_width": estimate.half_width}
+            for name, estimate in estimates.items()
+        }
+        players.append(found | {"iterations_of_learning": response.iterations})
     return {
         "what": "Sampled estimates, mean +- half_width at 95% confidence. The gain of "
         "a learned response is a lower bound of a best response's gain; this is not "

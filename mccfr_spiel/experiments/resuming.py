@@ -9,7 +9,7 @@ import json
 import pathlib
 import shutil
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mccfr_spiel.experiments.dues import row_dues
@@ -19,10 +19,22 @@ from mccfr_spiel.experiments.settings import Settings, budget_of, measure
 from mccfr_spiel.experiments.settings_files import read_flags, settings_from
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
-from mccfr_spiel.storage.results_folder import CHECKPOINT, FAILURE, SETTINGS
+from mccfr_spiel.storage.checkpoint import (
+    DAMAGED,
+    PREVIOUS,
+    CheckpointError,
+    DamagedError,
+)
+from mccfr_spiel.storage.results_folder import (
+    CHECKPOINT,
+    FAILURE,
+    SETTINGS,
+    load_string,
+)
 from mccfr_spiel.storage.row_file import read_table
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import same_name
+from mccfr_spiel.tree.loading import load_game
 
 
 def holds_run(folder: pathlib.Path) -> bool:
@@ -57,13 +69,31 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
             "from the checkpoint."
         ) from error
     for name, value in given.items():
-        if name not in CHANGEABLE and value != stored[name]:
-            raise ValueError(
-                f"The run in {folder} has {name}={stored[name]}, not "
-                f"{value}; only {' and '.join(CHANGEABLE)} may change when it is "
-                "resumed."
-            )
-    return typing.cast(Flags, stored | given)
+        if name in CHANGEABLE or value == stored[name]:
+            continue
+        if name in ("game", "players") and _is_same_game(stored, given):
+            continue
+        changeable = " and ".join(f"--{flag}" for flag in CHANGEABLE)
+        raise ValueError(
+            f"The run in {folder} has {name}={stored[name]}, not {value}; only "
+            f"{changeable} may change when it is resumed."
+        )
+    changes = {name: value for name, value in given.items() if name in CHANGEABLE}
+    return typing.cast(Flags, stored | changes)
+
+
+def _is_same_game(stored: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the flags that are given name the game of a run, be it in other words."""
+    both = stored["game"], stored.get("players")
+    if "game" in given:
+        others = given["game"], given.get("players")
+    else:
+        others = stored["game"], given["players"]
+    try:
+        one, other = (load_game(load_string(*words)) for words in (both, others))
+    except ValueError:
+        return False
+    return same_name(one, other)
 
 
 def check_can_end(folder: pathlib.Path, settings: Settings) -> None:
@@ -83,13 +113,24 @@ def check_can_end(folder: pathlib.Path, settings: Settings) -> None:
     if settings.until_nodes_touched is not None:
         flag, last, reached = "until_nodes_touched", settings.until_nodes_touched, nodes
     if last > reached:
+        ended = f"The run in {folder} ended in an error after {done:,} iterations"
+        try:
+            load_solver(settings, folder / CHECKPOINT)
+        except DamagedError:
+            pass  # resuming will tell
+        except CheckpointError as refusal:
+            raise ValueError(
+                f"{ended}: {error} What it had found until then is there, but it "
+                f"cannot go on. {refusal}"
+            ) from refusal
+        except Exception:  # games raise what they like
+            pass
         raise ValueError(
-            f"The run in {folder} ended in an error after {done:,} iterations, and "
-            f"would again, since the seed determines all that it does: {error} What it "
-            f"had found until then is there. Ways on: resume it with {flag} of at most "
-            f"{reached}; begin another run with another seed or algorithm in another "
-            f"folder; or, if the game has been mended since, delete {path} and resume. "
-            "Where it is another game now, the checkpoint is refused: begin again."
+            f"{ended}, and would again, since the seed determines all that it does: "
+            f"{error} What it had found until then is there. Ways on: resume it with "
+            f"--{flag}={reached} or less; begin another run with another --seed or "
+            "--algorithm in another --output_dir; or, if you have already mended "
+            f"the game where it failed, delete {path} and resume."
         )
 
 
@@ -140,17 +181,24 @@ class KeptRows(NamedTuple):
     damaged: int
 
 
-def read_rows(path: pathlib.Path, settings: Settings, solver: GameSolver) -> KeptRows:
+def read_rows(
+    path: pathlib.Path,
+    settings: Settings,
+    solver: GameSolver,
+    metrics: Iterable[str] = (),
+) -> KeptRows:
     """The rows in a CSV file that are due by the settings where the solver is.
+
+    A row without one of the metrics is damaged.
 
     A file with damaged lines is first copied to a name that ends with DAMAGED, because
     it is about to be replaced by the rows that are left.
     """
-    lines, damaged = read_table(path)
+    lines, damaged, _ = read_table(path)
     done = solver.num_iterations
     known: dict[int, dict[str, Any]] = {}  # by iteration, each once
     for line in lines:
-        row = _row(line)
+        row = _row(line, metrics)
         if row is None:
             damaged += 1
         elif row["iteration"] <= done:
@@ -197,7 +245,7 @@ def _match(
     return kept, missing
 
 
-def _row(line: Mapping[str, str]) -> dict[str, Any] | None:
+def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
     """A line of results.csv as a row, or None if the line is damaged.
 
     Files of earlier versions have no `due`, so it is not read but computed again.
@@ -206,6 +254,7 @@ def _row(line: Mapping[str, str]) -> dict[str, Any] | None:
         row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
         for name in COLUMNS[2:-1]:
             row[name] = float(line[name]) if line[name] else None
+        row |= {name: float(line[name]) for name in metrics}
     except (ValueError, KeyError):
         return None
     return row | {"due": None}

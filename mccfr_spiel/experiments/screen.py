@@ -7,6 +7,7 @@ from typing import Any
 from tqdm import tqdm
 
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.experiments.flag_words import in_flags
 from mccfr_spiel.experiments.settings import Settings, algorithm_parts
 from mccfr_spiel.policies.game_solver import GameSolver
 
@@ -25,9 +26,10 @@ def show(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Prints a line to standard error, as `show` does to standard output."""
+    """Prints a line in the words of the command line to standard error, as `show` does
+    to standard output."""
     with contextlib.suppress(OSError, ValueError):
-        tqdm.write(text, file=sys.stderr)
+        tqdm.write(in_flags(text), file=sys.stderr)
         sys.stderr.flush()
 
 
@@ -66,6 +68,9 @@ def show_estimates(result: dict[str, Any]) -> None:
     for player, estimates in enumerate(result["players"]):
         show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
         for name, estimate in estimates.items():
+            if not isinstance(estimate, dict):
+                show(f"  {name.replace('_', ' ')}: {estimate:,}")
+                continue
             mean, half_width = estimate["mean"], estimate["half_width"]
             show(f"  {name.replace('_', ' ')}: {mean:.5g} +- {half_width:.2g}")
     show("The gain is a lower bound of what a best response gains; not NashConv.")

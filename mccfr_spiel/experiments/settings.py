@@ -122,7 +122,9 @@ class Settings:
                 "iterations; use those."
             )
         if self.bounds and not method.is_iterative:
-            raise ValueError("A linear program has no curve to bound; drop bounds.")
+            raise ValueError(
+                "A linear program has no curve to bound; drop bounds=True."
+            )
 
     def _replace(self, **changes: Any) -> "Settings":
         """The same settings with other values of some fields, as for a NamedTuple."""
@@ -158,7 +160,10 @@ def check(settings: Settings) -> None:
     if isinstance(settings.algorithm, OfflineMethod):
         check_players(tree)
     elif settings.bounds:
-        check_covered(tree.game, settings.algorithm)
+        try:
+            check_covered(tree.game, settings.algorithm)
+        except ValueError as error:
+            raise ValueError(f"bounds=True cannot be had. {error}") from error
 
 
 def algorithm_name(settings: Settings) -> str:

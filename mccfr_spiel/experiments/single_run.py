@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.flags import Flags, named_settings
 from mccfr_spiel.experiments.playing import evaluation
@@ -35,6 +36,7 @@ from mccfr_spiel.storage.locks import FolderLock
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
     EVALUATION,
+    FAILURE,
     PICTURE,
     PROGRAM,
     RESULTS,
@@ -72,6 +74,7 @@ class Request(NamedTuple):
         overwrite: whether to replace the run in the folder.
         checkpoint_every: the most seconds between two checkpoints.
         plays, play_seconds: see `playing.evaluation`.
+        figure_formats: of the picture, see `figure_style.FORMATS`.
     """
 
     flags: Flags
@@ -82,6 +85,7 @@ class Request(NamedTuple):
     checkpoint_every: float = 60.0
     plays: int = 10_000
     play_seconds: float = 20.0
+    figure_formats: tuple[str, ...] = ("png",)
 
 
 class Work(NamedTuple):
@@ -190,9 +194,16 @@ def _solve_in(
                 warn(_words_of_interruption(work.solver, recording.last_iteration))
             recording.finish(error)
             signals.wait = False  # all that took long is on disk
-        if error is None:
-            _finish_well(work, request, recording, gap, signals)
-        _draw(settings, recording, plotting)
+        try:
+            if error is None:
+                _finish_well(work, request, recording, gap, signals)
+            _draw(settings, recording, plotting, request.figure_formats)
+        except KeyboardInterrupt as interruption:
+            interruption.add_note(
+                f"The rows, the policy and the checkpoint of {settings.game} are in "
+                f"{recording.folder}; only what is made of them at the end is missing."
+            )
+            raise
         return _tell_the_end(work.solver, recording, error, signals)
 
 
@@ -316,12 +327,19 @@ def _finish_well(
     signals: Signals,
 ) -> None:
     """Prints and writes the results of a run without errors, besides its rows."""
+    if signals.received is None:  # the error of an earlier attempt was not met again
+        with contextlib.suppress(OSError):
+            (recording.folder / FAILURE).unlink(missing_ok=True)
     if isinstance(work.solver, LinearProgramRun):
         summary = work.solver.summary()
         recording.deliver(
             SOLUTION, lambda folder: write_json(folder / SOLUTION, summary)
         )
         show(f"Value for player 0: {summary['value']:.12g}")
+    elif work.settings.evaluate == "exact" and signals.received is None:
+        value = known_value(work.solver.tree, work.solver.average_vector())
+        if value is not None:
+            show(f"Value for player 0: {value}")
     if work.settings.evaluate == "sampled" and signals.received is None:
         _evaluate_by_play(work.solver, request, recording)
     target = work.settings.until_nash_conv
@@ -356,19 +374,24 @@ def _evaluate_by_play(
 
 
 def _draw(
-    settings: Settings, recording: Recording, plotting: ModuleType | None
+    settings: Settings,
+    recording: Recording,
+    plotting: ModuleType | None,
+    formats: Sequence[str],
 ) -> None:
     """Draws the rows if they make a curve."""
     if plotting is None:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
     elif settings.evaluate == "exact" and settings.is_iterative:
-        name = algorithm_name(settings)
-        recording.deliver(
-            PICTURE,
-            lambda folder: plotting.save_convergence(
-                {name: recording.rows_path}, folder / PICTURE, title=settings.game
-            ),
-        )
+        label = plotting.legend_name(algorithm_name(settings))
+        for one in formats:
+            picture = str(pathlib.Path(PICTURE).with_suffix(f".{one}"))
+            recording.deliver(
+                picture,
+                lambda folder, picture=picture: plotting.save_convergence(
+                    {label: recording.rows_path}, folder / picture, title=settings.game
+                ),
+            )
 
 
 def _tell_the_end(

@@ -2,7 +2,9 @@
 
     tables.py      what compiled code reads and changes, in one specification
     sampling.py    how an action or an outcome is drawn
-    minimizers.py  the local rules, one function each, and how their tables start
+    minimizers.py  the table of the local rules, and how their tables start
+    regret_rules.py, entropy_rules.py  the rules, one function each
+    rates.py       how a rule's parameters change, and exact discounts in sampled walks
     averaging.py   the lazy average
     batches.py     several walks before an update
     baselines.py   control variates for walks that follow one history
@@ -23,7 +25,8 @@ import functools
 from typing import Any
 
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.minimizers import RULES, dilate, make_start_tables, number_of
+from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.passes import (
     best_response,
     fill_gradient,
@@ -34,15 +37,19 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    AVERAGE_WEIGHT,
     BASELINE_RATE,
     BATCH,
     BONUS,
+    CLOCK_SIZE,
     CURSOR_SIZE,
     DEPTH,
     DONE,
     EPSILON,
     GAMMA,
+    GAMMA_CHANGE,
     GROW,
+    HORIZON,
     ITERATION,
     JOB_SIZE,
     LAST_ITERATION,
@@ -82,15 +89,19 @@ from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_w
 
 __all__ = [
     "ALTERNATING",
+    "AVERAGE_WEIGHT",
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
+    "CLOCK_SIZE",
     "CURSOR_SIZE",
     "DEPTH",
     "DONE",
     "EPSILON",
     "GAMMA",
+    "GAMMA_CHANGE",
     "GROW",
+    "HORIZON",
     "ITERATION",
     "JOB_SIZE",
     "LAST_ITERATION",

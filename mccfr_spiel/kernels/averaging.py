@@ -12,8 +12,31 @@ the difference to what the parent has now is the infoset's debt.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import jit, pasted
-from mccfr_spiel.kernels.tables import Tables
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.kernels.rates import scheduled
+from mccfr_spiel.kernels.tables import GAMMA, GAMMA_CHANGE, HORIZON, Tables
+
+
+@inlined
+def average_weight(iteration: int, settings: np.ndarray, before: float) -> float:
+    """The weight of an iteration's plans in the average.
+
+    It is iteration ** gamma. If gamma changes, to gamma(t) in iteration t, then before
+    iteration t all that is in the average is multiplied by ((t - 1) / t) ** gamma(t).
+    The weights here grow by the inverse instead, which is the same average.
+
+    Args:
+        iteration: its number, from 1 on.
+        settings: see `tables.NUM_SETTINGS`.
+        before: the weight of the iteration before.
+    """
+    gamma, change = settings[GAMMA], settings[GAMMA_CHANGE]
+    if change == 0.0:
+        return iteration**gamma
+    if iteration == 1:
+        return 1.0
+    gamma = scheduled(gamma, change, settings[HORIZON], iteration)
+    return before * (iteration / (iteration - 1)) ** gamma
 
 
 @pasted

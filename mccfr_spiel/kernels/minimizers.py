@@ -6,220 +6,33 @@ that it has used, and returns a value, which is added to the gradient of the par
 sequence. Below, b is the policy before the update and G the gradient at the infoset's
 sequences.
 
-A rule is a row of RULES: two functions, for an update and for the start of an infoset's
-tables. What `Tables.memory` holds at a sequence is up to the rule. A kernel is compiled
-for one rule, so the others cost it nothing. The functions share these arguments:
+A rule is a row of RULES, whose functions are in regret_rules.py and entropy_rules.py.
+What `Tables.memory` holds at a sequence is up to the rule. A kernel is compiled for one
+rule, so the others cost it nothing. The functions share these arguments:
 
     tables: of which an update changes `policy` and `memory` and clears `gradient`, and
         a start sets what is not to be 0. The policy is uniform before the start.
     infoset: the infoset.
+    parent: the player's sequence before it.
     start, stop: its sequences are start .. stop - 1.
     parameters: the numbers of the rule's value in algorithms.py, in the order in which
         its property `parameters` gives them.
+    rates: what the rule's parameters are in this iteration; see rates.py.
     place, seed: the infoset's place and the solver's seed, for a random start.
 """
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
-from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
+from mccfr_spiel.kernels.rates import Rates
 from mccfr_spiel.kernels.tables import Tables, TreeArrays
 from mccfr_spiel.kernels.ties import join_policies
-
-# --- regret matching -----------------------------------------------------------
-
-
-@pasted
-def match_regrets(
-    tables: Tables, infoset: int, start: int, stop: int, parameters: np.ndarray
-) -> float:
-    """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
-    return add_regrets(tables, start, stop, False)
-
-
-@pasted
-def match_regrets_plus(
-    tables: Tables, infoset: int, start: int, stop: int, parameters: np.ndarray
-) -> float:
-    """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
-    return add_regrets(tables, start, stop, True)
-
-
-@pasted
-def add_regrets(tables: Tables, start: int, stop: int, floored: bool) -> float:
-    """Adds the regrets to `memory` and plays in proportion to the positive ones.
-
-    Args:
-        tables: see above.
-        start: the first sequence.
-        stop: the end of the sequences.
-        floored: whether sums of regrets below 0 become 0.
-
-    Returns:
-        <b, G>.
-    """
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    value = 0.0
-    for s in range(start, stop):
-        value += policy[s] * gradient[s]
-    total = 0.0
-    for s in range(start, stop):
-        regret = memory[s] + gradient[s] - value
-        gradient[s] = 0.0
-        if floored and regret < 0.0:
-            regret = 0.0
-        memory[s] = regret
-        if regret > 0.0:
-            total += regret
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
-            policy[s] = 1.0 / (stop - start)
-    return value
-
-
-@inlined
-def start_regrets(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
-    """Starts regrets at random in [0, parameters[0]), and the policy with them."""
-    policy, memory = tables.policy, tables.memory
-    stream = stream_key(seed, 0, 0, 1)
-    total = 0.0
-    for s in range(start, stop):
-        regret = parameters[0] * uniform(stream, child_place(place, s - start))
-        memory[s] = regret
-        total += regret
-    if total > 0.0:
-        for s in range(start, stop):
-            policy[s] = memory[s] / total
-
-
-# --- dilated entropy -----------------------------------------------------------
-
-
-@inlined
-def log_sum_exp(vector: np.ndarray, start: int, stop: int, scale: float) -> float:
-    """log sum exp(scale * vector[s]) over start <= s < stop, without overflow."""
-    most = scale * vector[start]
-    for s in range(start + 1, stop):
-        most = max(most, scale * vector[s])
-    total = 0.0
-    for s in range(start, stop):
-        total += math.exp(scale * vector[s] - most)
-    return most + math.log(total)
-
-
-@inlined
-def follow_leader(
-    tables: Tables, infoset: int, start: int, stop: int, parameters: np.ndarray
-) -> float:
-    """FTRL; `memory` holds the cumulative gradients; the parameter is the step size.
-
-    Returns:
-        (weight / step size) log sum b exp(step size G / weight), which is how much the
-        log sum exp of the memory grows.
-    """
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    scale = parameters[0] / tables.weight[infoset]
-    before = log_sum_exp(memory, start, stop, scale)
-    for s in range(start, stop):
-        memory[s] += gradient[s]
-        gradient[s] = 0.0
-    after = log_sum_exp(memory, start, stop, scale)
-    for s in range(start, stop):
-        policy[s] = math.exp(scale * memory[s] - after)
-    return (after - before) / scale
-
-
-@inlined
-def descend_mirror(
-    tables: Tables, infoset: int, start: int, stop: int, parameters: np.ndarray
-) -> float:
-    """OMD; `memory` holds the policy's logarithm; the parameter is the step size.
-
-    Returns:
-        The same as `follow_leader`.
-    """
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    scale = parameters[0] / tables.weight[infoset]
-    for s in range(start, stop):
-        memory[s] += scale * gradient[s]
-        gradient[s] = 0.0
-    total = log_sum_exp(memory, start, stop, 1.0)
-    for s in range(start, stop):
-        memory[s] -= total
-        policy[s] = math.exp(memory[s])
-    return total / scale
-
-
-@inlined
-def start_sums(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
-    """Starts FTRL: an infoset without a weight gets 1."""
-    if tables.weight[infoset] == 0.0:
-        tables.weight[infoset] = 1.0
-
-
-@inlined
-def start_logarithms(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
-    """Starts OMD: as FTRL, with the logarithms of the uniform policy."""
-    start_sums(tables, infoset, start, stop, parameters, place, seed)
-    for s in range(start, stop):
-        tables.memory[s] = math.log(tables.policy[s])
-
-
-@jit
-def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
-    """Sets each infoset's weight to 2 + 2 max over actions of the weights below.
-
-    Kroer, Waugh, Kilinc-Karzan, Sandholm 2020. Infosets are taken from the last one up,
-    so that all below a sequence have added their weights to `below` before they are
-    read.
-
-    Args:
-        infosets: of a whole tree.
-        below: `[S]`, zeros at first.
-        weight: `[I]`, is set.
-    """
-    for infoset in range(len(infosets) - 1, -1, -1):
-        start = infosets[infoset]["first_sequence"]
-        most = 0.0
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            most = max(most, below[s])
-        weight[infoset] = 2.0 + 2.0 * most
-        below[infosets[infoset]["parent"]] += weight[infoset]
-
-
-# --- the choice of a rule --------------------------------------------------------
 
 
 @inlined
@@ -241,17 +54,45 @@ class Rule(NamedTuple):
     Attributes:
         update: moves the policy at an infoset; returns what goes up to its parent.
         start: starts the tables at an infoset.
+        rates: `rates(parameters, iteration)` gives the `Rates` of an iteration.
+        discounts: whether `rates` are factors by which memories shrink, also those of
+            infosets that a walk does not meet.
+        looks_ahead: whether the rule uses `Tables.ahead`.
     """
 
     update: Callable[..., float]
     start: Callable[..., None] = start_uniform
+    rates: Callable[..., Rates] = rates.constant
+    discounts: bool = False
+    looks_ahead: bool = False
 
 
 RULES = {
-    "regret_matching": Rule(match_regrets, start_regrets),
-    "regret_matching_plus": Rule(match_regrets_plus, start_regrets),
-    "ftrl": Rule(follow_leader, start_sums),
-    "omd": Rule(descend_mirror, start_logarithms),
+    "regret_matching": Rule(regret_rules.match_regrets, regret_rules.start_regrets),
+    "regret_matching_plus": Rule(
+        regret_rules.match_regrets_plus, regret_rules.start_regrets
+    ),
+    "discounted_regret_matching": Rule(
+        regret_rules.discount_regrets, rates=rates.of_two_powers, discounts=True
+    ),
+    "predictive_regret_matching_plus": Rule(
+        regret_rules.predict_regrets, rates=rates.of_one_power, discounts=True
+    ),
+    "ftrl": Rule(entropy_rules.follow_leader, entropy_rules.start_sums),
+    "omd": Rule(entropy_rules.descend_mirror, entropy_rules.start_logarithms),
+    "optimistic_ftrl": Rule(
+        entropy_rules.follow_leader_ahead, entropy_rules.start_sums, looks_ahead=True
+    ),
+    "optimistic_omd": Rule(
+        entropy_rules.descend_mirror_ahead,
+        entropy_rules.start_logarithms,
+        looks_ahead=True,
+    ),
+    "mmd": Rule(
+        entropy_rules.descend_to_magnet,
+        entropy_rules.start_logarithms,
+        rates.of_descent,
+    ),
 }
 """The rules by the names that their values in algorithms.py have."""
 
@@ -263,28 +104,50 @@ def number_of(name: str) -> int:
     return list(RULES).index(name)
 
 
+def rule_of(number: int) -> Rule:
+    """The rule of a number."""
+    return _ROWS[number]
+
+
 def update(
     rule: int,
     tables: Tables,
     infoset: Any,
+    parent: Any,
     start: Any,
     stop: Any,
     parameters: np.ndarray,
+    rates: Any,
 ) -> float:
     """Calls a rule's `update`, by its number.
 
     In compiled code the number must be a constant. The call is then that of the one
     function, and no other is compiled.
     """
-    return _ROWS[rule].update(tables, infoset, start, stop, parameters)
+    return _ROWS[rule].update(tables, infoset, parent, start, stop, parameters, rates)
 
 
 @overload(update, prefer_literal=True, inline="always")
-def _compiled_update(rule, tables, infoset, start, stop, parameters):
+def _compiled_update(rule, tables, infoset, parent, start, stop, parameters, rates):
     chosen: Any = _ROWS[rule.literal_value].update
 
-    def call(rule, tables, infoset, start, stop, parameters):
-        return chosen(tables, infoset, start, stop, parameters)
+    def call(rule, tables, infoset, parent, start, stop, parameters, rates):
+        return chosen(tables, infoset, parent, start, stop, parameters, rates)
+
+    return call
+
+
+def rates_at(rule: int, parameters: np.ndarray, iteration: Any) -> Rates:
+    """Calls a rule's `rates`, as `update` calls its update."""
+    return _ROWS[rule].rates(parameters, iteration)
+
+
+@overload(rates_at, prefer_literal=True, jit_options={"forceinline": True})
+def _compiled_rates(rule, parameters, iteration):
+    chosen: Any = _ROWS[rule.literal_value].rates
+
+    def call(rule, parameters, iteration):
+        return chosen(parameters, iteration)
 
     return call
 

@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.minimizers import (
+    number_of,
+    rates_at,
+    rule_of,
+    start_tables,
+    update,
+)
+from mccfr_spiel.kernels.rates import Rates
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    AVERAGE_WEIGHT,
     DONE,
-    GAMMA,
     ITERATION,
     LAST_ITERATION,
     NODE_LIMIT,
@@ -28,6 +36,7 @@ from mccfr_spiel.kernels.tables import (
     Plans,
     Tables,
     Task,
+    TreeArrays,
     Walk,
     tree_in,
     views,
@@ -35,7 +44,7 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.ties import gather_regrets, move_tied
 
 
-@inlined
+@pasted
 def add_rows(
     passes: Passes, plan: np.ndarray, sequence: int, num_others: int, value: float
 ) -> float:
@@ -64,37 +73,73 @@ def move_plans(
     tables: Tables,
     plan: np.ndarray,
     infoset: int,
-    average_weight: float,
+    weight: float,
 ) -> None:
     """Adds an infoset's old plan to the average, and makes that of its new policy."""
     start = infosets[infoset]["first_sequence"]
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):
-        tables.average[s] += average_weight * plan[s]
+        tables.average[s] += weight * plan[s]
         plan[s] = mass * tables.policy[s]
+
+
+@inlined
+def update_infoset(
+    tree: TreeArrays,
+    tables: Tables,
+    passes: Passes,
+    plan: np.ndarray,
+    infoset: int,
+    tied: bool,
+    rule: int,
+    looks_ahead: bool,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> None:
+    """Adds the leaves' payoffs to an infoset's gradient and moves its policy.
+
+    The values of the infosets below it must be in the gradient, and in `Tables.ahead`
+    if the rule looks ahead.
+    """
+    infosets, gradient = tree.infosets, tables.gradient
+    num_others = passes.others.shape[1]
+    parent = infosets[infoset]["parent"]
+    start = infosets[infoset]["first_sequence"]
+    stop = start + infosets[infoset]["num_actions"]
+    for s in range(start, stop):
+        below = gradient[s]
+        gradient[s] = add_rows(passes, plan, s, num_others, below)
+        if looks_ahead:
+            tables.ahead[s] += gradient[s] - below
+    if tied:
+        value = gather_regrets(tree, tables, infoset, start, stop)
+    else:
+        value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
+    gradient[parent] += value
 
 
 def make_passes(rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample nothing; see `make_iterate`."""
     floored = rule == number_of("regret_matching_plus")
+    looks_ahead = rule_of(rule).looks_ahead
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
-        job, parameters, gamma = task.job, task.parameters, task.settings[GAMMA]
+        job, parameters = task.job, task.parameters
         alternating = job[ALTERNATING] != 0
         last_iteration = np.int64(job[LAST_ITERATION])
         node_limit = np.int64(job[NODE_LIMIT])
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         passes, plan = views(frame, Passes), views(frame, Plans).plan
-        infosets, cursor, gradient = tree.infosets, walk.cursor, tables.gradient
+        infosets, cursor, clock = tree.infosets, walk.cursor, walk.clock
+        gradient = tables.gradient
         members, member_ends = passes.members, passes.member_ends
         start_tables(tree, tables, walk.known, rule, job[SEED], parameters)
         num_players = tree.utilities.shape[1]
         iteration, player = cursor[ITERATION], cursor[PLAYER]
         touched = cursor[NODES_TOUCHED]
-        average_weight = iteration**gamma
 
         # One pass of this loop is the update of one player, or of all players at the
         # last one's turn if they are updated at once.
@@ -103,36 +148,42 @@ def make_passes(rule: int, tied: bool) -> Any:
                 if iteration == last_iteration or touched >= node_limit:
                     break
                 iteration += 1
-                average_weight = iteration**gamma
-            tables.average[player] += average_weight
+                clock[AVERAGE_WEIGHT] = average_weight(
+                    iteration, task.settings, clock[AVERAGE_WEIGHT]
+                )
+            weight = clock[AVERAGE_WEIGHT]
+            tables.average[player] += weight
             touched += len(tree.nodes)
             if alternating or player == num_players - 1:
+                rates = rates_at(rule, parameters, iteration)
                 begin = member_ends[player] if alternating else 0
                 end = member_ends[player + 1]
                 # From the last infoset up: all values below an infoset have been passed
                 # to its sequences, and the leaves' payoffs are added to them.
                 for visit in range(end - 1, begin - 1, -1):
-                    infoset = members[visit]
-                    start = infosets[infoset]["first_sequence"]
-                    stop = start + infosets[infoset]["num_actions"]
-                    for s in range(start, stop):
-                        gradient[s] = add_rows(
-                            passes, plan, s, num_players - 1, gradient[s]
-                        )
-                    if tied:
-                        value = gather_regrets(tree, tables, infoset, start, stop)
-                    else:
-                        value = update(rule, tables, infoset, start, stop, parameters)
-                    gradient[infosets[infoset]["parent"]] += value
+                    update_infoset(
+                        tree,
+                        tables,
+                        passes,
+                        plan,
+                        members[visit],
+                        tied,
+                        rule,
+                        looks_ahead,
+                        parameters,
+                        rates,
+                    )
                 if tied:
                     for visit in range(begin, end):
                         move_tied(tree, tables, members[visit], floored)
                 # From the first infoset down: the plan of an infoset's parent is the
                 # new one when the infoset's turn comes.
                 for visit in range(begin, end):
-                    move_plans(infosets, tables, plan, members[visit], average_weight)
+                    move_plans(infosets, tables, plan, members[visit], weight)
                 for sequence in range(num_players):
                     gradient[sequence] = 0.0
+                    if looks_ahead:
+                        tables.ahead[sequence] = 0.0
             player = (player + 1) % num_players
 
         cursor[ITERATION] = iteration

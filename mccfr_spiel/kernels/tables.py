@@ -49,16 +49,23 @@ one iteration, and the number of nodes touched from which on a batch pauses."""
 (
     EPSILON,
     GAMMA,
+    GAMMA_CHANGE,
+    HORIZON,
     THRESHOLD,
     BONUS,
     PRUNE_BELOW,
     BASELINE_RATE,
     NUM_SETTINGS,
-) = range(7)
+) = range(9)
 """The entries of the settings: the exploration of outcome sampling or the least chance
-of an action in average-strategy sampling, the exponent of the average's weights, the
-other two numbers of average-strategy sampling, the regret below which an action is
-pruned, and the share of the way to what a walk found that a baseline moves."""
+of an action in average-strategy sampling; the exponent of the average's weights, how
+much it changes until the horizon, and the horizon (0 for none); the other two numbers
+of average-strategy sampling; the regret below which an action is pruned; and the share
+of the way to what a walk found that a baseline moves."""
+
+AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
+"""The entries of a clock: the weight of this iteration in the average, and the sums of
+the logarithms of all discounts of positive and of negative memories (see rates.py)."""
 
 (
     ITERATION,
@@ -137,6 +144,21 @@ class Tables(NamedTuple):
     balance: Annotated[
         np.ndarray, Entry(FLOAT, "[S]", "the balanced strategy", is_optional=True)
     ]
+    ahead: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT, "[S]", "see entropy_rules.py, 0 between updates", is_optional=True
+        ),
+    ]
+    log_positive: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT, "[I]", "of the clock when last met, see rates.py", is_optional=True
+        ),
+    ]
+    log_negative: Annotated[
+        np.ndarray, Entry(FLOAT, "[I]", "as log_positive", is_optional=True)
+    ]
     baseline: Annotated[
         np.ndarray,
         Entry(
@@ -173,6 +195,7 @@ class Walk(NamedTuple):
         np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
     ]
     cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
+    clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]", "see CLOCK_SIZE")]
     undo_sequence: Annotated[
         np.ndarray,
         Entry(INT, "[U]", "a sequence met by earlier walks of the batch", True),

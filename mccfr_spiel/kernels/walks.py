@@ -23,12 +23,19 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.averaging import pay_debt
+from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.baselines import control, learn
 from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
-from mccfr_spiel.kernels.minimizers import number_of, start_tables, update
+from mccfr_spiel.kernels.minimizers import (
+    number_of,
+    rates_at,
+    rule_of,
+    start_tables,
+    update,
+)
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
+from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.stack import (
     Visit,
@@ -38,11 +45,11 @@ from mccfr_spiel.kernels.stack import (
 )
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
+    AVERAGE_WEIGHT,
     BATCH,
     DEPTH,
     DONE,
     EPSILON,
-    GAMMA,
     GROW,
     ITERATION,
     LAST_ITERATION,
@@ -82,6 +89,10 @@ _FLOORED = number_of("regret_matching_plus")
 
 _NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
+
+
+UNCHANGED = (1.0, 1.0, 1.0)
+"""The rates of rules that do not discount."""
 
 
 class Sampled(NamedTuple):
@@ -126,6 +137,17 @@ class Sampled(NamedTuple):
         """Whether not every weight is 1, as it is in external sampling."""
         everyone_else = self.chance and self.opponents
         return self.player != "all" or self.skips or not everyone_else
+
+
+@inlined
+def begin_iteration(
+    task: Task, clock: np.ndarray, iteration: int, rule: int, discounts: bool
+) -> None:
+    """Moves the clock on to a new iteration."""
+    before = clock[AVERAGE_WEIGHT]
+    clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
+    if discounts:
+        advance(clock, rates_at(rule, task.parameters, iteration))
 
 
 @inlined
@@ -209,22 +231,27 @@ def update_met(
     num_met: int,
     met_once: bool,
     rule: int,
-    parameters: np.ndarray,
+    discounts: bool,
+    task: Task,
 ) -> None:
     """Moves the policy at the infosets met, bottom up, and clears the gradient.
 
     Ancestors were met first. Taken from the last one up, an infoset has been passed the
     values of all below it when its turn comes.
     """
-    infosets = tree.infosets
+    infosets, parameters = tree.infosets, task.parameters
     for visit in range(num_met - 1, -1, -1):
         infoset = walk.met[visit]
         if not met_once:
             tables.is_met[infoset] = 0
         start = infosets[infoset]["first_sequence"]
         stop = start + infosets[infoset]["num_actions"]
-        value = update(rule, tables, infoset, start, stop, parameters)
-        tables.gradient[infosets[infoset]["parent"]] += value
+        parent = infosets[infoset]["parent"]
+        rates = UNCHANGED
+        if discounts:
+            rates = rates_since(tables, walk.clock, infoset)
+        value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
+        tables.gradient[parent] += value
 
 
 @inlined
@@ -260,19 +287,19 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     met_once, weighted = sampled.meets_once, sampled.is_weighted
+    discounts = rule_of(rule).discounts
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
-        job, parameters = task.job, task.parameters
-        settings, gamma = task.settings, task.settings[GAMMA]
+        job, settings = task.job, task.settings
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         limits = job.view(np.int64)
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
         policy, gradient = tables.policy, tables.gradient
-        start_tables(tree, tables, walk.known, rule, seed, parameters)
+        start_tables(tree, tables, walk.known, rule, seed, task.parameters)
         num_players, capacity = tree.utilities.shape[1], len(walk.node)
         is_large = len(nodes) > LARGE
         chain = np.empty(len(infosets) if tied else 0, np.int32)
@@ -282,7 +309,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         noted = cursor[NUM_UNDO] if batched else 0
         room = len(walk.undo_sequence) if batched else 2**62
         depth = cursor[DEPTH] if learns else 0
-        status, average_weight = DONE, iteration**gamma
+        status = DONE
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
         # batch, the update after it. When a walk cannot go on, the cursor says where it
@@ -295,8 +322,8 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         if is_last or touched >= limits[NODE_LIMIT]:
                             break
                         iteration += 1
-                        average_weight = iteration**gamma
-                    tables.average[player] += average_weight
+                        begin_iteration(task, walk.clock, iteration, rule, discounts)
+                    tables.average[player] += walk.clock[AVERAGE_WEIGHT]
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
@@ -347,7 +374,6 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     at = Visit(first, start, count, sequence, weight, place)
                     is_far = is_large and draws_own
                     prefetch_children(nodes, at, is_far)
-
                     if acting == player:
                         infoset = record["infoset"]
                         if batched:
@@ -399,10 +425,12 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 elif tied:
                     update_tied(tree, tables, walk, num_met, met_once, rule, chain)
                 else:
-                    update_met(tree, tables, walk, num_met, met_once, rule, parameters)
+                    update_met(
+                        tree, tables, walk, num_met, met_once, rule, discounts, task
+                    )
                 num_met = 0
-                for sequence in range(num_players):
-                    gradient[sequence] = 0.0
+                for p in range(num_players):
+                    gradient[p] = 0.0
             if foresees:
                 learn(tree, tables, walk, depth, player, start, settings)
             player = (player + 1) % num_players

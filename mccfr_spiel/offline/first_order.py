@@ -7,12 +7,14 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 """
 
 import abc
+import math
 import time
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
@@ -63,6 +65,18 @@ class FirstOrderSolver(abc.ABC):
         self.scratch = tuple(zeros(self.form) for _ in range(3))
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
+
+    @never_raises
+    def __repr__(self) -> str:
+        bound = self.gap_bound
+        words = f"gap at most {short(bound)}" if math.isfinite(bound) else ""
+        name, done = title(self.tree.source), counted(self.num_iterations, "iteration")
+        return line(self, name, done, words)
+
+    @property
+    @abc.abstractmethod
+    def gap_bound(self) -> float:
+        """What theory promises: NashConv is at most this."""
 
     @property
     def nodes_touched(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import line, never_raises, short, title
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.offline.mps import write_program
 from mccfr_spiel.offline.program import LinearProgram, linear_program, mirrored, swapped
@@ -79,6 +80,14 @@ class LPSolution(NamedTuple):
     iterations: int
     build_seconds: float
     solve_seconds: float
+
+    def __str__(self) -> str:
+        """The value and NashConv."""
+        return f"value {self.value:.12g} for player 0, NashConv {short(self.nash_conv)}"
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, title(self.policy.game), str(self))
 
 
 class LinearProgramError(ValueError):

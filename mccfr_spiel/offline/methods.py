@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mccfr_spiel.display.lines import line, never_raises, title
 from mccfr_spiel.offline.excessive_gap import ExcessiveGap
 from mccfr_spiel.offline.linear_program import LPSolution, check_options, solve_lp
 from mccfr_spiel.offline.mirror_prox import MirrorProx
@@ -49,6 +50,11 @@ class LinearProgramRun:
         self.solution: LPSolution | None = None
         self.num_iterations = 0
         self.seconds = 0.0
+
+    @never_raises
+    def __repr__(self) -> str:
+        found = "not solved yet" if self.solution is None else str(self.solution)
+        return line(self, title(self.tree.source), found)
 
     @property
     def nodes_touched(self) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from mccfr_spiel.display.lines import counted, line, never_raises
 from mccfr_spiel.offline.sequence_form import Csr, SequenceForm, constraints, csr
 from mccfr_spiel.offline.sparsification import Factorization, trivial_factors
 
@@ -41,6 +42,15 @@ class LinearProgram(NamedTuple):
     right: np.ndarray
     num_plan: int
     num_values: int
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            counted(self.num_constraints, "constraint"),
+            counted(self.num_variables, "variable"),
+            counted(self.num_nonzeros, "nonzero"),
+        )
 
     @property
     def num_nonzeros(self) -> int:

@@ -15,6 +15,7 @@ import scipy.sparse
 
 from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -99,6 +100,16 @@ class SequenceForm(NamedTuple):
     treeplexes: tuple[Treeplex, Treeplex]
     payoffs: Csr
     constant: float
+
+    @never_raises
+    def __repr__(self) -> str:
+        rows, columns = self.payoffs.shape
+        return line(
+            self,
+            title(self.tree.source),
+            f"{rows:,} x {columns:,} sequences",
+            counted(self.payoffs.nnz, "payoff"),
+        )
 
 
 def treeplex(tree: GameTree, player: int) -> Treeplex:

@@ -9,6 +9,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -29,6 +30,7 @@ from mccfr_spiel.tree.game_tree import (
     saved_game,
     turn_based,
 )
+from mccfr_spiel.tree.identity import has_name
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -70,6 +72,10 @@ class Names:
         self.actions = arrays["actions"]
         self.num_infosets = len(self.infosets)
         self.num_sequences = len(self.actions)
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, title(self.source), counted(self.num_infosets, "infoset"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Names, (self.source, self.arrays, self.abstraction)
@@ -188,7 +194,7 @@ def from_contents(
     with odd_contents_in_words(POLICY):
         header, arrays = contents
         source = saved_game(header["game"]) if game is None else load_game(game)
-        if str(source) != header["game"]:
+        if not has_name(source, header["game"]):
             raise CheckpointError(
                 f"The file has a policy for {header['game']}, not for {source}."
             )

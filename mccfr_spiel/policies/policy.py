@@ -1,8 +1,10 @@
 """A vector over sequences as an OpenSpiel policy."""
 
 import collections
+import difflib
 import functools
 import os
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,6 +12,8 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.policies.measured import Snapshot
 from mccfr_spiel.policies.names import (
     Names,
     checked_vector,
@@ -17,12 +21,28 @@ from mccfr_spiel.policies.names import (
     names_of,
     to_contents,
 )
-from mccfr_spiel.policies.tabular import TabularPolicy, owned
+from mccfr_spiel.policies.table import (
+    PolicyTable,
+    html_rows,
+    more_rows,
+    rows_of,
+    table_of,
+)
+from mccfr_spiel.policies.tabular import OWNED, TabularPolicy, owned
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.tree.identity import same_name
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
 """Attributes that are made when they are first read, and that users may change."""
+
+_ROWS_IN_NOTEBOOK = 10
+
+_FEW_NODES = 100_000
+"""A notebook looks through so many nodes for the names of actions."""
+
+_SEARCHED = 5_000
+"""Among so many strings those near one that is missing are looked for."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
@@ -39,10 +59,15 @@ class SequencePolicy(openspiel_policy.Policy):
     and everything in the same order, lists a string once for each way in which the
     player's own moves lead to it.
 
+    A policy is also like a read-only dictionary of the states met: `policy[info_state]`
+    is a dictionary action -> probability, and `len`, `in` and iteration go by the same
+    strings, those of `to_dict`. Unlike an empty dictionary a policy is always true.
+
     Attributes:
         tree: the source of the names of infosets and actions.
         vector: `[S]` the probability of each sequence's action at its infoset.
         turn_based_game: the game with its moves in turn, the game itself if they are.
+        snapshot: which solver's average it is and after how many iterations, if it is.
     """
 
     def __init__(self, tree: GameTree | Names, vector: np.ndarray) -> None:
@@ -65,6 +90,7 @@ class SequencePolicy(openspiel_policy.Policy):
         self._infosets = tree.infosets
         self.turn_based_game = tree.game
         self._last_game: pyspiel.Game | None = None
+        self.snapshot: Snapshot | None = None
 
     @functools.cached_property
     def _actions(self) -> np.ndarray:
@@ -122,6 +148,118 @@ class SequencePolicy(openspiel_policy.Policy):
             raise checkpoint.DamagedError(str(error)) from error
         return cls(names, vector)
 
+    # --- looking at it -------------------------------------------------------
+
+    def table(self) -> PolicyTable:
+        """The policy as a table that prints: a row for each information state met.
+
+        A row has the string, the player, the actions by name, their probabilities, and
+        the probability that a play reaches the state when all follow the policy. Rows
+        come in the order of the game's tree. A tree that is not there yet is made, if
+        the game has no more than a million nodes.
+
+        Raises:
+            ValueError: the policy was made for another game of the same name.
+        """
+        return table_of(self.tree, self.vector, self._num_infosets)
+
+    def __str__(self) -> str:
+        """The game and the number of information states met."""
+        return ", ".join(filter(None, self._facts()))
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(self, str(self))
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        tree = self.tree
+        basis = None
+        if isinstance(tree, GameTree) and tree.num_nodes <= _FEW_NODES:
+            basis = tree
+        most = _ROWS_IN_NOTEBOOK
+        rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
+        hidden = self._num_infosets - len(rows)
+        note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
+        return html_rows(str(self), rows, note)
+
+    def _facts(self) -> tuple[str, ...]:
+        return (
+            title(self.game),
+            counted(self._num_infosets, "information state"),
+            "" if self.tree.abstraction is None else "with an abstraction",
+        )
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return self._num_infosets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._unique_names)
+
+    def __contains__(self, info_state: object) -> bool:
+        return isinstance(info_state, str) and self._number_of(info_state) is not None
+
+    def __getitem__(self, info_state: str) -> dict[int, float]:
+        """The probability of every legal action at an information state met.
+
+        Args:
+            info_state: the string. One that several players have is spelled as in
+                `to_dict`: "player 0: " + string.
+
+        Raises:
+            KeyError: it was never met, or several players have it.
+        """
+        if not isinstance(info_state, str):
+            raise KeyError(
+                f"{info_state!r} is no information-state string; a state is looked up "
+                "by policy.action_probabilities(state)."
+            )
+        infoset = self._number_of(info_state)
+        if infoset is None:
+            raise KeyError(self._words_of_missing(info_state))
+        _, start, _, size, _ = self._infosets[infoset].item()
+        row = slice(start, start + size)
+        actions, values = self._actions[row].tolist(), self.vector[row].tolist()
+        return dict(zip(actions, values, strict=True))
+
+    def _number_of(self, info_state: str) -> int | None:
+        """The infoset that `to_dict` has under a string; None if there is none."""
+        owners = self._owners(info_state)
+        if len(owners) == 1:
+            return next(iter(owners.values()))
+        owned_string = OWNED.fullmatch(info_state)
+        if owners or owned_string is None:
+            return None
+        owners = self._owners(owned_string[2])
+        return owners.get(int(owned_string[1])) if len(owners) > 1 else None
+
+    def _owners(self, info_state: str) -> dict[int, int]:
+        """The infosets with a string, by their players."""
+        found = {
+            player: self.tree.find(info_state, player)
+            for player in range(self.tree.num_players)
+        }
+        return {p: n for p, n in found.items() if 0 <= n < self._num_infosets}
+
+    def _words_of_missing(self, info_state: str) -> str:
+        owners = self._owners(info_state)
+        if owners:
+            spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
+            return (
+                f"More than one player has the information state {info_state!r}; ask "
+                f"for {spelled}."
+            )
+        names = self._unique_names[:_SEARCHED]
+        near = difflib.get_close_matches(info_state, names, n=3)
+        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
+        return (
+            f"The policy for {self.game} has met no information state "
+            f"{info_state!r}.{hint}"
+        )
+
     # --- asking ------------------------------------------------------------
 
     @property
@@ -148,7 +286,9 @@ class SequencePolicy(openspiel_policy.Policy):
             player_id = refusals.player(player_id, self.tree.num_players, "player_id")
         player = state.current_player() if player_id is None else player_id
         abstraction = self.tree.abstraction
-        if abstraction is not None and state.get_game() != self.turn_based_game:
+        if abstraction is not None and not same_name(
+            state.get_game(), self.turn_based_game
+        ):
             raise ValueError(
                 f"The policy's abstraction reads states of {self.turn_based_game}: ask "
                 "with those, see pyspiel.convert_to_turn_based."
@@ -337,7 +477,7 @@ class SequencePolicy(openspiel_policy.Policy):
         game = state.get_game()
         if game is self._last_game:
             return
-        if game not in (self.game, self.turn_based_game):
+        if not any(same_name(game, ours) for ours in (self.game, self.turn_based_game)):
             raise ValueError(
                 f"This is a policy for {self.game}; the state is one of {game}."
             )
@@ -353,6 +493,7 @@ class SequencePolicy(openspiel_policy.Policy):
         for name in _MADE_OF_VECTOR:
             copy.__dict__.pop(name, None)
         copy.vector = self.vector.copy()
+        copy.snapshot = None
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SequencePolicy":

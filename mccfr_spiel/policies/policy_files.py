@@ -21,6 +21,7 @@ from mccfr_spiel.storage.results_folder import (
     write_json,
 )
 from mccfr_spiel.tree.game_tree import Abstraction, load_game
+from mccfr_spiel.tree.identity import has_name
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""
@@ -47,44 +48,23 @@ def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
     return folder / name
 
 
-def load_policy(
+def read_policy(
     path: str | os.PathLike[str],
     game: pyspiel.Game | str | None = None,
     *,
     abstraction: Abstraction | None = None,
 ) -> SequencePolicy:
-    """Reads a policy that `SequencePolicy.save` or the command line has written.
+    """Reads the file of a policy, binary or JSON.
 
-        policy = ms.load_policy("results/leduc_poker_external_sampling_seed0")
-
-    Reading never runs code from the file. In small games every state of the policy is
-    checked against the game at once; in larger games each state is checked when it is
-    first asked for.
-
-    Args:
-        path: the file, or the folder of results that holds it.
-        game: the game, needed if its load string is not enough to make it, or if the
-            file is a `policy.json` of an earlier version outside its folder, which does
-            not name its game.
-        abstraction: the abstraction of the policy, if it had one.
-
-    Raises:
-        CheckpointError: the file is damaged, is not a policy, or belongs to another
-            game.
-        ValueError: the folder has no policy, the policy is not a distribution over the
-            game's legal actions, or the game is unknown or cannot be loaded.
-        OSError: the file cannot be read.
+    `reading.policies.load_policy` also reads folders of results and checkpoints, and
+    has the same arguments and errors.
     """
     path = pathlib.Path(path)
-    if path.is_dir():
-        path = _file_in(path)
-    with path.open("rb") as file:
-        start = file.read(len(checkpoint.MAGIC))
-    if start in (checkpoint.POLICY.magic, checkpoint.SOLVER.magic):
+    if checkpoint.kind_of(path) is not None:
         return SequencePolicy.load(path, game, abstraction=abstraction)
     value = _json_of(path)
     source = load_game(_game_of(path, value) if game is None else game)
-    if is_of_file(value) and value["game"] != str(source):
+    if is_of_file(value) and not has_name(source, value["game"]):
         raise checkpoint.CheckpointError(
             f"{path} has a policy for {value['game']}, not for {source}."
         )
@@ -97,19 +77,6 @@ def load_policy(
     except ValueError as error:
         raise DamagedError(f"{path} has no policy for {source}: {error}") from error
     return policy
-
-
-def _file_in(folder: pathlib.Path) -> pathlib.Path:
-    """The policy file in a folder of results; the newer one if there are two."""
-    names = POLICY, BINARY_POLICY
-    found = [folder / name for name in names if (folder / name).exists()]
-    if not found:
-        raise ValueError(
-            f"{folder} has neither {' nor '.join(names)}: it has no policy. A run "
-            "writes its policy when it ends; until then, "
-            "Solver.load(...).average_policy() gives the policy of a checkpoint."
-        )
-    return max(found, key=lambda path: path.stat().st_mtime_ns)
 
 
 def _json_of(path: pathlib.Path) -> Any:

@@ -18,15 +18,13 @@ import pyspiel
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.policies.names import Names
+from mccfr_spiel.policies.tabular import OWNED
 from mccfr_spiel.storage.checkpoint import DamagedError, pack_strings
 from mccfr_spiel.tree.game_tree import GameTree
 
 SMALL = 20_000
 """The most nodes of a game that is expanded to check a policy that was read, which
 takes a fraction of a second."""
-
-_OWNED = re.compile(r"player (\d+): (.*)", re.DOTALL)
-"""How a table for all players spells a string that several of them have."""
 
 
 class Row(NamedTuple):
@@ -172,7 +170,7 @@ def _with_players(
             owners.setdefault(name, []).append(player)
     for row in rows:
         name, players = row.info_state, owners.get(row.info_state)
-        owned = _OWNED.fullmatch(name)
+        owned = OWNED.fullmatch(name)
         if players is None and owned is not None:
             name, players = owned[2], [int(owned[1])]
         for player in range(num_players) if players is None else players:

@@ -1,5 +1,6 @@
 """OpenSpiel's table of a policy, extended for shared strings and for use from C++."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
 Row = list[tuple[int, float]]
+
+OWNED = re.compile(r"player (\d+): (.*)", re.DOTALL)
+"""What `owned` returns: its groups are the player and the string."""
 
 
 def owned(info_state: str, player: int) -> str:

@@ -7,11 +7,13 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.policies.answers import check_one_for_each, is_one_for_each
 from mccfr_spiel.policies.names import Names, checked_vector
 from mccfr_spiel.policies.policy import SequencePolicy, without_turn
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.tabular import owned
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import has_name, same_name
 
 
 def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
@@ -21,18 +23,37 @@ def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
         tree: a complete tree.
         policy: a vector `[S]`, a SequencePolicy, an OpenSpiel policy (Python's or
             pyspiel's), or a dictionary information-state string -> action ->
-            probability, such as json.load makes of a `policy.json`.
+            probability, such as json.load makes of a `policy.json`. Or a list `[P]` of
+            these, one for each player, which are asked at that player's states only.
 
     Raises:
         ValueError: the policy was made for another game, or it lacks a state or gives
-            no distribution there.
+            no distribution there; or a list has too many or too few.
+    """
+    if not is_one_for_each(policy):
+        return _vector(tree, policy, None)
+    check_one_for_each(policy, tree.source)
+    vector = np.ones(tree.num_sequences)
+    sizes, owners = tree.infosets["num_actions"], tree.infosets["player"]
+    owners = np.repeat(owners, sizes)  # of each sequence that is not an empty one
+    for player, one in enumerate(policy):
+        mine = tree.num_players + np.flatnonzero(owners == player)
+        vector[mine] = _vector(tree, one, player)[mine]
+    return vector
+
+
+def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
+    """`[S]` one policy as a vector, see `policy_vector`.
+
+    If a player is given, a policy that has to be asked is asked at that player's states
+    only, and the vector is uniform at all others.
     """
     if isinstance(policy, np.ndarray):
         return checked_vector(tree, policy)
     if isinstance(policy, dict):
         policy = _from_dict(tree, policy)
     if isinstance(policy, SequencePolicy):
-        if policy.turn_based_game != tree.game:
+        if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
                 f"This is a policy for {policy.game}, not for {tree.source}."
             )
@@ -46,9 +67,12 @@ def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
     actions = tree.actions.tolist()
     lookup = _lookup(tree, policy)
     rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    for infoset, (info_state, (_, start, _, count, player)) in enumerate(rows):
+    for infoset, (info_state, (_, start, _, count, acting)) in enumerate(rows):
         legal = actions[start : start + count]
-        probabilities = lookup(infoset, player, info_state, legal)
+        if player not in (None, acting):
+            vector[start : start + count] = 1 / count
+            continue
+        probabilities = lookup(infoset, acting, info_state, legal)
         for s, action in enumerate(legal, start):
             vector[s] = probabilities.get(action, 0.0)
     return checked_vector(tree, vector)
@@ -62,7 +86,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
     """
     if not is_of_file(policy):
         return with_int_actions(policy)
-    if policy["game"] not in (str(tree.source), str(tree.game)):
+    if not any(has_name(game, policy["game"]) for game in (tree.source, tree.game)):
         raise ValueError(
             f"This is a policy for {policy['game']}, not for {tree.source}."
         )

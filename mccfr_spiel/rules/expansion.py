@@ -200,7 +200,7 @@ def expand_rules(
                 f"{rules.description.short_name} has more than max_nodes={max_nodes} "
                 "nodes. Raise max_nodes if memory allows (16 bytes a node, 24 while it "
                 "is expanded), or use external or outcome sampling, which keep only "
-                "what they meet."
+                "what they meet (on the command line with --evaluate=sampled)."
             )
         if status != kernel.NO_ROOM:
             history = _history_of_path(cursor, path)
@@ -334,8 +334,9 @@ def _check_fits(
         raise MemoryBudgetError(
             f"{nodes:,} nodes and {infosets:,} infosets of "
             f"{rules.description.short_name} fill {budget.in_words()}. Use outcome "
-            "sampling or external sampling, which keep only what they meet, or raise "
-            "max_memory if memory allows."
+            "sampling or external sampling, which keep only what they meet (on the "
+            "command line with --evaluate=sampled), or raise max_memory if memory "
+            "allows."
         )
 
 

@@ -16,8 +16,16 @@ from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.identity import is_saved_game, saved_print, told_by_string
+from mccfr_spiel.tree.identity import (
+    has_name,
+    is_saved_game,
+    saved_print,
+    told_by_string,
+)
 from mccfr_spiel.tree.loading import load_game, saved_game
+
+GAME_WAY_OUT = "Give the game that it was made with (game=...)."
+"""What helps where a checkpoint is not of the game that is given."""
 
 Source = pyspiel.Game | str | GameTree | None
 """What a caller may give to load a checkpoint on; None for the game that it names."""
@@ -67,12 +75,13 @@ def check_rules(
             )
         raise checkpoint.CheckpointError(
             f"The rules of {tree.source} are not those that the checkpoint was made "
-            f"with: its information states or actions have changed.{hint}"
+            "with: its information states or actions have changed. "
+            f"{GAME_WAY_OUT}{hint}"
         )
     if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
         raise checkpoint.CheckpointError(
             f"The rules of {tree.source} are not those that the checkpoint was made "
-            "with: its payoffs or its chance have changed."
+            f"with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
         )
 
 
@@ -130,7 +139,7 @@ def tree_of(
 
 def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
-    if str(source) != header["game"]:
+    if not has_name(source, header["game"]):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {source}."
         )
@@ -139,8 +148,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     if not is_saved_game(source, header):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {source}: payoffs, "
-            "chance or information states differ. Give the game that it was made with "
-            "(game=...)."
+            f"chance or information states differ. {GAME_WAY_OUT}"
         )
 
 

@@ -75,7 +75,10 @@ class SolverState:
         settings[kernels.BONUS] = sampling.bonus
         settings[kernels.PRUNE_BELOW] = sampling.prune_below or 0.0
         settings[kernels.BASELINE_RATE] = sampling.baseline_rate
-        settings[kernels.GAMMA] = algorithm.averaging.gamma
+        averaging = algorithm.averaging
+        settings[kernels.GAMMA] = averaging.gamma
+        settings[kernels.GAMMA_CHANGE] = averaging.change
+        settings[kernels.HORIZON] = averaging.horizon
         job = np.zeros(kernels.JOB_SIZE, np.uint64)
         job[kernels.SEED] = seed % 2**64
         job[kernels.ALTERNATING] = algorithm.alternating
@@ -255,7 +258,7 @@ class SolverState:
         for name, table in self.tables._asdict().items():
             is_per_infoset = name in kernels.PER_INFOSET
             arrays[name] = table[: num_infosets if is_per_infoset else num_sequences]
-        arrays["cursor"] = self.walk.cursor
+        arrays |= {"cursor": self.walk.cursor, "clock": self.walk.clock}
         num_met = self.walk.cursor[kernels.NUM_MET]
         if num_met:
             arrays["met"] = self.walk.met[:num_met]
@@ -273,12 +276,14 @@ class SolverState:
             DamagedError: they are not arrays of a solver on this tree.
             KeyError: one is missing.
         """
-        fresh = self.tables._asdict() | {"cursor": self.walk.cursor}
+        walk = self.walk
+        fresh = self.tables._asdict() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan
+        is_old = "clock" not in arrays  # version 0.1 had neither clock nor these tables
         for name, table in fresh.items():
-            if name not in arrays and not len(table):
-                continue  # a table that older files do not know
+            if name not in arrays and (name == "clock" or not len(table)):
+                continue  # older files do not know it
             found = arrays[name]
             if name == "cursor" and len(found) == _OLD_CURSOR:
                 found = np.append(found, table[_OLD_CURSOR:])
@@ -292,6 +297,10 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
+        if is_old:
+            iteration = float(walk.cursor[kernels.ITERATION])
+            gamma = self._task.settings[kernels.GAMMA]
+            walk.clock[kernels.AVERAGE_WEIGHT] = iteration**gamma
         self._restore_walk(arrays.get("met", np.zeros(0, np.int32)))
 
     def _restore_walk(self, met: np.ndarray) -> None:
@@ -351,6 +360,7 @@ def _new_walk(*, is_batched: bool) -> kernels.Walk:
         met=np.zeros(16, np.int32),
         known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
+        clock=np.zeros(kernels.CLOCK_SIZE),
         undo_sequence=np.zeros(_HEIGHT if is_batched else 0, np.int32),
         undo_gradient=np.zeros(_HEIGHT if is_batched else 0),
     )

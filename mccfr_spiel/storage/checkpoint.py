@@ -61,6 +61,17 @@ POLICY = Kind(
 )
 
 
+def kind_of(path: str | os.PathLike[str]) -> Kind | None:
+    """The kind of a file by its first bytes; None if it is none of ours.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        magic = file.read(len(MAGIC))
+    return next((kind for kind in (SOLVER, POLICY, BOT) if kind.magic == magic), None)
+
+
 class Contents(NamedTuple):
     """What a checkpoint holds.
 

@@ -12,7 +12,7 @@ import os
 import pathlib
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mccfr_spiel.storage.atomic import write_file
 
@@ -135,26 +135,62 @@ def _write_all(file: io.FileIO, text: bytes) -> int:
     return len(text)
 
 
-def read_table(path: pathlib.Path) -> tuple[list[dict[str, str]], int]:
-    """Reads a CSV file that `RowWriter` wrote.
+class Table(NamedTuple):
+    """What a CSV file holds.
+
+    Attributes:
+        rows: column -> text of the field, for each line.
+        damaged: how many lines have more or fewer fields than there are columns.
+        columns: the names in the first line.
+    """
+
+    rows: list[dict[str, str]]
+    damaged: int
+    columns: list[str]
+
+
+def read_table(path: pathlib.Path) -> Table:
+    """Reads a CSV file of rows, such as `RowWriter` writes; no field has a line end.
 
     A missing file has no rows. A last line without a line end was cut short by a kill;
     it is left out and not counted.
-
-    Returns:
-        The rows, and how many lines are damaged.
     """
     data = path.read_bytes() if path.exists() else b""
     text = data[: data.rfind(b"\n") + 1].decode("utf-8", "replace")
     lines = text.replace("\0", "?").splitlines()
     if not lines:
-        return [], 0
-    names = lines[0].split(",")
-    fields = (line.split(",") for line in lines[1:] if line)
-    rows, damaged = [], 0
-    for values in fields:
+        return Table([], 0, [])
+    names, rows, damaged = _fields(lines[0]), [], 0
+    for line in filter(None, lines[1:]):
+        values = _fields(line)
         if len(values) == len(names):
             rows.append(dict(zip(names, values, strict=True)))
         else:
             damaged += 1
-    return rows, damaged
+    return Table(rows, damaged, names)
+
+
+def read_whole_table(path: pathlib.Path) -> Table:
+    """Reads a CSV file as `read_table` does, but only if nothing is wrong with it.
+
+    Raises:
+        ValueError: lines are damaged.
+        OSError: the file is missing or cannot be read.
+    """
+    path.stat()
+    table = read_table(path)
+    if table.damaged:
+        raise ValueError(f"{path} has {table.damaged} damaged lines.")
+    return table
+
+
+def _fields(line: str) -> list[str]:
+    """The fields of a line; none if it cannot be read.
+
+    Each line is read by itself, so that a quotation mark which damage has put into one
+    does not swallow those that follow.
+    """
+    try:
+        return next(csv.reader([line]))
+    except csv.Error:  # such as a field that is far too long
+        return []

@@ -99,16 +99,16 @@ class GameTree(ReadableTree):
             self._take_over(expand_rules(self.rules, most, self.budget))
             return
         num_infosets, num_sequences = self.sizes()
-        self._nodes.take_everything(True)
+        self.node_store.take_everything(True)
         try:
-            expand_depth_first(self, self._nodes, most, most_memory)
+            expand_depth_first(self, self.node_store, most, most_memory)
         except TreeFullError:
             self._forget_nodes()
-            self._nodes.give_back()
-            self._met.forget_since(num_infosets, num_sequences)
+            self.node_store.give_back()
+            self.met.forget_since(num_infosets, num_sequences)
             raise
         finally:
-            self._nodes.take_everything(False)
+            self.node_store.take_everything(False)
 
     @changes
     def take_over(self, whole: Expansion, leaves: kernels.Passes | None = None) -> None:
@@ -126,12 +126,12 @@ class GameTree(ReadableTree):
         self._leaves = leaves
 
     def _take_over(self, whole: Expansion) -> None:
-        self._met.take_over(whole.names, whole.infosets, whole.actions)
-        self._chance.take_over(
+        self.met.take_over(whole.names, whole.infosets, whole.actions)
+        self.distributions.take_over(
             whole.distributions, whole.chance_probs, whole.chance_cdf
         )
-        self._payoffs.take_over(whole.utilities)
-        self._nodes.take_over(whole.nodes)
+        self.payoffs.take_over(whole.utilities)
+        self.node_store.take_over(whole.nodes)
 
     @changes
     def recall(
@@ -147,7 +147,7 @@ class GameTree(ReadableTree):
             MemoryBudgetError: they do not fit `max_memory`.
         """
         self._check_new()
-        self._met.recall(names, infosets, actions)
+        self.met.recall(names, infosets, actions)
 
     def _check_new(self) -> None:
         if self.num_nodes > 1 or self.num_infosets:
@@ -200,16 +200,16 @@ class GameTree(ReadableTree):
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
-        self._met.list_actions()
-        self._states.forget()
-        self._nodes.forget()
+        self.met.list_actions()
+        self.kept_states.forget()
+        self.node_store.forget()
         self._forget_leaves()
         self.budget.measured(UNCOUNTED, 0)
 
     @steps
     def give_back(self) -> None:
         """Frees the memory of dropped nodes, which the next nodes would get else."""
-        self._nodes.give_back()
+        self.node_store.give_back()
 
     @steps
     def state_at(self, node: int) -> tuple[pyspiel.State, list[int]]:
@@ -218,7 +218,9 @@ class GameTree(ReadableTree):
 
     def state_at_held(self, node: int) -> tuple[pyspiel.State, list[int]]:
         """`state_at` for a caller in the middle of a step under the lock."""
-        return self._states.state_at(node, self.new_state, self._nodes, self._met)
+        return self.kept_states.state_at(
+            node, self.new_state, self.node_store, self.met
+        )
 
     # --- growing by one node -------------------------------------------------
 
@@ -253,7 +255,7 @@ class GameTree(ReadableTree):
         try:
             player = state.current_player()
             if player >= 0:
-                met, parent = self._met, sequences[player]
+                met, parent = self.met, sequences[player]
                 if self.abstraction is None:
                     info_state = state.information_state_string(player)
                 else:
@@ -271,21 +273,21 @@ class GameTree(ReadableTree):
                 infoset = -1
                 actions = state.chance_outcomes()
                 if self._is_python:
-                    check_distinct_outcomes(self._declared.name, actions)
+                    check_distinct_outcomes(self.declared.name, actions)
                 probs = tuple([prob for _, prob in actions])
-                start = self._chance.starts.get(probs, -1)
+                start = self.distributions.starts.get(probs, -1)
                 if start < 0:
-                    start = self._chance.add(probs)
+                    start = self.distributions.add(probs)
             elif player == TERMINAL:
                 returns = returns_of(state)
-                row = self._payoffs.rows.get(returns, -1)
+                row = self.payoffs.rows.get(returns, -1)
                 if row < 0:
-                    row = self._payoffs.add(returns, state)
-                self._nodes.end(node, row, TERMINAL)
+                    row = self.payoffs.add(returns, state)
+                self.node_store.end(node, row, TERMINAL)
                 return (), TERMINAL, 0, row, -1
             else:
                 raise self._no_such_player(player)
-            first = self._nodes.branch(node, start, infoset, len(actions), player)
+            first = self.node_store.branch(node, start, infoset, len(actions), player)
         except TreeFullError:
             raise
         except Exception as error:
@@ -302,17 +304,17 @@ class GameTree(ReadableTree):
     ) -> int:
         """The infoset of a state whose string, past or actions are new."""
         player = state.current_player()
-        name, infoset = self._met.named(info_state, player)
+        name, infoset = self.met.named(info_state, player)
         if infoset >= 0:
-            return self._met.meet_again(infoset, name, parent, actions)
+            return self.met.meet_again(infoset, name, parent, actions)
         if self._is_python or not actions:
             self._check_decision(info_state, player, state, actions)
         place = self.place(info_state, player, state)
-        return self._met.add(name, player, parent, actions, place)
+        return self.met.add(name, player, parent, actions, place)
 
     def _no_such_player(self, player: Any) -> GameError:
         return GameError(
-            f"{self._declared.name} has a state where player {player} acts, which is "
+            f"{self.declared.name} has a state where player {player} acts, which is "
             f"neither a player (0 .. {self.num_players - 1}), chance ({CHANCE_NODE}) "
             f"nor the end ({TERMINAL})."
         )
@@ -324,7 +326,7 @@ class GameTree(ReadableTree):
 
         OpenSpiel's games in C++ all pass, so they are spared the time.
         """
-        name = self._declared.name
+        name = self.declared.name
         if not isinstance(info_state, str):
             raise GameError(
                 f"{name} gives player {player} the information state {info_state!r}, "
@@ -335,4 +337,4 @@ class GameTree(ReadableTree):
                 f"{name} has a state that is terminal (is_terminal()), but where "
                 f"player {player} acts (current_player())."
             )
-        check_actions(self._declared, player, info_state, actions)
+        check_actions(self.declared, player, info_state, actions)

@@ -1,5 +1,8 @@
 """Whether two games are one and the same; pyspiel compares their strings only.
 
+Two strings may name one game: "kuhn_poker()" and "kuhn_poker(players=2)", where the
+default is written out. `same_name` sees through that.
+
 `str(game)` determines a registered C++ game completely, since everything about it is in
 its parameters. It does not determine games made in code, by
 `pyspiel.create_matrix_game`, `pyspiel.load_efg_game` or as an instance of a Python
@@ -55,6 +58,58 @@ _seen_facts: set[str] = set()
 """The `_facts` of games that are told by their strings. To find that out, a game must
 be loaded again, which can be slow."""
 
+_compared: dict[tuple[str, str], bool] = {}
+"""For two strings that each tell their game: whether it is one game."""
+
+
+# --- names -------------------------------------------------------------------
+
+
+def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+    """Whether two games have one name and the same parameters.
+
+    A parameter that has its default counts as if it were written out, so
+    "kuhn_poker()" and "kuhn_poker(players=2)" have the same name. That is known of the
+    parameters whose defaults a game has read, which `get_parameters` lists. The
+    defaults that are registered for the others prove nothing: in OpenSpiel 2.0.2 those
+    of hanabi are 0 and mean other numbers, and liars_dice_ir reads its parameter
+    `recall_length` under another name.
+    """
+    if one is other or str(one) == str(other):
+        return True
+    if one.get_type().short_name != other.get_type().short_name:
+        return False
+    return _written_out(one) == _written_out(other)
+
+
+def has_name(game: pyspiel.Game, text: Any) -> bool:
+    """Whether the text in a file is a name of a game, see `same_name`.
+
+    Args:
+        game: a game.
+        text: may be anything, as the file may.
+    """
+    if str(game) == text:
+        return True
+    name = game.get_type().short_name
+    if not isinstance(text, str) or text.partition("(")[0].strip() != name:
+        return False
+    try:
+        return same_name(game, pyspiel.load_game(text))
+    except Exception:  # games raise what they like
+        return False
+
+
+def _written_out(game: pyspiel.Game) -> str:
+    """All that `get_parameters` lists, also of the games in a game's parameters."""
+    found = {}
+    for name, value in game.get_parameters().items():
+        inner = inner_game(value) if isinstance(value, dict) else None
+        if inner is not None:
+            value = inner.get_type().short_name, _written_out(inner)
+        found[name] = value
+    return repr(sorted(found.items()))
+
 
 # --- within a process --------------------------------------------------------
 
@@ -62,13 +117,13 @@ be loaded again, which can be slow."""
 def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
     """Whether two games are surely the same; False if that is not known.
 
-    It is known of one and the same object, of two C++ games with one load string (see
-    `told_by_string`), of two games with the same compiled rules and parameters, and of
-    two C++ matrix or tensor games with the same payoffs.
+    It is known of one and the same object, of two C++ games with one name (see
+    `same_name`, `told_by_string`), of two games with the same compiled rules and
+    parameters, and of two C++ matrix or tensor games with the same payoffs.
     """
     if one is other:
         return True
-    if str(one) != str(other) or type(one) is not type(other):
+    if type(one) is not type(other) or not same_name(one, other):
         return False
     rules, others = rules_of(one), rules_of(other)
     if rules is not None and others is not None:
@@ -76,7 +131,23 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
         return same_rules and rules.parameters == others.parameters
     if isinstance(one, pyspiel.NormalFormGame):
         return normal_form(one) == normal_form(other)
-    return told_by_string(one) and told_by_string(other)
+    if not (told_by_string(one) and told_by_string(other)):
+        return False
+    return str(one) == str(other) or _plays_alike(one, other)
+
+
+def _plays_alike(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+    """Whether two games of one name, each told by its string, also show the same.
+
+    C++ code can ask whether a parameter was given, so two strings with the same
+    parameters might still be two games. What is met in them must be equal, too.
+    """
+    names = min(str(one), str(other)), max(str(one), str(other))
+    if names not in _compared:
+        ours, theirs = _facts(one), _facts(other)
+        alike = repr(ours[2:]) == repr(theirs[2:])
+        _compared[names] = alike and content_print(one) == content_print(other)
+    return _compared[names]
 
 
 def normal_form(game: Any) -> tuple[Any, ...]:
@@ -169,7 +240,7 @@ def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
 def _facts(game: pyspiel.Game) -> tuple[Any, ...]:
     """What can be seen of a game without playing it."""
     kind = game.get_type()
-    facts = [type(game), str(game), game.get_parameters(), game.num_players()]
+    facts = [str(game), str(game.get_parameters()), type(game), game.num_players()]
     facts += [kind.short_name, kind.dynamics, kind.chance_mode, kind.information]
     facts += [game.num_distinct_actions(), game.max_chance_outcomes()]
     for number in (game.max_game_length, game.min_utility, game.max_utility):
@@ -276,15 +347,16 @@ def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
         game: a game.
         header: the file's, with the game's string as `game` and its `saved_print` as
             `identity`. Files of earlier releases have no `identity`; for them the
-            string has to do.
+            name has to do.
     """
-    if str(game) != header["game"]:
+    text = header["game"]
+    if not has_name(game, text):
         return False
     if "identity" not in header:
         return True
     saved, ours = header["identity"], saved_print(game)
-    if saved is None and ours is not None:
-        saved = content_print(load_game(header["game"]))
-    elif saved is not None and ours is None:
-        ours = content_print(game)
-    return saved == ours
+    if saved is None and ours is None:
+        return str(game) == text or same_game(game, load_game(text))
+    if saved is None:
+        saved = content_print(load_game(text))
+    return saved == (content_print(game) if ours is None else ours)

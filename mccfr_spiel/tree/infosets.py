@@ -34,6 +34,13 @@ _unpack_place = struct.Struct("<Q").unpack_from
 
 _FEW = 256
 
+RECALL_WAY_OUT = (
+    "Use information states that remember all that the player did and saw, or give "
+    "mccfr_spiel.Solver the argument "
+    "abstraction=pyspiel.State.information_state_string to try it all the same."
+)
+"""What helps where a game has imperfect recall."""
+
 
 class Infosets:
     """The infosets that a tree has met.
@@ -207,9 +214,7 @@ class Infosets:
         raise GameError(
             f"Player {player} reaches {where} after different own pasts (own moves or "
             "what was seen between them): the game has imperfect recall, for which "
-            "these solvers have no guarantee. Use information states that remember all "
-            "that the player did and saw, or give the solver "
-            "abstraction=pyspiel.State.information_state_string to try it all the same."
+            f"these solvers have no guarantee. {RECALL_WAY_OUT}"
         )
 
     def add(

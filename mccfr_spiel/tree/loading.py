@@ -9,6 +9,9 @@ import pyspiel
 
 from mccfr_spiel.rules.declared import GameError
 
+IMPORT_WAY_OUT = "import the module that registers it first"
+"""What helps if a game is not registered."""
+
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     """Loads a game from its load string; returns a `pyspiel.Game` as it is.
@@ -25,7 +28,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     if name not in pyspiel.registered_names():
         raise ValueError(
             f"OpenSpiel has no game named {name!r}.{_similar_names(name)} If it is a "
-            "Python game, import the module that registers it first."
+            f"Python game, {IMPORT_WAY_OUT}."
         )
     try:
         return pyspiel.load_game(game)

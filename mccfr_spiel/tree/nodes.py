@@ -120,7 +120,8 @@ class Nodes:
                 f"{self._game} needs more than max_nodes={self._max_nodes} nodes at "
                 "once. Raise max_nodes if memory allows (16 bytes a node here, up to "
                 "100 while it is expanded), or use external or outcome sampling, which "
-                "keep only what they meet."
+                "keep only what they meet (on the command line with "
+                "--evaluate=sampled)."
             )
         room = len(self.records)
         if size > room:

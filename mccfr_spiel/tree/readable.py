@@ -12,11 +12,14 @@ import pyspiel
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.arrays import MAX_INDEX, InfosetNames
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
 from mccfr_spiel.rules.declared import declared_by
 from mccfr_spiel.rules.description import BoundRules, rules_of
 from mccfr_spiel.rules.expansion import KeyNames, key_place
+from mccfr_spiel.tree.description import TreeDescription, describe
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
@@ -33,6 +36,15 @@ Abstraction = Callable[[pyspiel.State, int], str]
 
 _FEW_MOVES = 1000
 
+_FEW_NODES = 1_000_000
+"""A repr looks whether so many nodes are all expanded; more would take too long."""
+
+STRINGS_WAY_OUT = (
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string, "
+    "such as lambda state, player: state.history_str() where players see everything."
+)
+"""What helps where a game gives no information-state strings."""
+
 
 class ReadableTree:
     """A game's tree in arrays, as far as it has been expanded.
@@ -48,6 +60,14 @@ class ReadableTree:
         rules: the game's compiled rules, by which the tree can be expanded at compiled
             speed; None if it has none, or there is an abstraction.
         infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
+
+    The stores, which nothing but the tree changes:
+        declared: what the game says of itself.
+        met: the infosets.
+        node_store: the nodes.
+        distributions: those of chance.
+        payoffs: the returns at terminal nodes.
+        kept_states: OpenSpiel's states of some nodes, to expand others from.
     """
 
     def __init__(
@@ -71,9 +91,7 @@ class ReadableTree:
             raise ValueError(
                 f"{self.source} gives no information-state string, by which solvers "
                 "tell information sets apart "
-                "(GameType.provides_information_state_string). Give an abstraction: a "
-                "function (state, player) -> string, such as lambda state, player: "
-                "state.history_str() where players see everything."
+                f"(GameType.provides_information_state_string). {STRINGS_WAY_OUT}"
             )
         self.max_nodes = int(max_nodes)
         self.budget = make_budget(max_memory)
@@ -83,92 +101,126 @@ class ReadableTree:
         self.rules: BoundRules | None = None
         if abstraction is None:
             self.rules = rules_of(self.game)
-        self._declared = declared_by(self.game)
-        self._met = Infosets(
+        self.declared = declared_by(self.game)
+        self.met = Infosets(
             self.game,
             self.num_players,
             self.budget,
             may_be_tied=abstraction is not None,
         )
-        self.infoset_place = self._met.place
-        self._nodes = Nodes(self.game, self.max_nodes, self.budget, self._met)
-        self._chance = Distributions(self._declared.name, self.budget)
-        self._payoffs = Payoffs(self._declared, self.budget)
-        self._states = KeptStates(self.num_players)
+        self.infoset_place = self.met.place
+        self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
+        self.distributions = Distributions(self.declared.name, self.budget)
+        self.payoffs = Payoffs(self.declared, self.budget)
+        self.kept_states = KeptStates(self.num_players)
+
+    # --- how it looks --------------------------------------------------------
+
+    @never_raises
+    def __repr__(self) -> str:
+        return line(
+            self,
+            title(self.source),
+            counted(self.num_nodes, "node"),
+            counted(self.num_infosets, "infoset"),
+            self._completeness(),
+            "" if self.abstraction is None else "with an abstraction",
+        )
+
+    def _completeness(self) -> str:
+        if not self.num_infosets:
+            return "nothing expanded yet"
+        if self.num_nodes > _FEW_NODES:
+            return ""
+        return "complete" if self.is_complete else "as far as met"
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        if self.num_nodes > _FEW_NODES:
+            return html_line(repr(self))
+        return self.describe()._repr_html_()
+
+    @reads
+    def describe(self) -> TreeDescription:
+        """The tree in numbers: nodes by kind, depth, each player's infosets and
+        sequences, memory. It takes about a tenth of a second for a million nodes.
+        """
+        size = sum(self.memory().values())
+        return describe(self.source, self.nodes, self.infosets, size)
 
     # --- what is known -----------------------------------------------------
 
     @property
     def num_nodes(self) -> int:
         """N, the nodes there are."""
-        return self._nodes.count
+        return self.node_store.count
 
     @property
     def num_infosets(self) -> int:
         """I, the infosets met."""
-        return len(self._met.parents)
+        return len(self.met.parents)
 
     @property
     def num_sequences(self) -> int:
         """S, the sequences of all players, empty ones included."""
-        return len(self._met.actions)
+        return len(self.met.actions)
 
     @property
     def generation(self) -> int:
         """How often all nodes were dropped, after which a number means another node."""
-        return self._nodes.generation
+        return self.node_store.generation
 
     def sizes(self) -> tuple[int, int]:
         """`num_infosets` and `num_sequences`."""
-        met = self._met
+        met = self.met
         return len(met.parents), len(met.actions)
 
     @property
     def nodes(self) -> np.ndarray:
         """`[N]` of dtype NODE."""
-        return self._nodes.used()
+        return self.node_store.used()
 
     @property
     def infosets(self) -> np.ndarray:
         """`[I]` of dtype INFOSET."""
-        return self._met.used()
+        return self.met.used()
 
     @property
     def ties(self) -> np.ndarray:
         """`[I, 3]` for each infoset: its leader, which is the first infoset with its
         string; the next with its string, or -1; and the infoset of its parent, or -1.
         `[0, 3]` without abstraction."""
-        return self._met.used_ties()
+        return self.met.used_ties()
 
     @property
     @reads
     def actions(self) -> np.ndarray:
         """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
-        return self._met.action_array()
+        return self.met.action_array()
 
     @property
     def chance_probs(self) -> np.ndarray:
         """`[C]` the chance distributions met, one after the other."""
-        count = self._chance.count  # first: another thread may enlarge both
-        return self._chance.probs[:count]
+        count = self.distributions.count  # first: another thread may enlarge both
+        return self.distributions.probs[:count]
 
     @property
     def chance_cdf(self) -> np.ndarray:
         """`[C]` their running sums, 1 from the last possible outcome on."""
-        count = self._chance.count
-        return self._chance.cdf[:count]
+        count = self.distributions.count
+        return self.distributions.cdf[:count]
 
     @property
     @reads
     def chance_starts(self) -> np.ndarray:
         """`[D]` where each distribution begins in `chance_probs`, ascending."""
-        return np.array(sorted(self._chance.starts.values()), np.int64)
+        return np.array(sorted(self.distributions.starts.values()), np.int64)
 
     @property
     def utilities(self) -> np.ndarray:
         """`[U, P]` the different vectors of returns met."""
-        count = len(self._payoffs.rows)
-        return self._payoffs.values[:count]
+        count = len(self.payoffs.rows)
+        return self.payoffs.values[:count]
 
     @property
     def arrays(self) -> kernels.TreeArrays:
@@ -186,13 +238,13 @@ class ReadableTree:
     def storage(self) -> tuple[np.ndarray, ...]:
         """The same arrays with room to spare, not trimmed to what is used; an array
         that has become larger is another one."""
-        met, chance = self._met, self._chance
+        met, chance = self.met, self.distributions
         return (
-            self._nodes.records,
+            self.node_store.records,
             met.records,
             chance.probs,
             chance.cdf,
-            self._payoffs.values,
+            self.payoffs.values,
             met.ties,
         )
 
@@ -211,35 +263,35 @@ class ReadableTree:
     @property
     def is_complete(self) -> bool:
         """Whether every node has been expanded."""
-        return self._nodes.are_complete
+        return self.node_store.are_complete
 
     @property
     @reads
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings."""
-        return self._met.strings()
+        return self.met.strings()
 
     @property
     @reads
     def names(self) -> list[str]:
         """`[I]` the infosets' names as files spell them: their strings, marked where
         another player had the same string first."""
-        return list(self._met.names.stored(self._met.players()))
+        return list(self.met.names.stored(self.met.players()))
 
     @property
     def infoset_names(self) -> InfosetNames:
         """The store of the infosets' names."""
-        return self._met.names
+        return self.met.names
 
     @property
     @reads
     def shared_strings(self) -> set[str]:
         """The information-state strings that more than one player has."""
-        return self._met.names.shared(self._met.players())
+        return self.met.names.shared(self.met.players())
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
-        return self._met.info_state(infoset)
+        return self.met.info_state(infoset)
 
     def find(self, info_state: str, player: int | None = None) -> int:
         """The number of the infoset with that string, -1 if it was not met.
@@ -250,7 +302,7 @@ class ReadableTree:
 
         With an abstraction: the first of the infosets tied by that string.
         """
-        return self._met.find(info_state, player)
+        return self.met.find(info_state, player)
 
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The number of the infoset of a state where a player acts, -1 if not met.
@@ -258,7 +310,7 @@ class ReadableTree:
         As `find` of the state's string, but infosets of compiled rules are found by
         their keys, which needs no index of strings.
         """
-        names = self._met.names
+        names = self.met.names
         if self.rules is not None and isinstance(names, KeyNames):
             return names.find_key(player, self.rules.info_key(state.vector, player))
         return self.find(self.string_of(state, player), player)
@@ -272,17 +324,17 @@ class ReadableTree:
     def is_repeatable(self) -> bool:
         """Whether the tree was made whole, by compiled rules or from a cache, so that
         `expand_all` of a new tree numbers everything alike."""
-        return self._met.is_taken_over
+        return self.met.is_taken_over
 
     @reads
     def memory(self) -> dict[str, int]:
         """Bytes of `nodes`, `states`, `infosets` and `names`, as memory.Memory has
         them."""
-        found = self._met.memory()
-        chance = 2 * self._chance.probs.nbytes + self._payoffs.values.nbytes
+        found = self.met.memory()
+        chance = 2 * self.distributions.probs.nbytes + self.payoffs.values.nbytes
         return {
-            "nodes": self._nodes.nbytes + chance,
-            "states": self._states.nbytes + self.budget.held(UNCOUNTED),
+            "nodes": self.node_store.nbytes + chance,
+            "states": self.kept_states.nbytes + self.budget.held(UNCOUNTED),
             "infosets": found["infosets"] + self.budget.held(LISTS),
             "names": found["names"],
         }
@@ -290,7 +342,7 @@ class ReadableTree:
     @reads
     def digest(self) -> str:
         """A hash of the infosets met, their players, pasts, names and actions."""
-        return self._met.digest()
+        return self.met.digest()
 
     def new_state(self) -> pyspiel.State:
         """The root's state."""

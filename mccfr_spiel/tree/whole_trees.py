@@ -57,7 +57,11 @@ def complete_tree(
 
 
 def whole_tree_beside(
-    grown: GameTree, game: pyspiel.Game | str, max_memory: MaxMemory = None
+    grown: GameTree,
+    game: pyspiel.Game | str,
+    max_memory: MaxMemory = None,
+    *,
+    max_nodes: int | None = None,
 ) -> GameTree:
     """The whole tree of a game, which may be a policy's tree if that is of this game.
 
@@ -65,6 +69,8 @@ def whole_tree_beside(
         grown: the policy's tree, which is not changed.
         game: in which to evaluate the policy, be it the tree's game or another.
         max_memory: see `complete_tree`.
+        max_nodes: of a tree that is made here; by default as many as the policy's tree
+            may have.
 
     Returns:
         `grown` itself if it is complete and surely of that game; else the tree that is
@@ -83,6 +89,7 @@ def whole_tree_beside(
     whole = _by_string.get(str(source)) if told else None
     if whole is None:
         most = max(DEFAULT_MAX_NODES, grown.max_nodes)
+        most = most if max_nodes is None else max_nodes
         if max_memory is None and not grown.budget.is_default:
             max_memory = grown.budget.limit
         whole = GameTree(source, max_nodes=most, max_memory=max_memory).expand_all()

@@ -1,5 +1,6 @@
 """Estimates by play against exact values, and bounds that must be bounds."""
 
+import importlib
 import time
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
-import games  # noqa: F401  registers them
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 LEDUC = pyspiel.load_game("leduc_poker")
 KUHN_3 = pyspiel.load_game("kuhn_poker(players=3)")
@@ -190,7 +192,7 @@ def test_wrong_arguments_are_refused_by_value(trained):
         sampled_returns(LEDUC, trained, plays=1)
     with pytest.raises(ValueError, match=r"confidence=1\.5"):
         sampled_returns(LEDUC, trained, confidence=1.5)
-    with pytest.raises(ValueError, match="1 policies for 2 players"):
+    with pytest.raises(ValueError, match="1 policies for the 2 players"):
         sampled_returns(LEDUC, [trained])
     with pytest.raises(ValueError, match="player=2"):
         learned_response(LEDUC, trained, 2)

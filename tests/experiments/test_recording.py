@@ -13,14 +13,16 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.experiments import Settings, make_solver, rows, sweeps
 from mccfr_spiel.experiments import run as run_settings
+from mccfr_spiel.experiments.flag_words import in_flags
 from mccfr_spiel.experiments.recording import Recording
 from mccfr_spiel.experiments.results import begin
-from mccfr_spiel.experiments.resuming import load_solver
+from mccfr_spiel.experiments.resuming import check_can_end, load_solver
 from mccfr_spiel.experiments.resuming import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.storage import locks
-from mccfr_spiel.storage.row_file import RowWriter, read_table
+from mccfr_spiel.storage.row_file import RowWriter, read_table, read_whole_table
+from mccfr_spiel.tree import identity
 from tests.experiments.test_run_experiments import read_rows, run
 
 FRAGILE = """
@@ -117,7 +119,7 @@ def test_rows_of_a_deleted_folder_are_written_again(is_there_again, tmp_path):
             path.parent.mkdir()
         writer.write({"number": 9})
         assert writer.trouble is None
-        assert read_table(path)[0] == [{"number": str(n)} for n in (7, 8, 9)]
+        assert read_table(path).rows == [{"number": str(n)} for n in (7, 8, 9)]
 
 
 @pytest.mark.parametrize(
@@ -127,15 +129,36 @@ def test_rows_of_a_deleted_folder_are_written_again(is_there_again, tmp_path):
         ("a,b\n1,2\n3,4\n", ["1", "3"], 0),
         ("a,b\n1,2\n3,", ["1"], 0),  # cut short by a kill
         ("a,b\n1,2\n3\n5,6\n", ["1", "5"], 1),
+        ('a,b\n1,2\n"3,\n5,6\n', ["1", "5"], 1),
         ("a,b\n1,2\n\0\0,\xff\n5,6,7\n", ["1", "??"], 1),
     ],
 )
 def test_damaged_lines_of_a_table_are_counted(text, numbers, damaged, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode("latin-1"))
-    rows, found = read_table(path)
-    assert [row["a"] for row in rows] == numbers
-    assert found == damaged
+    table = read_table(path)
+    assert [row["a"] for row in table.rows] == numbers
+    assert table.damaged == damaged
+    if damaged:
+        with pytest.raises(ValueError, match=r"rows.csv has 1 damaged lines"):
+            read_whole_table(path)
+    else:
+        assert read_whole_table(path) == table
+
+
+def test_fields_with_commas_and_quotes_are_read_as_they_were_written(tmp_path):
+    path, texts = tmp_path / "rows.csv", ["ES, eps=0.6", 'the "best"', '"']
+    with RowWriter(path, ("text", "number")) as writer:
+        for number, text in enumerate(texts):
+            writer.write({"text": text, "number": number})
+    assert [row["text"] for row in read_whole_table(path).rows] == texts
+    assert read_whole_table(path).columns == ["text", "number"]
+
+
+def test_a_missing_file_has_no_rows_and_is_not_whole(tmp_path):
+    assert read_table(tmp_path / "none.csv") == ([], 0, [])
+    with pytest.raises(FileNotFoundError):
+        read_whole_table(tmp_path / "none.csv")
 
 
 # --- a run -----------------------------------------------------------------------
@@ -260,7 +283,7 @@ def test_a_setting_of_a_sweep_that_fails_in_the_middle_keeps_its_rows(
     task = sweeps.Task("one", settings, tmp_path / "out", imports=(name,))
     outcome = sweeps.run_task(task)
     assert "broken" in str(outcome.error)
-    rows, _ = read_table(tmp_path / "out" / "one.csv.unfinished")
+    rows = read_table(tmp_path / "out" / "one.csv.unfinished").rows
     assert len(rows) > 2
     assert f"after {len(rows):,} iterations" in str(outcome.error)
 
@@ -291,6 +314,51 @@ def test_a_run_that_fails_in_the_middle_keeps_rows_policy_and_checkpoint(failed)
     assert ms.Solver.load(folder / "solver.checkpoint").num_iterations == done
 
 
+OF_FAILED = Settings("fragile_run", iterations=1000, evaluate="none", print_freq=1)
+
+
+def test_the_way_out_after_a_game_was_mended_is_to_begin_again(
+    failed, tmp_path, monkeypatch
+):
+    folder = tmp_path / "copy"
+    shutil.copytree(failed[0], folder)
+    monkeypatch.setenv("MENDED", "1")
+    with pytest.raises(ValueError, match="broken") as caught:
+        check_can_end(folder, OF_FAILED)
+    message = in_flags(str(caught.value))
+    assert "begin anew, with --overwrite or in another --output_dir" in message
+    assert "game=" not in message
+    assert "failed.json" not in message
+    args = [f"--output_dir={folder}" if "output" in arg else arg for arg in failed[1]]
+    again = run(*args, "--iterations=30", "--overwrite", PYTHONPATH=str(failed[2]))
+    assert again.returncode == 0, again.stderr
+    assert not (folder / "failed.json").exists()
+
+
+def test_the_way_out_where_a_mended_game_is_still_known_is_to_resume(
+    failed, tmp_path, monkeypatch
+):
+    """The mistake is deeper in the game than what a checkpoint knows it by."""
+    monkeypatch.setattr(identity, "PRINTED_STATES", 3)
+    recording, _, solver = record(tmp_path / "out", OF_FAILED)
+    with pytest.raises(pyspiel.SpielError) as caught:
+        solver.iterate(1000)
+    recording.finish(caught.value)
+    recording.close()
+    monkeypatch.setenv("MENDED", "1")
+    with pytest.raises(ValueError, match="broken") as refused:
+        check_can_end(tmp_path / "out", OF_FAILED)
+    path = tmp_path / "out" / "failed.json"
+    assert f"delete {path} and resume" in str(refused.value)
+    path.unlink()
+    check_can_end(tmp_path / "out", OF_FAILED)
+    again = load_solver(OF_FAILED, tmp_path / "out" / "solver.checkpoint")
+    again.iterate(1000 - again.num_iterations)
+    expected = ms.Solver("fragile_run", seed=0)
+    expected.iterate(1000)
+    assert again.average_vector().tolist() == expected.average_vector().tolist()
+
+
 def test_a_failed_run_is_not_resumed_into_its_error_again(failed):
     folder, args, games, _ = failed
     done = len(read_rows(folder))
@@ -304,6 +372,7 @@ def test_a_failed_run_is_not_resumed_into_its_error_again(failed):
     result = run(*args, f"--iterations={done}", "--resume", PYTHONPATH=str(games))
     assert result.returncode == 0, result.stderr
     assert len(read_rows(folder)) == done
+    assert not (folder / "failed.json").exists()
 
 
 @pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.OPPONENT])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import psutil
 import pyspiel
@@ -17,7 +18,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import SequencePolicy, Solver
 from mccfr_spiel.experiments import Settings, read_settings, single_run
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.flags import KINDS
+from mccfr_spiel.experiments.flags import KINDS, flags_of
 from mccfr_spiel.experiments.results import begin, open_folder
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.policies import policy_files
@@ -107,12 +108,15 @@ def test_saved_policy_has_the_nash_conv_of_the_last_row(finished):
 
 def test_table_names_nash_conv_and_exploitability_apart(finished):
     _, output = finished
-    header, *_, last, _ = output.splitlines()[3:]
+    header, *_, last, value, _ = output.splitlines()[3:]
     assert header.split() == [
         "iteration", "nodes", "touched", "seconds", "NashConv", "exploitability",
     ]  # fmt: skip
     gap, half = (float(number) for number in last.split()[-2:])
     assert gap == pytest.approx(2 * half, rel=1e-4)
+    middle, half_width = value.removeprefix("Value for player 0: ").split(" +- ")
+    assert float(half_width) == pytest.approx(half, rel=0.2)
+    assert abs(float(middle) + 1 / 18) <= float(half_width)
 
 
 def test_existing_result_is_kept_unless_overwrite_is_given(finished):
@@ -140,10 +144,11 @@ def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
     message = refused(folder, "--game=leduk_poker")
     assert "leduk_poker" in message
     assert "leduc_poker" in message
-    assert "import the module" in message
+    assert "--import" in message
     message = refused(folder, "--sampling=outcome", "--epsilon=1.5")
-    assert "epsilon=1.5 is not a number in (0, 1]" in message
+    assert "--epsilon=1.5 is not a number in (0, 1]" in message
     assert "-3" in refused(folder, "--iterations=-3")
+    assert "1.5 is not a whole number" in refused(folder, "--iterations=1.5")
     assert "no_such_module" in refused(folder, "--import=no_such_module")
     assert "external" in refused(folder, "--sampling=extrenal")
     assert not (tmp_path / "out").exists()
@@ -169,6 +174,21 @@ def test_a_module_can_register_a_game_first(tmp_path):
         PYTHONPATH=str(tmp_path),
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_an_error_in_a_module_of_the_users_names_the_flag(tmp_path):
+    (tmp_path / "my_mistake.py").write_text("import pyspiel\n\nnumber = 1 / 0\n")
+    result = run(
+        "--import=my_mistake",
+        f"--output_dir={tmp_path / 'out'}",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert result.returncode == 1
+    assert 'my_mistake.py", line 3' in result.stderr  # where to look
+    *_, last = result.stderr.splitlines()
+    assert last.startswith("Error: --import=my_mistake: ")
+    assert "ZeroDivisionError: division by zero" in last
+    assert not (tmp_path / "out").exists()
 
 
 def test_until_nash_conv_stops_early(tmp_path):
@@ -277,7 +297,12 @@ def test_a_game_too_large_is_evaluated_by_play_under_honest_names(tmp_path):
     assert result.returncode == 0, result.stderr
     estimates = json.loads((folder / "evaluation.json").read_text())["players"]
     assert len(estimates) == 3
-    assert all(len(player) == 4 for player in estimates)
+    assert all(len(player) == 5 for player in estimates)
+    for player in estimates:
+        assert isinstance(player["iterations_of_learning"], int)
+        assert f"iterations of learning: {player['iterations_of_learning']:,}" in (
+            result.stdout
+        )
     assert "lower bound" in result.stdout
     assert {row["nash_conv"] for row in read_rows(folder)} == {""}
 
@@ -487,8 +512,10 @@ def test_flags_of_runs_and_of_experiments_do_not_mix(tmp_path):
     assert "--game is fixed by --experiment=bounds" in message
     assert "--seeds takes an --experiment" in refused("--seeds=3")
     message = refused("--experiment=bounds", "--only=chess")
-    assert "only='chess' is part of none of goofspiel_4_cards_cfr" in message
-    assert "seeds=0 is not at least 1" in refused("--experiment=bounds", "--seeds=0")
+    assert "--only='chess' is part of none of goofspiel_4_cards_cfr" in message
+    assert "--seeds=0: 0 is not a positive" in refused(
+        "--experiment=bounds", "--seeds=0"
+    )
 
 
 def test_an_interruption_between_two_rows_says_of_which_iteration_the_policy_is():
@@ -500,6 +527,47 @@ def test_an_interruption_between_two_rows_says_of_which_iteration_the_policy_is(
         words
     )
     assert "last row" not in single_run._words_of_interruption(solver, 1234)
+
+
+class NoSignals:
+    """What a run asks of handlers that no signal reaches."""
+
+    wait: bool = False
+    received: int | None = None
+
+    def restore(self):
+        pass
+
+
+def test_an_interruption_of_the_evaluation_says_what_is_kept(tmp_path, monkeypatch):
+    def interrupted(policy, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(single_run, "evaluation", interrupted)
+    flags = flags_of(Settings("kuhn_poker", iterations=20, evaluate="sampled"))
+    request = single_run.Request(flags, flags, output_dir=str(tmp_path / "out"))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        single_run.solve(request, NoSignals())
+    (note,) = caught.value.__notes__
+    assert f"are in {tmp_path / 'out'}" in note
+    assert {"policy.json", "results.csv", "solver.checkpoint"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
+
+
+def test_a_run_is_resumed_by_another_name_of_its_game(tmp_path):
+    def request(game, iterations, *, resume):
+        flags: Any = {"game": game, "iterations": iterations}
+        output = str(tmp_path / "out")
+        every: Any = {**flags_of(Settings()), **flags}
+        return single_run.Request(every, flags, output_dir=output, resume=resume)
+
+    assert single_run.solve(request("kuhn_poker", 5, resume=False), NoSignals()) == 0
+    for game in ("kuhn_poker(players=2)", "kuhn_poker"):
+        assert single_run.solve(request(game, 9, resume=True), NoSignals()) == 0
+    assert Solver.load(tmp_path / "out" / "solver.checkpoint").num_iterations == 9
+    with pytest.raises(ValueError, match="only --iterations and"):
+        single_run.solve(request("leduc_poker", 9, resume=True), NoSignals())
 
 
 def test_resuming_where_no_run_is_says_so(tmp_path):

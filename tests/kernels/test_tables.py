@@ -1,6 +1,7 @@
 """What a frame holds is said once, and two arrays cannot be exchanged unnoticed."""
 
-from typing import Annotated, NamedTuple
+import typing
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -58,23 +59,13 @@ def test_compiled_code_sees_every_array_by_its_name():
             assert same.ctypes.data == array.ctypes.data, name
 
 
-class ExchangedTables(NamedTuple):
-    """As Tables, with the first two entries exchanged, which have one type."""
-
-    memory: Annotated[np.ndarray, entries_of(Tables)["memory"]]
-    policy: Annotated[np.ndarray, entries_of(Tables)["policy"]]
-    gradient: Annotated[np.ndarray, entries_of(Tables)["gradient"]]
-    average: Annotated[np.ndarray, entries_of(Tables)["average"]]
-    paid: Annotated[np.ndarray, entries_of(Tables)["paid"]]
-    weight: Annotated[np.ndarray, entries_of(Tables)["weight"]]
-    balance: Annotated[np.ndarray, entries_of(Tables)["balance"]]
-    baseline: Annotated[np.ndarray, entries_of(Tables)["baseline"]]
-    is_met: Annotated[np.ndarray, entries_of(Tables)["is_met"]]
-
-
 def test_a_record_with_two_entries_exchanged_is_refused():
+    first, second, *rest = Tables._fields  # the first two have one type
+    hints = typing.get_type_hints(Tables, include_extras=True)
+    fields = [(name, hints[name]) for name in (second, first, *rest)]
+    exchanged_tables: Any = NamedTuple("ExchangedTables", fields)
     task, tree, tables, *others = records()
-    exchanged = ExchangedTables(**tables._asdict())
+    exchanged = exchanged_tables(**tables._asdict())
     with pytest.raises(TypeError, match="ExchangedTables stands where Tables should"):
         frame_of(task, tree, exchanged, *others)
 

@@ -1,22 +1,30 @@
 """Games of one string are told apart: by evaluation, policies and checkpoints."""
 
+import json
 import os
 import pickle
 import subprocess
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
-import games  # noqa: F401  registers games with compiled rules
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError
-from mccfr_spiel.tree.identity import content_print, same_game, told_by_string
+from mccfr_spiel.storage.results_folder import POLICY
+from mccfr_spiel.tree.identity import (
+    content_print,
+    has_name,
+    same_game,
+    same_name,
+    told_by_string,
+)
 from tests.small_games import chance, leaf, move, small_game
 
 FIRST = [[3.0, -1.0], [0.0, 1.0]]
@@ -297,9 +305,122 @@ def test_a_wrapped_game_of_a_registered_name_is_not_told_by_its_string():
     assert not told_by_string(pyspiel.convert_to_turn_based(matrix_game(FIRST)))
 
 
+# --- two strings, one game ---------------------------------------------------
+
+WRITTEN_OUT = [
+    ("kuhn_poker", "kuhn_poker(players=2)"),
+    ("goofspiel(num_cards=3)", "goofspiel(num_cards=3,num_turns=-1,players=2)"),
+    (
+        "turn_based_simultaneous_game(game=goofspiel(num_cards=3))",
+        "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=False))",
+    ),
+    ("misere(game=kuhn_poker())", "misere(game=kuhn_poker(players=2))"),
+    ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
+]
+"""A default that is not given, and the same default given."""
+
+
+@pytest.fixture(params=WRITTEN_OUT, ids=lambda pair: pair[1])
+def written_out(request):
+    return request.param
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_default_written_out_is_the_same_game(written_out, is_reversed, tmp_path):
+    first, second = reversed(written_out) if is_reversed else written_out
+    one, other = pyspiel.load_game(first), pyspiel.load_game(second)
+    assert same_name(one, other)
+    assert same_game(one, other)
+    solver = ms.Solver(first, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    nash_conv, _ = openspiels(other, policy)  # it asks with states of that game
+    solver.save(tmp_path / "solver")
+    again = ms.Solver.load(tmp_path / "solver", second)
+    np.testing.assert_array_equal(again.average_vector(), solver.average_vector())
+    policy.save(tmp_path / "binary")
+    write_policy(tmp_path, policy)
+    as_json = json.loads((tmp_path / "policy.json").read_text())
+    loaded = [ms.load_policy(tmp_path / name, second) for name in ("binary", POLICY)]
+    for made in (policy, as_json, *loaded):
+        assert ms.nash_conv(second, made) == pytest.approx(nash_conv, abs=1e-12)
+
+
+OTHERS = [
+    ("kuhn_poker", "kuhn_poker(players=3)"),
+    ("kuhn_poker", "leduc_poker"),
+    ("goofspiel(num_cards=3)", "goofspiel(num_cards=3,imp_info=True)"),
+    ("misere(game=kuhn_poker())", "misere(game=leduc_poker())"),
+    ("misere(game=kuhn_poker())", "misere(game=kuhn_poker(players=3))"),
+    # The game reads this parameter under another name, so it is a default by name only.
+    ("liars_dice_ir", "liars_dice_ir(recall_length=4)"),
+]
+
+
+@pytest.mark.parametrize("pair", OTHERS, ids=lambda pair: pair[1])
+def test_other_parameters_are_another_game(pair, tmp_path):
+    one, other = map(pyspiel.load_game, pair)
+    assert not same_name(one, other)
+    assert not same_game(one, other)
+    assert not has_name(one, str(other))
+
+
+def test_no_other_value_in_a_file_is_a_name_of_a_game():
+    game = pyspiel.load_game("kuhn_poker")
+    for text in (
+        None,
+        3,
+        ["kuhn_poker()"],
+        "",
+        "kuhn_poker(",
+        "kuhn_poker(x=1)",
+        "m()",
+    ):
+        assert not has_name(game, text)
+    assert has_name(game, "kuhn_poker()")
+    assert has_name(game, "kuhn_poker(players=2)")
+
+
+class Stakes:
+    """What OpenSpiel calls to make a game in Python with the parameter `stake`."""
+
+    ante: ClassVar[float] = 0.0
+    specification: ClassVar = {"stake": 1}
+
+    def __new__(cls, parameters=None):
+        stake = cls.specification["stake"] if not parameters else parameters["stake"]
+        return cls.make(float(stake) + cls.ante, parameters)
+
+    @classmethod
+    def make(cls, won, parameters=None):
+        return small_game(
+            move(0, "a", leaf(won, -won), leaf(0, 0)),
+            name="python_stakes",
+            parameters=parameters,
+            parameter_specification=cls.specification,
+        )
+
+
+def test_a_game_whose_own_class_has_changed_is_another_game(monkeypatch, tmp_path):
+    pyspiel.register_game(Stakes.make(1.0).get_type(), Stakes)
+    short, long = "python_stakes", "python_stakes(stake=1)"
+    assert same_name(pyspiel.load_game(short), pyspiel.load_game(long))
+    solver = ms.Solver(short, ms.CFR)
+    solver.iterate(3)
+    solver.save(tmp_path / "solver")
+    for game in (short, long):
+        ms.Solver.load(tmp_path / "solver", game)
+    monkeypatch.setattr(Stakes, "ante", 1.0)
+    for game in (short, long):
+        with pytest.raises(CheckpointError, match="of another game with the name"):
+            ms.Solver.load(tmp_path / "solver", game)
+
+
 PRINT = """
 import pyspiel, games
 from mccfr_spiel.tree.identity import content_print
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):
     print(content_print(pyspiel.load_game(name)))
 """

@@ -1,0 +1,106 @@
+"""One line that says what an object is: the words of all `__repr__`s.
+
+A repr must be cheap and must never raise, since debuggers and notebooks call it at any
+time, also on an object that is being made or that another thread is using.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pyspiel
+
+_Self = TypeVar("_Self")
+
+_MOST_OF_PARAMETERS = 80
+
+_LEAST_WIDTH = 1e-13
+"""An interval that is narrower, relative to its middle, is only rounding."""
+
+_ROUNDING = 1e-6
+
+
+def line(value: object, *facts: str) -> str:
+    """`<Kind: fact, fact>`, a repr; facts that are empty are left out."""
+    words = ", ".join(fact for fact in facts if fact)
+    return f"<{type(value).__name__}: {words}>"
+
+
+def never_raises(method: Callable[[_Self], str]) -> Callable[[_Self], str]:
+    """Wraps a `__repr__` or `_repr_html_` so that an error leaves a bare repr."""
+
+    @functools.wraps(method)
+    def shown(self: _Self) -> str:
+        try:
+            return method(self)
+        except Exception:  # an object that is half made, or a game that raises
+            return f"<{type(self).__name__} at {id(self):#x}>"
+
+    return shown
+
+
+def counted(number: int, word: str) -> str:
+    """`1 node`, `58 nodes`, `3,000,000 nodes`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def short(number: float) -> str:
+    """A number with three digits."""
+    return f"{number:.3g}"
+
+
+def plus_minus(middle: float, half_width: float) -> str:
+    """`-0.0560 +- 0.0012`: two digits of the half width, and as many decimals before.
+
+    The half width is rounded up, so that what is shown holds all of the interval.
+    """
+    if not 0 < half_width < math.inf or half_width < _LEAST_WIDTH * abs(middle):
+        return f"{middle:.12g}"
+    decimals = max(1 - math.floor(math.log10(half_width)), 0)
+    shown = round(middle, decimals)
+    unit = 10.0**-decimals
+    wide = math.ceil((half_width + abs(middle - shown)) / unit - _ROUNDING) * unit
+    return f"{shown + 0.0:.{decimals}f} +- {wide:.{decimals}f}"
+
+
+def title(game: pyspiel.Game) -> str:
+    """`Leduc Poker`, or `Leduc Poker (players=3)` for other than default parameters."""
+    name = game.get_type().long_name
+    parameters = str(game).partition("(")[2].rpartition(")")[0]
+    if not parameters:
+        return name
+    if len(parameters) > _MOST_OF_PARAMETERS:
+        parameters = parameters[:_MOST_OF_PARAMETERS] + "..."
+    return f"{name} ({parameters.replace(',', ', ')})"
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    r"""A text on one line: what cannot be printed, line ends too, as in `"\n"`.
+
+    Args:
+        text: any text, also one with bytes that are no UTF-8.
+        most: a longer text is cut in its middle, since information-state strings
+            often differ at their ends.
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else _escaped(c) for c in text)
+    if most is not None and len(text) > most:
+        head = (most - 3) // 2
+        text = f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+    return text
+
+
+def one_lines(texts: Sequence[str], most: int) -> list[str]:
+    """Texts on one line each, cut to about `most` letters, or to as many more as it
+    takes that different texts remain different."""
+    distinct = len(set(texts))
+    for room in (most, 2 * most, 4 * most):
+        shown = [one_line(text, room) for text in texts]
+        if len(set(shown)) == distinct:
+            return shown
+    return [one_line(text) for text in texts]
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

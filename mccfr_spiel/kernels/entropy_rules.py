@@ -1,0 +1,230 @@
+"""The rules with dilated entropy; see minimizers.py.
+
+Each infoset has a weight w in the dilated entropy (`Tables.weight`). The step size
+divided by it is the infoset's `scale`. What goes up to the parent sequence is the
+largest value that the infoset's local problem can reach, which is a log sum exp.
+
+The optimistic rules choose the policy as if the last gradient came a second time. Then
+what an infoset passes up differs from what it passes up for the gradients that did
+come, so there are two channels: `gradient` for these, and `Tables.ahead`, in which the
+pass has put the last payoffs of the leaves and the infosets below their own values.
+"""
+
+import math
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.rates import STEP, TEMPERATURE, Rates
+from mccfr_spiel.kernels.tables import Tables
+
+
+@inlined
+def log_sum_exp(vector: np.ndarray, start: int, stop: int, scale: float) -> float:
+    """log sum exp(scale * vector[s]) over start <= s < stop, without overflow."""
+    most = scale * vector[start]
+    for s in range(start + 1, stop):
+        most = max(most, scale * vector[s])
+    total = 0.0
+    for s in range(start, stop):
+        total += math.exp(scale * vector[s] - most)
+    return most + math.log(total)
+
+
+@inlined
+def follow_leader(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """FTRL; `memory` holds the cumulative gradients; the parameter is the step size.
+
+    Returns:
+        (weight / step size) log sum b exp(step size G / weight), which is how much the
+        log sum exp of the memory grows.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    scale = parameters[0] / tables.weight[infoset]
+    before = log_sum_exp(memory, start, stop, scale)
+    for s in range(start, stop):
+        memory[s] += gradient[s]
+        gradient[s] = 0.0
+    after = log_sum_exp(memory, start, stop, scale)
+    for s in range(start, stop):
+        policy[s] = math.exp(scale * memory[s] - after)
+    return (after - before) / scale
+
+
+@inlined
+def descend_mirror(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """OMD; `memory` holds the policy's logarithm; the parameter is the step size.
+
+    Returns:
+        The same as `follow_leader`.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    scale = parameters[0] / tables.weight[infoset]
+    for s in range(start, stop):
+        memory[s] += scale * gradient[s]
+        gradient[s] = 0.0
+    total = log_sum_exp(memory, start, stop, 1.0)
+    for s in range(start, stop):
+        memory[s] -= total
+        policy[s] = math.exp(memory[s])
+    return total / scale
+
+
+@inlined
+def start_sums(
+    tables: Tables,
+    infoset: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    place: int,
+    seed: int,
+) -> None:
+    """Starts FTRL: an infoset without a weight gets 1."""
+    if tables.weight[infoset] == 0.0:
+        tables.weight[infoset] = 1.0
+
+
+@inlined
+def start_logarithms(
+    tables: Tables,
+    infoset: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    place: int,
+    seed: int,
+) -> None:
+    """Starts OMD: as FTRL, with the logarithms of the uniform policy."""
+    start_sums(tables, infoset, start, stop, parameters, place, seed)
+    for s in range(start, stop):
+        tables.memory[s] = math.log(tables.policy[s])
+
+
+@inlined
+def follow_leader_ahead(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Optimistic FTRL; `memory` and what is returned are those of `follow_leader`."""
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    ahead = tables.ahead
+    scale = parameters[0] / tables.weight[infoset]
+    before = log_sum_exp(memory, start, stop, scale)
+    for s in range(start, stop):
+        memory[s] += gradient[s]
+        gradient[s] = 0.0
+        ahead[s] += memory[s]
+    after = log_sum_exp(memory, start, stop, scale)
+    expected = log_sum_exp(ahead, start, stop, scale)
+    for s in range(start, stop):
+        policy[s] = math.exp(scale * ahead[s] - expected)
+        ahead[s] = 0.0
+    ahead[parent] += (expected - after) / scale
+    return (after - before) / scale
+
+
+@inlined
+def descend_mirror_ahead(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Optimistic OMD; `memory` holds the logarithm of the policy that `descend_mirror`
+    would play, from which the policy is one more step."""
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    ahead = tables.ahead
+    scale = parameters[0] / tables.weight[infoset]
+    for s in range(start, stop):
+        memory[s] += scale * gradient[s]
+        gradient[s] = 0.0
+    total = log_sum_exp(memory, start, stop, 1.0)
+    for s in range(start, stop):
+        memory[s] -= total
+        ahead[s] = memory[s] + scale * ahead[s]
+    expected = log_sum_exp(ahead, start, stop, 1.0)
+    for s in range(start, stop):
+        policy[s] = math.exp(ahead[s] - expected)
+        ahead[s] = 0.0
+    ahead[parent] += expected / scale
+    return total / scale
+
+
+@inlined
+def descend_to_magnet(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Magnetic mirror descent; `memory` holds the policy's logarithm.
+
+    With the step size eta and the temperature alpha of this iteration and the uniform
+    policy rho as the magnet, b ~ (b rho^(eta alpha) exp(eta G / w))^(1 / (1 + eta
+    alpha)).
+
+    Returns:
+        max over b' of <b', G> - (w / eta) KL(b', b) - alpha w KL(b', rho).
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    scale = rates[STEP] / tables.weight[infoset]
+    pull = rates[STEP] * rates[TEMPERATURE]
+    magnet = -pull * math.log(stop - start)
+    for s in range(start, stop):
+        memory[s] = (memory[s] + magnet + scale * gradient[s]) / (1.0 + pull)
+        gradient[s] = 0.0
+    total = log_sum_exp(memory, start, stop, 1.0)
+    for s in range(start, stop):
+        memory[s] -= total
+        policy[s] = math.exp(memory[s])
+    return (1.0 + pull) * total / scale
+
+
+@jit
+def dilate(infosets: np.ndarray, below: np.ndarray, weight: np.ndarray) -> None:
+    """Sets each infoset's weight to 2 + 2 max over actions of the weights below.
+
+    Kroer, Waugh, Kilinc-Karzan, Sandholm 2020. Infosets are taken from the last one up,
+    so that all below a sequence have added their weights to `below` before they are
+    read.
+
+    Args:
+        infosets: of a whole tree.
+        below: `[S]`, zeros at first.
+        weight: `[I]`, is set.
+    """
+    for infoset in range(len(infosets) - 1, -1, -1):
+        start = infosets[infoset]["first_sequence"]
+        most = 0.0
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            most = max(most, below[s])
+        weight[infoset] = 2.0 + 2.0 * most
+        below[infosets[infoset]["parent"]] += weight[infoset]

@@ -1,0 +1,169 @@
+"""The rules that play in proportion to cumulative regrets; see minimizers.py.
+
+Below, r(a) = G(a) - <b, G> are an infoset's instantaneous regrets in this iteration and
+[x]+ is max(x, 0).
+"""
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import inlined, pasted
+from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
+from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE, Rates
+from mccfr_spiel.kernels.tables import Tables
+
+
+@pasted
+def match_regrets(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
+    return add_regrets(tables, start, stop, False)
+
+
+@pasted
+def match_regrets_plus(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
+    return add_regrets(tables, start, stop, True)
+
+
+@pasted
+def add_regrets(tables: Tables, start: int, stop: int, floored: bool) -> float:
+    """Adds the regrets to `memory` and plays in proportion to the positive ones.
+
+    Args:
+        tables: see above.
+        start: the first sequence.
+        stop: the end of the sequences.
+        floored: whether sums of regrets below 0 become 0.
+
+    Returns:
+        <b, G>.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    value = 0.0
+    for s in range(start, stop):
+        value += policy[s] * gradient[s]
+    total = 0.0
+    for s in range(start, stop):
+        regret = memory[s] + gradient[s] - value
+        gradient[s] = 0.0
+        if floored and regret < 0.0:
+            regret = 0.0
+        memory[s] = regret
+        if regret > 0.0:
+            total += regret
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / (stop - start)
+    return value
+
+
+@inlined
+def start_regrets(
+    tables: Tables,
+    infoset: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    place: int,
+    seed: int,
+) -> None:
+    """Starts regrets at random in [0, parameters[0]), and the policy with them."""
+    policy, memory = tables.policy, tables.memory
+    stream = stream_key(seed, 0, 0, 1)
+    total = 0.0
+    for s in range(start, stop):
+        regret = parameters[0] * uniform(stream, child_place(place, s - start))
+        memory[s] = regret
+        total += regret
+    if total > 0.0:
+        for s in range(start, stop):
+            policy[s] = memory[s] / total
+
+
+@pasted
+def discount_regrets(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Discounted regret matching; `memory` holds the regrets; returns <b, G>.
+
+    R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
+    b ~ [R]+.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    value = 0.0
+    for s in range(start, stop):
+        value += policy[s] * gradient[s]
+    total = 0.0
+    for s in range(start, stop):
+        rate = rates[POSITIVE] if memory[s] > 0.0 else rates[NEGATIVE]
+        regret = memory[s] * rate + gradient[s] - value
+        gradient[s] = 0.0
+        memory[s] = regret
+        if regret > 0.0:
+            total += regret
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / (stop - start)
+    return value
+
+
+@pasted
+def predict_regrets(
+    tables: Tables,
+    infoset: int,
+    parent: int,
+    start: int,
+    stop: int,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> float:
+    """Predictive regret matching+; `memory` holds the regrets; returns <b, G>.
+
+    R = [R * rates[POSITIVE] + r]+; b ~ [R * rates[AHEAD] + prediction * r]+. The first
+    parameter is the weight of the prediction, which is that the same r comes again.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    prediction = parameters[0]
+    value = 0.0
+    for s in range(start, stop):
+        value += policy[s] * gradient[s]
+    total = 0.0
+    for s in range(start, stop):
+        now = gradient[s] - value
+        gradient[s] = 0.0
+        regret = max(memory[s] * rates[POSITIVE] + now, 0.0)
+        memory[s] = regret
+        ahead = max(regret * rates[AHEAD] + prediction * now, 0.0)
+        policy[s] = ahead
+        total += ahead
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = policy[s] / total
+        else:
+            policy[s] = 1.0 / (stop - start)
+    return value

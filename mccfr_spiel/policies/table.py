@@ -1,0 +1,339 @@
+"""A policy as a table for people: a row for each information state, with its reach."""
+
+import importlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from mccfr_spiel.display.lines import counted, never_raises, one_line, one_lines, title
+from mccfr_spiel.display.tables import html_table, text_table
+from mccfr_spiel.policies.action_names import (
+    Replay,
+    names_at,
+    names_without_state,
+    plain_names,
+)
+from mccfr_spiel.policies.names import Names
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.levels import (
+    depth_first,
+    levels_of,
+    probabilities,
+    reaches,
+)
+from mccfr_spiel.tree.whole_trees import whole_tree_beside
+
+MOST_NODES = 1_000_000
+"""The largest tree that is made for a table, which takes a few seconds. A larger one is
+used if it is there already."""
+
+SHOWN = 20
+"""The rows that are printed."""
+
+_HEADER = ("player", "information state", "policy", "reach")
+_MOST_ACTIONS = 8
+_MOST_OF_STRING = 100
+
+
+class PolicyRow(NamedTuple):
+    """A policy at one information state.
+
+    Attributes:
+        info_state: the information-state string.
+        player: who acts there.
+        actions: `[A]` OpenSpiel's numbers of the legal actions.
+        names: `[A]` what the game calls them.
+        probabilities: `[A]` of the policy.
+        reach: the probability that a play reaches the information state when all
+            follow the policy; None where that is not known (see `PolicyTable`).
+    """
+
+    info_state: str
+    player: int
+    actions: tuple[int, ...]
+    names: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    reach: float | None
+
+    def policy_in_words(self) -> str:
+        """`Pass 0.787, Bet 0.213`; of many actions only the most probable ones."""
+        pairs = list(zip(self.names, self.probabilities, strict=True))
+        left_out = len(pairs) - _MOST_ACTIONS
+        if left_out > 0:
+            pairs.sort(key=lambda pair: -pair[1])
+            del pairs[_MOST_ACTIONS:]
+        words = [f"{one_line(name)} {value:.3f}" for name, value in pairs]
+        if left_out > 0:
+            words.append(f"{left_out} more")
+        return ", ".join(words)
+
+
+class PolicyTable(Sequence[PolicyRow]):
+    """The rows of a policy in the order in which a depth-first walk meets them.
+
+    It prints its first rows; a slice, such as `table[20:40]`, is a table, too. Reach
+    and this order need the game's whole tree. If that is not there and has more than
+    MOST_NODES nodes, reach is None, and the order is that in which walks met the
+    states.
+
+    Attributes:
+        title: of the game.
+        rows: the rows.
+    """
+
+    def __init__(self, title: str, rows: Sequence[PolicyRow]) -> None:
+        """Keeps the rows."""
+        self.title = title
+        self.rows = list(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> PolicyRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> "PolicyTable": ...
+    def __getitem__(self, index: int | slice) -> "PolicyRow | PolicyTable":
+        if isinstance(index, slice):
+            return PolicyTable(self.title, self.rows[index])
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[PolicyRow]:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        """The first rows as text."""
+        rows = _cells(self.rows[:SHOWN])
+        lines = [self._heading(), text_table(_HEADER, rows, {0, 3})]
+        if len(self) > SHOWN:
+            lines.append(more_rows(len(self) - SHOWN))
+        return "\n".join(lines)
+
+    @never_raises
+    def __repr__(self) -> str:
+        """As `str`: the rows are what one wants to see."""
+        return str(self)
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        note = more_rows(len(self) - SHOWN) if len(self) > SHOWN else ""
+        return html_rows(self._heading(), self.rows[:SHOWN], note)
+
+    def _heading(self) -> str:
+        return f"{self.title}: {counted(len(self), 'information state')}"
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a line for each action at each information state.
+
+        Its columns are info_state, player, action (OpenSpiel's number), name,
+        probability and reach, which is NaN where it is not known.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise ImportError(
+                "A DataFrame needs pandas, which is not installed (pip install "
+                "pandas). The rows themselves are there: table.rows."
+            ) from error
+        return pandas.DataFrame(
+            [
+                (row.info_state, row.player, action, name, probability, reach)
+                for row in self.rows
+                for reach in (math.nan if row.reach is None else row.reach,)
+                for action, name, probability in zip(
+                    row.actions, row.names, row.probabilities, strict=True
+                )
+            ],
+            columns=["info_state", "player", "action", "name", "probability", "reach"],
+        )
+
+
+def more_rows(number: int) -> str:
+    """The line below rows that are not all."""
+    return f"... and {counted(number, 'more row')}"
+
+
+def html_rows(heading: str, rows: Sequence[PolicyRow], note: str) -> str:
+    """Rows of a table as HTML."""
+    return html_table(_HEADER, _cells(rows), {0, 3}, caption=heading, note=note)
+
+
+def _cells(rows: Sequence[PolicyRow]) -> list[tuple[str, str, str, str]]:
+    """What is shown of rows, under `_HEADER`."""
+    strings = one_lines([row.info_state for row in rows], _MOST_OF_STRING)
+    return [
+        (
+            str(row.player),
+            string,
+            row.policy_in_words(),
+            "-" if row.reach is None else f"{row.reach:.4g}",
+        )
+        for row, string in zip(rows, strings, strict=True)
+    ]
+
+
+# --- making the rows -----------------------------------------------------------
+
+
+def table_of(
+    tree: GameTree | Names, vector: np.ndarray, num_infosets: int
+) -> PolicyTable:
+    """The table of a policy; makes the game's whole tree if that is small enough.
+
+    Args:
+        tree: where the policy's names come from.
+        vector: `[S]` the policy.
+        num_infosets: the number of infosets it knows.
+    """
+    rows = rows_of(tree, vector, num_infosets, _basis(tree))
+    return PolicyTable(title(tree.source), rows)
+
+
+def rows_of(
+    tree: GameTree | Names,
+    vector: np.ndarray,
+    num_infosets: int,
+    basis: GameTree | None,
+    most: int | None = None,
+) -> list[PolicyRow]:
+    """The rows of a policy, or the first `most` of them.
+
+    Args:
+        tree, vector, num_infosets: as in `table_of`.
+        basis: a tree of the game with nodes, from which order, reach and names are
+            taken; None for the order of `tree` and no reach.
+        most: how many rows; all by default.
+    """
+    seen = None if basis is None else _Seen(basis, tree, vector, num_infosets)
+    order = range(num_infosets) if seen is None else seen.order.tolist()
+    actions = tree.actions
+    rows = []
+    for infoset in list(order)[:most]:
+        _, start, _, size, player = tree.infosets[infoset].item()
+        legal = actions[start : start + size].tolist()
+        names = names_without_state(tree.game, player, legal)
+        if names is None and seen is not None:
+            names = seen.names(infoset, player, legal)
+        if names is None:
+            names = plain_names(tree.game, player, legal)
+        rows.append(
+            PolicyRow(
+                tree.info_state(infoset),
+                player,
+                tuple(legal),
+                tuple(names),
+                tuple(vector[start : start + size].tolist()),
+                None if seen is None else seen.reach(infoset),
+            )
+        )
+    return rows
+
+
+def _basis(tree: GameTree | Names) -> GameTree | None:
+    """A tree of a policy's game in which to look its infosets up; None for none."""
+    if isinstance(tree, GameTree):
+        if tree.abstraction is not None or tree.is_complete:
+            return tree
+    elif tree.abstraction is not None:
+        return None
+    try:
+        if isinstance(tree, GameTree):
+            return whole_tree_beside(tree, tree.source, max_nodes=MOST_NODES)
+        return GameTree(tree.source, max_nodes=MOST_NODES).expand_all()
+    except Exception:  # games raise what they like, and the table can do without
+        return None
+
+
+class _Seen:
+    """A policy's infosets as nodes of a tree.
+
+    Attributes:
+        order: `[num_infosets]` the policy's infosets in depth-first order; those
+            without nodes come last.
+    """
+
+    def __init__(
+        self,
+        basis: GameTree,
+        tree: GameTree | Names,
+        vector: np.ndarray,
+        num_infosets: int,
+    ) -> None:
+        nodes, actions = basis.nodes, basis.actions
+        levels = levels_of(nodes)
+        self._numbers = _numbers_in(basis, tree, num_infosets)
+        places = depth_first(levels)
+        visited = np.concatenate(levels.levels)
+        deciding = visited[nodes["player"][visited] >= 0]
+        infosets = nodes["infoset"][deciding]
+        # Of each infoset the node that a depth-first walk meets first. Assigned in
+        # descending order of places, so that the first one is what remains.
+        size = max(basis.num_infosets, int(infosets.max(initial=-1)) + 1)
+        self._first = np.full(size, -1, np.int64)
+        last_first = np.argsort(-places[deciding])
+        self._first[infosets[last_first]] = deciding[last_first]
+        first = self._first[self._numbers]
+        keys = np.where(first >= 0, places[first], len(nodes))
+        self.order = np.argsort(keys, kind="stable")
+        self._replay = Replay(basis.game, nodes, actions, levels)
+        self._reach: np.ndarray | None = None
+        if basis.is_complete:
+            policy = _moved(basis, self._numbers, tree, vector)
+            moves = probabilities(nodes, levels, basis.chance_probs, policy)
+            reach = reaches(levels, moves)[deciding]
+            self._reach = np.bincount(infosets, reach, size)
+
+    def reach(self, infoset: int) -> float | None:
+        """The probability that play reaches an infoset; None if it is not known."""
+        if self._reach is None:
+            return None
+        return float(self._reach[self._numbers[infoset]])
+
+    def names(self, infoset: int, player: int, actions: list[int]) -> list[str] | None:
+        """The names of the actions at an infoset; None if it has no node."""
+        node = int(self._first[self._numbers[infoset]])
+        return (
+            names_at(self._replay.state(node), player, actions) if node >= 0 else None
+        )
+
+
+def _numbers_in(
+    basis: GameTree, tree: GameTree | Names, num_infosets: int
+) -> np.ndarray:
+    """`[num_infosets]` the number that each of a policy's infosets has in a tree."""
+    if basis is tree:
+        return np.arange(num_infosets)
+    players = tree.infosets["player"].tolist()
+    names = tree.info_states[:num_infosets]
+    found = [basis.find(*pair) for pair in zip(names, players, strict=False)]
+    numbers = np.array(found, np.int64)
+    if (numbers < 0).any():
+        name = names[int(np.argmin(numbers))]
+        raise ValueError(
+            f"The policy knows the information state {name!r}, which {tree.source} has "
+            "not: it was made for another game of that name."
+        )
+    return numbers
+
+
+def _moved(
+    basis: GameTree, numbers: np.ndarray, tree: GameTree | Names, vector: np.ndarray
+) -> np.ndarray:
+    """`[S]` a policy over the sequences of another tree, uniform where it knows
+    nothing."""
+    sizes = basis.infosets["num_actions"]
+    policy = np.ones(basis.num_sequences)
+    policy[basis.num_players :] = 1 / np.repeat(sizes, sizes)
+    starts = basis.infosets["first_sequence"][numbers]
+    mine = tree.infosets[: len(numbers)]
+    counts = mine["num_actions"]
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    policy[np.repeat(starts, counts) + offsets] = vector[
+        np.repeat(mine["first_sequence"], counts) + offsets
+    ]
+    return policy

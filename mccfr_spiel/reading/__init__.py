@@ -1,0 +1,1 @@
+"""Reads back what the package writes, whatever wrote it."""

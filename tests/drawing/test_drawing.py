@@ -1,0 +1,158 @@
+"""Drawings of small trees: what is in the SVG, and where it stands."""
+
+import itertools
+from xml.etree import ElementTree
+
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.drawing.layout import lay_out
+from mccfr_spiel.tree.levels import levels_of
+from tests.small_games import chance, leaf, move, small_game
+
+SVG = "{http://www.w3.org/2000/svg}"
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "matrix_rps", GOOFSPIEL]
+
+
+def parsed(drawing):
+    return ElementTree.fromstring(drawing.svg)
+
+
+def words(root):
+    return [element.text for element in root.iter(f"{SVG}text")]
+
+
+def histories(name):
+    game = pyspiel.load_game(name)
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+    stack = [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        yield state
+        if not state.is_terminal():
+            stack.extend(state.child(action) for action in state.legal_actions())
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_node_move_and_return_is_drawn(name):
+    states = list(histories(name))
+    root = parsed(ms.draw_tree(name, max_nodes=700))
+    written = words(root)
+    assert len([*root.iter(f"{SVG}path")]) >= len(states) - 1  # edges, and links
+    assert len([*root.iter(f"{SVG}polygon")]) == sum(s.is_chance_node() for s in states)
+    circles = [c for c in root.iter(f"{SVG}circle") if c.get("r") == "10"]
+    assert len(circles) == sum(s.current_player() >= 0 for s in states)
+    shown = {c.findtext(f"{SVG}title") for c in circles}
+    for state in states:
+        if state.is_terminal():
+            returns = ", ".join(f"{value:g}" for value in state.returns())
+            assert returns in written
+        elif state.current_player() >= 0:
+            player = state.current_player()
+            string = state.information_state_string(player).replace("\n", "\\n")
+            assert f"player {player}: {string}" in shown
+            for action in state.legal_actions():
+                assert state.action_to_string(player, action) in written
+
+
+def test_a_policy_is_at_its_edges_as_number_and_width():
+    policy = {  # the moves Pass and Bet
+        **{key: {0: 0.25, 1: 0.75} for key in ["0", "1", "2", "0pb", "1pb", "2pb"]},
+        **{key: {0: 0.0, 1: 1.0} for key in ["0p", "1p", "2p", "0b", "1b", "2b"]},
+    }
+    root = parsed(ms.draw_tree("kuhn_poker", policy))
+    written = words(root)
+    # 6 deals; player 0 decides 12 times, player 1 as often.
+    assert written.count("Pass 0.25") == written.count("Bet 0.75") == 12
+    assert written.count("Pass 0.00") == written.count("Bet 1.00") == 12
+    edges = [p for p in root.iter(f"{SVG}path") if p.get("class") == "edge"]
+    widths = [float(p.get("stroke-width", "")) for p in edges]
+    assert sorted(set(widths)) == [0.8, 1.0, 1.6, 3.2, 4.0]
+    assert sum(p.get("stroke-dasharray") is not None for p in edges) == 12
+    each = parsed(ms.draw_tree("kuhn_poker", [policy, policy]))
+    assert words(each) == written
+
+
+def test_nodes_of_an_infoset_are_joined_by_a_line_with_a_dot_at_each():
+    """In Kuhn poker each of the 12 infosets has two nodes."""
+    root = parsed(ms.draw_tree("kuhn_poker"))
+    links = [p for p in root.iter(f"{SVG}path") if "link" in p.get("class", "")]
+    dots = [c for c in root.iter(f"{SVG}circle") if c.get("r") == "3"]
+    assert (len(links), len(dots)) == (12, 24)
+    seen = parsed(ms.draw_tree(_no_secrets()))
+    assert not [p for p in seen.iter(f"{SVG}path") if "link" in p.get("class", "")]
+
+
+def _no_secrets():
+    below = [move(1, name, leaf(1.0, -1.0), leaf(0.0, 0.0)) for name in ("b", "c")]
+    return small_game(move(0, "a", *below))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rows_do_not_overlap_and_lines_in_one_lane_do_not_touch(name):
+    tree = ms.GameTree(name).expand_all()
+    nodes, levels = tree.nodes, levels_of(tree.nodes)
+    blank = [""] * len(nodes)
+    layout = lay_out(nodes, levels, blank, blank)
+    leaves = sorted(layout.y[nodes["player"] == -4].tolist())
+    assert all(b - a == 24 for a, b in itertools.pairwise(leaves))
+    for node, parent in enumerate(levels.parents.tolist()):
+        if parent >= 0:  # a node stands between its first and its last child
+            children = layout.y[levels.parents == parent]
+            assert children.min() <= layout.y[parent] <= children.max()
+            assert layout.y[node] <= layout.height
+    spans = {}
+    for link in layout.links:
+        rows = [layout.y[node] for node in link.nodes]
+        assert rows == sorted(rows)
+        assert {nodes["infoset"][node] for node in link.nodes} == {link.infoset}
+        spans.setdefault((link.level, link.lane), []).append((rows[0], rows[-1]))
+    for found in spans.values():
+        found.sort()
+        for (_, end), (begin, _) in itertools.pairwise(found):
+            assert end < begin
+
+
+def test_large_games_are_refused_with_their_size():
+    with pytest.raises(ValueError, match=r"leduc_poker\(\) has 9,457 nodes.*400"):
+        ms.draw_tree("leduc_poker")
+    with pytest.raises(ValueError, match="more than 100,000 nodes"):
+        ms.draw_tree("liars_dice")
+    with pytest.raises(ValueError, match="58 nodes, and a drawing of more than 57"):
+        ms.draw_tree("kuhn_poker", max_nodes=57)
+    with pytest.raises(ValueError, match="max_nodes=0"):
+        ms.draw_tree("kuhn_poker", max_nodes=0)
+
+
+def test_a_grown_tree_and_a_policy_of_another_game():
+    solver = ms.Solver("kuhn_poker", ms.OUTCOME_SAMPLING)
+    solver.iterate(1)
+    before = solver.tree.num_nodes
+    drawing = ms.draw_tree(solver.tree, solver.average_policy())
+    assert solver.tree.num_nodes == before
+    assert repr(drawing) == "<TreeDrawing: Kuhn Poker, 58 nodes>"
+    with pytest.raises(ValueError, match="a policy for kuhn_poker"):
+        ms.draw_tree("matrix_rps", solver.average_policy())
+
+
+def test_strange_strings_make_valid_xml():
+    odd = 'a\0<&>"\n' + "x" * 200
+    game = small_game(
+        chance((0.5, move(0, odd, leaf(1.0, -1.0))), (0.5, leaf(0.0, 0.0)))
+    )
+    root = parsed(ms.draw_tree(game))
+    titles = [element.text or "" for element in root.iter(f"{SVG}title")]
+    assert any(text.startswith("player 0: a\\x00<&>") for text in titles)
+
+
+def test_a_drawing_is_saved_as_svg_only(tmp_path):
+    drawing = ms.draw_tree("matrix_rps")
+    drawing.save(tmp_path / "tree.svg")
+    saved = (tmp_path / "tree.svg").read_text(encoding="utf-8")
+    assert saved == drawing.svg == drawing._repr_svg_()
+    assert "prefers-color-scheme: dark" in saved
+    with pytest.raises(ValueError, match=r"end with \.svg"):
+        drawing.save(tmp_path / "tree.png")

@@ -1,0 +1,140 @@
+"""A policy as a bot in OpenSpiel's own programs that play matches."""
+
+import collections
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+
+import mccfr_spiel as ms
+
+GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending)"
+
+
+def solved(game, algorithm=ms.EXTERNAL_SAMPLING):
+    solver = ms.Solver(game, algorithm, seed=1)
+    solver.iterate(300)
+    return solver.average_policy()
+
+
+def openspiel_returns(state, policy):
+    """Expected returns by OpenSpiel's interface alone, joint moves included."""
+    if state.is_terminal():
+        return np.array(state.returns())
+    total = np.zeros(state.num_players())
+    if state.is_chance_node():
+        for action, probability in state.chance_outcomes():
+            total += probability * openspiel_returns(state.child(action), policy)
+    elif state.is_simultaneous_node():
+        first, second = (policy.action_probabilities(state, p) for p in (0, 1))
+        for a, p in first.items():
+            for b, q in second.items():
+                if p * q > 0:
+                    child = state.clone()
+                    child.apply_actions([a, b])
+                    total += p * q * openspiel_returns(child, policy)
+    else:
+        for action, probability in policy.action_probabilities(state).items():
+            if probability > 0:
+                child = state.child(action)
+                total += probability * openspiel_returns(child, policy)
+    return total
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("leduc_poker", marks=pytest.mark.slow), GOOFSPIEL]
+)
+def test_matches_of_bots_pay_what_the_policy_gets(name):
+    game = pyspiel.load_game(name)
+    policy = solved(name, ms.CFR)  # knows all states, as a dictionary must
+    bots = [ms.bot(policy, 0, seed=3), ms.bot(policy.to_dict(), 1, seed=3)]
+    returns = np.array(
+        [
+            pyspiel.evaluate_bots(game.new_initial_state(), bots, seed)
+            for seed in range(1_000)
+        ]
+    )
+    expected = openspiel_returns(game.new_initial_state(), policy)
+    error = returns[:, 0].std() / math.sqrt(len(returns))
+    assert abs(returns[:, 0].mean() - expected[0]) < 4 * error
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    other = [bots[0], ms.bot(uniform, 1)]
+    gained = np.mean(
+        [
+            pyspiel.evaluate_bots(game.new_initial_state(), other, seed)[0]
+            for seed in range(300)
+        ]
+    )
+    assert gained > expected[0] + 0.2  # the opponent is uniform now
+
+
+def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
+    policy = solved("kuhn_poker", ms.CFR)
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    for action in (1, 2):
+        state.apply_action(action)
+    bot = ms.bot(policy, 0)
+    pairs = bot.get_policy(state)
+    assert dict(pairs) == policy.action_probabilities(state)
+    steps = [bot.step_with_policy(state) for _ in range(4_000)]
+    assert all(found == pairs for found, _ in steps)
+    counts = collections.Counter(action for _, action in steps)
+    for action, probability in pairs:
+        assert counts[action] / 4_000 == pytest.approx(probability, abs=0.035)
+    assert bot.player_id() == 0
+    assert bot.provides_policy()
+
+
+def test_draws_depend_on_the_seed_and_the_seat_alone():
+    uniform = openspiel_policy.UniformRandomPolicy(pyspiel.load_game("leduc_poker"))
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in (0, 1):
+        state.apply_action(action)
+
+    def draws(seed):
+        bot = ms.bot(uniform, 0, seed=seed)
+        return [bot.step(state) for _ in range(50)]
+
+    assert draws(1) == draws(1) != draws(2)
+    other = ms.bot(uniform, 1, seed=1)
+    state.apply_action(1)
+    assert [other.step(state) for _ in range(50)] != draws(1)
+
+
+def test_a_bot_answers_restart_and_inform():
+    game = pyspiel.load_game("kuhn_poker")
+    state = game.new_initial_state()
+    bot = ms.bot(solved("kuhn_poker"), 0)
+    bot.restart()
+    bot.restart_at(state)
+    bot.inform_action(state, 1, 0)
+    bot.inform_actions(state, [0])
+    assert repr(bot) == "<PolicyBot: player 0, Kuhn Poker, 12 information states>"
+
+
+@pytest.mark.parametrize(
+    ("policy", "player", "seed", "words"),
+    [
+        (None, 2, 0, "player=2 is not in 0 .. 1"),
+        (None, 0, -1, "seed=-1"),
+        (np.ones(3), 0, 0, "a vector over the sequences"),
+        ("kuhn_poker", 0, 0, "'kuhn_poker' is not a policy"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_words(policy, player, seed, words):
+    policy = solved("kuhn_poker") if policy is None else policy
+    with pytest.raises(ValueError, match=words):
+        ms.bot(policy, player, seed=seed)
+
+
+def test_a_policy_that_is_no_distribution_is_refused_with_the_state():
+    game = pyspiel.load_game("kuhn_poker")
+    state = game.new_initial_state()
+    state.apply_action(0)
+    state.apply_action(1)
+    with pytest.raises(ValueError, match=r"gives \{0: 0.3\}.*legal actions are"):
+        ms.bot({"0": {0: 0.3}}, 0).step(state)
+    with pytest.raises(ValueError, match="lacks the state '0'"):
+        ms.bot({"1": {0: 1.0}}, 0).step(state)

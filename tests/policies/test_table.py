@@ -1,0 +1,193 @@
+"""A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
+
+import pickle
+import sys
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.policies import table as tables
+from tests.small_games import leaf, move, small_game
+
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", GOOFSPIEL]
+
+
+def solved(game, algorithm=ms.EXTERNAL_SAMPLING, iterations=200):
+    solver = ms.Solver(game, algorithm, seed=1)
+    solver.iterate(iterations)
+    return solver.average_policy()
+
+
+def rows_by_openspiel(policy):
+    """(player, string) -> names of actions and reach, in depth-first order."""
+    rows = {}
+
+    def walk(state, reach):
+        if state.is_terminal():
+            return
+        if state.is_chance_node():
+            moves = dict(state.chance_outcomes())
+        else:
+            player = state.current_player()
+            moves = policy.action_probabilities(state)
+            key = (player, state.information_state_string(player))
+            names = tuple(state.action_to_string(player, a) for a in moves)
+            before = rows.get(key, (names, 0.0))[1]
+            rows[key] = names, before + reach
+        for action, probability in moves.items():
+            walk(state.child(action), reach * probability)
+
+    walk(policy.turn_based_game.new_initial_state(), 1.0)
+    return rows
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("algorithm", [ms.CFR, ms.OUTCOME_SAMPLING])
+def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, algorithm):
+    policy = solved(name, algorithm, 20)
+    table = policy.table()
+    expected = rows_by_openspiel(policy)
+    keys = [(row.player, row.info_state) for row in table]
+    assert len(table) == len(policy)
+    assert keys == [key for key in expected if key in set(keys)]
+    for row in table:
+        names, reach = expected[row.player, row.info_state]
+        assert row.names == names
+        assert row.reach == pytest.approx(reach, abs=1e-12)
+        assert (
+            dict(zip(row.actions, row.probabilities, strict=True))
+            == (policy[row.info_state])
+        )
+
+
+def test_a_policy_of_compiled_rules_has_the_rules_names():
+    import games  # noqa: F401
+
+    policy = solved("python_one_card_poker(cards=4)", ms.CFR, 5)
+    expected = rows_by_openspiel(policy)
+    for row in policy.table():
+        assert row.names == expected[row.player, row.info_state][0]
+    assert not any(name.isdigit() for row in policy.table() for name in row.names)
+
+
+def test_a_policy_from_a_pickle_has_the_same_table():
+    policy = solved("leduc_poker", ms.OUTCOME_SAMPLING)
+    again = pickle.loads(pickle.dumps(policy))
+    assert again.table().rows == policy.table().rows
+
+
+def test_a_game_that_is_too_large_has_a_table_without_reach(monkeypatch):
+    monkeypatch.setattr(tables, "MOST_NODES", 100)
+    # No other test has a tree of this game, which the table would take.
+    policy = solved("leduc_poker(starting_player=1)", ms.OUTCOME_SAMPLING, 20)
+    rows = policy.table().rows
+    assert [row.info_state for row in rows] == policy.info_states
+    assert {row.reach for row in rows} == {None}
+    assert {name for row in rows for name in row.names} == {"Fold", "Call", "Raise"}
+    assert rows[0].policy_in_words().startswith("Call ")
+    assert "  -" in str(policy.table())
+
+
+def test_a_policy_with_an_abstraction_has_its_own_strings():
+    def turns(state, player):
+        return str(len(state.history()))
+
+    solver = ms.Solver("kuhn_poker", ms.CFR, abstraction=turns)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    table = policy.table()
+    assert {row.info_state for row in table} == {"2", "3", "4"}
+    assert [row.reach for row in table if row.info_state == "2"] == [pytest.approx(1.0)]
+    assert table.rows[0].probabilities == tuple(policy["2"].values())
+    assert table[0].names == ("Pass", "Bet")
+    assert "with an abstraction" in repr(policy)
+
+
+def test_a_table_prints_its_first_rows_and_slices_are_tables():
+    table = solved("leduc_poker", ms.CFR, 1).table()
+    lines = str(table).splitlines()
+    assert lines[0] == "Leduc Poker: 936 information states"
+    assert len(lines) == 2 + tables.SHOWN + 1
+    assert lines[-1] == "... and 916 more rows"
+    assert isinstance(table[5:8], tables.PolicyTable)
+    assert [*table[5:8]] == [table[5], table[6], table[7]]
+    assert table[-1] == table.rows[-1]
+    assert "916 more rows" in table._repr_html_()
+
+
+def test_a_row_with_many_actions_shows_the_most_probable_ones():
+    names = tuple(f"a{i}" for i in range(20))
+    probabilities = tuple(np.arange(20) / 190)
+    row = tables.PolicyRow("s", 0, tuple(range(20)), names, probabilities, None)
+    assert row.policy_in_words().startswith("a19 0.100, a18 0.095")
+    assert row.policy_in_words().endswith(", 12 more")
+
+
+def test_a_data_frame_has_a_line_for_each_action():
+    pytest.importorskip("pandas")
+    policy = solved("kuhn_poker", ms.OUTCOME_SAMPLING, 30)
+    frame = policy.table().to_pandas()
+    assert list(frame.columns) == [
+        *("info_state", "player", "action", "name", "probability", "reach")
+    ]
+    assert len(frame) == sum(len(row.actions) for row in policy.table())
+    sums = frame.groupby(["player", "info_state"])["probability"].sum()
+    assert np.allclose(sums, 1)
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        solved("kuhn_poker").table().to_pandas()
+
+
+# --- a policy as a dictionary -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*GAMES, "goofspiel(num_cards=3)"])
+def test_a_policy_is_the_dictionary_that_to_dict_makes(name):
+    policy = solved(name, ms.EXTERNAL_SAMPLING, 30)
+    expected = policy.to_dict()
+    assert len(policy) == len(expected)
+    assert list(policy) == list(expected)
+    assert {info_state: policy[info_state] for info_state in policy} == expected
+    assert all(info_state in policy for info_state in expected)
+
+
+def test_strings_that_players_share_are_asked_for_with_the_player():
+    ends = [leaf(value, -value) for value in (1.0, -1.0, 0.0)]
+    game = small_game(move(0, "same", ends[0], move(1, "same", ends[1], ends[2])))
+    policy = solved(game, ms.CFR, 3)
+    assert (
+        list(policy) == list(policy.to_dict()) == ["player 0: same", "player 1: same"]
+    )
+    assert {key: policy[key] for key in policy} == policy.to_dict()
+    assert "same" not in policy
+    with pytest.raises(KeyError, match="'player 0: same' or 'player 1: same'"):
+        policy["same"]
+
+
+def test_a_missing_string_is_a_key_error_with_strings_near_it():
+    policy = solved("kuhn_poker", ms.CFR, 3)
+    assert "0bp" not in policy
+    with pytest.raises(KeyError, match=r"has met no .*'0bp'.*Near it: .*'0pb'"):
+        policy["0bp"]
+    assert 3 not in policy
+    with pytest.raises(KeyError, match=r"action_probabilities\(state\)"):
+        policy[3]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_policy_that_has_met_nothing_is_true():
+    policy = ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING).average_policy()
+    assert len(policy) == 0
+    assert policy
+    assert str(policy.table()).splitlines()[0].endswith(": 0 information states")
+
+
+def test_pyspiel_still_refuses_a_policy_instead_of_reading_it_as_a_table():
+    policy = solved("kuhn_poker")
+    with pytest.raises(TypeError):
+        pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy)

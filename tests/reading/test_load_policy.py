@@ -1,0 +1,94 @@
+"""`load_policy` reads whatever the package writes, or says why it cannot."""
+
+import shutil
+
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.storage.results_folder import CHECKPOINT
+from tests.small_games import leaf, move, small_game
+
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+
+
+def solver_of(game, algorithm=ms.EXTERNAL_SAMPLING):
+    solver = ms.Solver(game, algorithm, seed=2)
+    solver.iterate(20)
+    return solver
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
+@pytest.mark.parametrize("algorithm", [ms.CFR, ms.OUTCOME_SAMPLING])
+def test_a_checkpoint_gives_the_average_policy_to_the_bit(name, algorithm, tmp_path):
+    solver = solver_of(name, algorithm)
+    path = tmp_path / "solver.checkpoint"
+    solver.save(path)
+    expected = solver.average_policy()
+    for where in (path, str(path), tmp_path):  # the folder of a run that was killed
+        found = ms.load_policy(where)
+        assert found.to_dict() == expected.to_dict()
+        assert found.table().rows == expected.table().rows
+
+
+def test_a_folder_gives_its_policy_rather_than_its_checkpoint(tmp_path):
+    solver = solver_of("kuhn_poker")
+    solver.save(tmp_path / CHECKPOINT)
+    solver.iterate(50)
+    write_policy(tmp_path, solver.average_policy())
+    assert ms.load_policy(tmp_path).to_dict() == solver.average_policy().to_dict()
+
+
+def test_an_empty_folder_is_refused_with_the_names_that_it_lacks(tmp_path):
+    with pytest.raises(ValueError, match=r"policy\.json nor policy\.bin.*checkpoint"):
+        ms.load_policy(tmp_path)
+
+
+def test_a_bots_file_is_refused_with_the_way_to_read_it(tmp_path):
+    path = tmp_path / "bot"
+    ms.OnlineOutcomeSamplingBot("kuhn_poker", 0).save(path)
+    with pytest.raises(ms.CheckpointError, match=r"OnlineOutcomeSamplingBot\.load"):
+        ms.load_policy(path)
+
+
+def test_a_game_made_in_code_has_to_be_given(tmp_path):
+    game = small_game(move(0, "a", leaf(1.0, -1.0), leaf(0.0, 0.0)))
+    solver = solver_of(game)
+    for path, save in (
+        (tmp_path / "solver", solver.save),
+        (tmp_path / "policy", solver.average_policy().save),
+    ):
+        save(path)
+        assert ms.load_policy(path, game).to_dict() == solver.average_policy().to_dict()
+        with pytest.raises(ValueError, match="give"):
+            ms.load_policy(path)
+
+
+def test_an_abstraction_has_to_be_given_again(tmp_path):
+    def turns(state: pyspiel.State, player: int) -> str:
+        return str(len(state.history()))
+
+    solver = ms.Solver("kuhn_poker", ms.CFR, abstraction=turns)
+    solver.iterate(3)
+    solver.save(tmp_path / "solver")
+    found = ms.load_policy(tmp_path / "solver", abstraction=turns)
+    assert found.to_dict() == solver.average_policy().to_dict()
+    with pytest.raises(ms.CheckpointError, match="abstraction"):
+        ms.load_policy(tmp_path / "solver")
+
+
+def test_a_checkpoint_that_does_not_fit_the_memory_is_refused(tmp_path):
+    solver_of("leduc_poker", ms.CFR).save(tmp_path / "solver")
+    with pytest.raises(ms.MemoryBudgetError, match="max_memory"):
+        ms.load_policy(tmp_path / "solver", max_memory=20_000)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "solver"
+    solver_of("kuhn_poker").save(path)
+    shutil.copy(path, tmp_path / "whole")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ms.CheckpointError, match="damaged"):
+        ms.load_policy(path)
+    assert len(ms.load_policy(tmp_path / "whole")) == 12

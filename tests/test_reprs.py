@@ -1,0 +1,156 @@
+"""Objects print as one line that says what matters, at no cost and without errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import algorithms
+from mccfr_spiel.evaluation import Estimate, sampled_returns
+
+ODD = {
+    "explored": ms.Algorithm(ms.outcome(1 / 3), ms.ftrl(0.5, weights="kroer")),
+    "weighted": ms.Algorithm(ms.FULL, ms.omd(1e-3), ms.polynomial(1 / 3)),
+    "at once": ms.CFR_PLUS._replace(alternating=False),
+    "random": ms.Algorithm(ms.FULL, ms.regret_matching(initial_regret=1.0)),
+    "mixed": ms.Algorithm(
+        algorithms.Sampling(False, True, "balanced", prune=True), ms.omd(2), ms.LINEAR
+    ),
+}
+ALL = {**ms.ALGORITHMS, **ODD}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_repr_of_an_algorithm_is_the_code_that_makes_it(name):
+    algorithm = ALL[name]
+    names = dict(vars(algorithms))
+    assert eval(repr(algorithm), names) == algorithm
+    for part in algorithm[:3]:
+        assert eval(repr(part), names) == part
+    assert "\n" not in repr(algorithm)
+
+
+def test_algorithms_have_the_names_of_the_papers_and_all_differ():
+    words = {name: str(algorithm) for name, algorithm in ALL.items()}
+    assert len(set(words.values())) == len(words)
+    assert words["cfr"] == "CFR"
+    assert words["cfr_plus"] == "CFR+"
+    assert words["external_sampling"] == "external sampling"
+    assert words["ftrl"] == "external sampling with FTRL (step size 1)"
+    assert words["at once"] == "CFR+, simultaneous updates"
+    assert words["random"] == "CFR with regret matching (initial regret 1)"
+    assert words["explored"] == (
+        "outcome sampling (epsilon 0.333333) with FTRL (step size 0.5, kroer weights)"
+    )
+    assert words["weighted"] == "CFR with OMD (step size 0.001), t^0.333333 average"
+
+
+def test_a_solver_shows_a_nash_conv_only_once_it_was_computed():
+    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
+    assert repr(solver) == "<Solver: Kuhn Poker, external sampling, 0 iterations>"
+    solver.iterate(3_000)
+    policy = solver.average_policy()
+    shown = "Kuhn Poker, external sampling, 3,000 iterations"
+    assert str(solver) == shown
+    conv = ms.nash_conv("kuhn_poker", policy)
+    assert str(solver) == f"{shown}, NashConv {conv:.3g}"
+    assert f">{conv:.3g}</td>" in solver._repr_html_()
+    solver.iterate(1)
+    assert str(solver) == (
+        f"Kuhn Poker, external sampling, 3,001 iterations, NashConv {conv:.3g} "
+        "after 3,000"
+    )
+    half = ms.exploitability(solver.tree, solver.average_policy())
+    assert str(solver).endswith(f"3,001 iterations, NashConv {2 * half:.3g}")
+    ms.nash_conv("kuhn_poker", policy)  # of an earlier average
+    assert str(solver).endswith(f"3,001 iterations, NashConv {2 * half:.3g}")
+
+
+def test_nash_conv_of_anything_else_is_not_the_solvers():
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(2)
+    changed = solver.average_policy()
+    changed.vector[2:] = 0.5
+    ms.nash_conv("kuhn_poker", changed)
+    ms.nash_conv("kuhn_poker", copy.copy(solver.average_policy()))
+    ms.nash_conv("kuhn_poker", solver.current_policy())
+    average = solver.average_policy()
+    ms.nash_conv("kuhn_poker", [average, average])
+    with pytest.raises(ValueError, match="a policy for kuhn_poker"):
+        ms.nash_conv("matrix_rps", average)
+    assert "NashConv" not in repr(solver)
+    twin = copy.copy(solver)
+    ms.nash_conv("kuhn_poker", solver.average_policy())
+    assert "NashConv" in repr(solver)
+    assert "NashConv" not in repr(twin)
+
+
+def test_reprs_expand_nothing_and_change_no_later_bit():
+    shown, plain = (ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING) for _ in range(2))
+    for _ in range(5):
+        shown.iterate(10)
+        plain.iterate(10)
+        nodes = shown.tree.num_nodes
+        for thing in (shown, shown.tree, shown.average_policy()):
+            assert repr(thing).startswith("<")
+            assert thing._repr_html_().startswith("<")
+        assert shown.tree.num_nodes == nodes
+    assert np.array_equal(shown.average_vector(), plain.average_vector())
+    assert "NashConv" not in repr(shown)
+
+
+def test_a_notebook_shows_the_first_rows_of_a_policy_with_names():
+    solver = ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING)
+    solver.iterate(200)
+    html = solver.average_policy()._repr_html_()
+    assert html.count("<tr>") == 11
+    assert "Call 0." in html
+    assert "see policy.table()" in html
+
+
+def test_an_object_that_is_half_made_has_a_repr():
+    for kind in (ms.Solver, ms.SequencePolicy, ms.GameTree, ms.CFRSolver):
+        assert repr(kind.__new__(kind)).startswith(f"<{kind.__name__}")
+
+
+def test_other_objects_in_one_line():
+    game = pyspiel.load_game("kuhn_poker")
+    mirror = ms.offline.MirrorProx(game)
+    assert repr(mirror) == "<MirrorProx: Kuhn Poker, 0 iterations>"
+    mirror.iterate(10)
+    bound = f"{mirror.gap_bound:.3g}"
+    assert repr(mirror) == (
+        f"<MirrorProx: Kuhn Poker, 10 iterations, gap at most {bound}>"
+    )
+    far = ms.offline.MirrorProx(game, step_size=100.0)  # beyond the theorem
+    far.iterate(1)
+    assert repr(far) == "<MirrorProx: Kuhn Poker, 1 iteration>"
+    found = ms.solve_lp(game)
+    assert repr(found).startswith("<LPSolution: Kuhn Poker, value -0.05555555555")
+    assert repr(found.program) == (
+        "<LinearProgram: 20 constraints, 20 variables, 68 nonzeros>"
+    )
+    form = ms.offline.sequence_form(game)
+    assert repr(form) == "<SequenceForm: Kuhn Poker, 13 x 13 sequences, 30 payoffs>"
+    run = ms.offline.LP.start(ms.GameTree(game))
+    assert repr(run) == "<LinearProgramRun: Kuhn Poker, not solved yet>"
+    run.iterate(1)
+    assert "value -0.05555555555" in repr(run)
+    bot = ms.OnlineOutcomeSamplingBot(game, 1)
+    assert repr(bot) == (
+        "<OnlineOutcomeSamplingBot: player 1 of 2, 0 hands, 0 infosets>"
+    )
+    assert repr(ms.CFRPlusSolver(game)) == (
+        "<CFRPlusSolver: Kuhn Poker, CFR+, 0 iterations>"
+    )
+    policy = ms.CFRPlusSolver(game)._solver.average_policy()
+    again = pickle.loads(pickle.dumps(policy))
+    assert repr(again) == repr(policy)
+    assert repr(again) == "<SequencePolicy: Kuhn Poker, 12 information states>"
+    assert repr(Estimate(0.5, 0.1, 100)) == "<Estimate: 0.50 +- 0.10, 100 plays>"
+    first, second = sampled_returns(game, policy, plays=50)
+    assert str(first.mean)[:4] in repr(first) or first.mean == 0
+    assert second.mean == -first.mean
