@@ -304,12 +304,11 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         is_large = len(nodes) > LARGE
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
-        num_met, touched = cursor[NUM_MET], cursor[NODES_TOUCHED]
+        num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
         batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
         noted = cursor[NUM_UNDO] if batched else 0
         room = len(walk.undo_sequence) if batched else 2**62
         depth = cursor[DEPTH] if learns else 0
-        status = DONE
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
         # batch, the update after it. When a walk cannot go on, the cursor says where it
