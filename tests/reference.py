@@ -463,8 +463,11 @@ class Textbook:
         if sampling.player != "average":
             return [1.0] * len(infoset.actions)
         plan, weight = self.plan(infoset.player), self.iteration**self.averaging.gamma
+        scale = (
+            max(self.iteration - 1, 0) ** self.averaging.gamma
+        )  # of sums kept so far
         sums = [
-            self.sum_of_plans[infoset.player, s] + weight * plan[s]
+            scale * self.sum_of_plans[infoset.player, s] + weight * plan[s]
             for s in infoset.sequences
         ]
         whole = sampling.bonus + sum(sums)
