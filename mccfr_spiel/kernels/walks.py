@@ -306,8 +306,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
         batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
-        noted = cursor[NUM_UNDO] if batched else 0
-        room = len(walk.undo_sequence) if batched else 2**62
+        noted, room = cursor[NUM_UNDO] if batched else 0, len(walk.undo_sequence)
         depth = cursor[DEPTH] if learns else 0
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
@@ -347,6 +346,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                     acting, start = record["player"], record["start"]
                     count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
+                    is_full = batched and noted + count > room
                     if skips and weight == LOOK and acting != UNEXPANDED:
                         if acting != TERMINAL:
                             gradient[sequence] = SKIPPED
@@ -363,7 +363,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count + depth > capacity or noted + count > room:
+                    elif top + count + depth > capacity or is_full:
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)
