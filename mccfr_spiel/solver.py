@@ -4,9 +4,9 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
 import contextlib
-import math
 import os
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,7 +27,7 @@ from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving import files
+from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -69,6 +69,7 @@ class Solver:
         lock: the tree's, see tree/lock.py.
         algorithm, seed: as given.
         seconds: time spent in `iterate`, that before a checkpoint included.
+        history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
         measured: the newest NashConv that was computed of an average policy.
@@ -115,7 +116,8 @@ class Solver:
                 used with a GameTree, which has its own.
             abstraction: what replaces the information-state strings, see `GameTree`;
                 for regret matching and regret matching+, with any sampling but the
-                balanced. A GameTree has its own.
+                balanced and the average-strategy one, and without prune_below. A
+                GameTree has its own.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -128,6 +130,7 @@ class Solver:
         self.seed = refusals.integer(seed, "seed")
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
+        self.history = running.History()
         self.measured = Measured()
         sampling = algorithm.sampling
         if not isinstance(game, GameTree):
@@ -152,16 +155,19 @@ class Solver:
         self.lock = self.tree.lock
         self.state = SolverState(self.tree, algorithm, self.seed)
         self._counts, self._job = self.state.counts, self.state.job
-        self._growth = Growth(self.tree, sampling)
+        self._growth = Growth(self.tree, sampling, self.state.batch)
         self._slice = 100_000
-        self.kernel = kernels.make_iterate(
+        sampled = kernels.Sampled(
             sampling.chance,
             sampling.opponents,
             sampling.player,
             sampling.prune,
-            kernel_name(algorithm.minimizer),
-            is_abstract,
+            skips=sampling.prune_below is not None,
+            batched=self.state.batch > 1,
+            baseline=sampling.baseline,
         )
+        rule = kernel_name(algorithm.minimizer)
+        self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
 
     # --- how it looks --------------------------------------------------------
 
@@ -263,14 +269,62 @@ class Solver:
 
         The last iteration is run to its end. Errors as in `iterate`.
         """
-        try:
-            enough = max(0, math.ceil(nodes_touched))
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"nodes_touched={nodes_touched!r} is not finite, or is no number."
-            ) from None
+        enough = refusals.count(nodes_touched, "nodes_touched")
         while self.nodes_touched < enough or self.state.is_midway:
             self._iterate_slice(_ENDLESS, enough)
+
+    def run(
+        self,
+        num_iterations: int | None = None,
+        *,
+        until_nodes: float | None = None,
+        metrics: running.Given = (),
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        progress: bool = False,
+        rows_per_decade: int = 5,
+    ) -> running.History:
+        """Runs iterations and measures the solver on the way; returns `history`.
+
+            solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
+
+        Rows are due at 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched, with
+        `until_nodes`) since the solver began, and at the end.
+
+        Args:
+            num_iterations: how many more, as in `iterate`.
+            until_nodes: in its place, how many nodes have been touched in all when the
+                run ends, as in `iterate_until`.
+            metrics: functions of the solver, one or several, or label -> function;
+                `ms.metrics` has some.
+            callback: is called with each row, a dictionary. The run ends if it returns
+                something true.
+            progress: whether to show a bar on standard error.
+            rows_per_decade: how many rows are due from 10 to 100, and so on.
+
+        Raises:
+            ValueError: neither or both of the first two are given, or an argument is
+                wrong; or as in `iterate`.
+        """
+        if (num_iterations is None) == (until_nodes is None):
+            raise ValueError("Give either num_iterations or until_nodes.")
+        if num_iterations is not None:
+            column = "iteration"
+            more = refusals.integer(num_iterations, "num_iterations", 0)
+            last = self.num_iterations + more
+        else:
+            column = "nodes_touched"
+            last = refusals.count(until_nodes, "until_nodes")
+        running.run(
+            self,
+            self.history,
+            column,
+            last,
+            metrics=running.labelled(metrics, {}),
+            callback=callback,
+            progress=progress,
+            rows_per_decade=refusals.integer(rows_per_decade, "rows_per_decade", 1),
+        )
+        return self.history
 
     def _refuse_iterations(self) -> NoReturn:
         gamma = self.algorithm.averaging.gamma
@@ -299,9 +353,11 @@ class Solver:
         job[kernels.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
         touched = counts[kernels.NODES_TOUCHED]
         job[kernels.NODE_LIMIT] = min(touched + self._slice, most_nodes)
+        job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
         # One pass runs the kernel until it is done or needs something that only Python
-        # can give it: nodes that were not expanded, or a higher stack. The kernel
-        # leaves all that it needs to go on in the state.
+        # can give it: nodes that were not expanded, a higher stack, or, in the midst of
+        # a large batch, an ear for Ctrl-C. The kernel leaves all that it needs to go on
+        # in the state.
         while (status := self._call_kernel()) != kernels.DONE:
             if status == kernels.GROW:
                 self._growth.grow(state.tables, state.walk, self.seed)
@@ -309,6 +365,11 @@ class Solver:
                     break
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
+            elif status == kernels.PAUSED:
+                touched = counts[kernels.NODES_TOUCHED]
+                job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
+                if self.lock.waiting and self._may_stop(began):
+                    break
             elif status == kernels.TOO_UNLIKELY:
                 raise ValueError(
                     f"Games of {self.tree.source} are so long that outcome sampling "
@@ -561,6 +622,17 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
         raise ValueError(
             "The balanced strategy counts the sequences of players who forget nothing; "
             "with an abstraction use outcome(epsilon)."
+        )
+    if algorithm.sampling.player == "average":
+        raise ValueError(
+            "Average-strategy sampling asks what has been played at an infoset, which "
+            "with an abstraction depends on the order in which ways to it are met; use "
+            "outcome(epsilon)."
+        )
+    if algorithm.sampling.prune_below is not None:
+        raise ValueError(
+            "prune_below goes by the regrets of one infoset, which an abstraction adds "
+            "up over several; drop one of them."
         )
 
 

@@ -127,6 +127,6 @@ def _for_a_large_game(tree: GameTree) -> Recommendation:
         f"{title(tree.source)} has more than {MOST_NODES:,} nodes, or than fit in "
         "memory, so passes over the whole tree are out of the question, and so is "
         "NashConv. External sampling needs little of the tree at a time, and no "
-        "tuning; if a player has so many actions that following all of them is too slow, take "
-        "outcome sampling.",
+        "tuning; if a player has so many actions that following all of them is too "
+        "slow, take outcome sampling.",
     )

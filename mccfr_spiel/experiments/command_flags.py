@@ -21,9 +21,12 @@ from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import EVALUATIONS
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.storage.results_folder import PICTURES
 
 flags.disclaim_key_flags()
 
+FORMATS = tuple(name.rpartition(".")[2] for name in PICTURES)
+"""What --figure_format may be."""
 
 _MOST_DIGITS = 1000
 """Of a whole number in a flag; `1e999999999` would fill the memory."""
@@ -67,6 +70,11 @@ def define_flags() -> None:
     _define_evaluation()
     _define_files()
     _define_experiments()
+    flags.register_validator(
+        "figure_format",
+        lambda formats: formats is None or (formats and {*formats} <= {*FORMATS}),
+        f"--figure_format must be of {', '.join(FORMATS)}",
+    )
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
             name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
@@ -106,7 +114,30 @@ def _define_method() -> None:
     )
     flags.DEFINE_enum("sampling", None, SAMPLINGS, "What a walk over the tree samples.")
     flags.DEFINE_float(
-        "epsilon", None, "Exploration of outcome sampling, in (0, 1]; 0.6 if not given."
+        "epsilon",
+        None,
+        "Exploration of outcome sampling, in (0, 1], 0.6 if not given; or the least "
+        "probability of an action in average-strategy sampling, 0.05 if not given.",
+    )
+    flags.DEFINE_float(
+        "threshold", None, "Of average-strategy sampling; 1000 if not given."
+    )
+    flags.DEFINE_float("bonus", None, "Of average-strategy sampling; 1e6 if not given.")
+    flags.DEFINE_float(
+        "prune_below",
+        None,
+        "External sampling leaves out actions of a regret below this in 95 % of walks.",
+    )
+    flags.DEFINE_enum(
+        "baseline",
+        None,
+        ["learned", "predictive"],
+        "Baselines that reduce the variance of outcome sampling; none if not given.",
+    )
+    flags.DEFINE_float(
+        "baseline_rate",
+        None,
+        "How quickly baselines move, in (0, 1]; 0.5 if not given.",
     )
     flags.DEFINE_enum("minimizer", None, MINIMIZERS, "The rule that moves the policy.")
     flags.DEFINE_float(
@@ -166,6 +197,13 @@ def _define_method() -> None:
     )
     flags.DEFINE_boolean(
         "alternating", None, "Update the players one after the other, or all at once."
+    )
+    flags.DEFINE_integer(
+        "batch",
+        None,
+        "Walks for each player before an update, where something is sampled; 1 if not "
+        "given.",
+        lower_bound=1,
     )
 
 
@@ -298,9 +336,16 @@ def _define_files() -> None:
         f"none. Only {' and '.join(CHANGEABLE)} may change.",
     )
     flags.DEFINE_list(
+        "figure_format",
+        None,
+        f"{', '.join(FORMATS)}, or several of these; png if not given, and svg, too, "
+        "for an experiment.",
+    )
+    flags.DEFINE_list(
         "import",
         [],
-        "Python modules to import first, such as those that register a game of yours.",
+        "Python modules to import first, such as those that register a game of yours: "
+        "their names, or the paths of their files.",
     )
 
 

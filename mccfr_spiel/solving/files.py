@@ -180,6 +180,7 @@ def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
         "minimizer": fields,
         "averaging": algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
+        "batch": algorithm.batch,
     }
 
 
@@ -211,6 +212,7 @@ def algorithm_from_json(
         kind(**{name: values["minimizer"][name] for name in names}),
         Averaging(**values["averaging"]),
         values["alternating"],
+        values.get("batch", 1),  # older files have none
     )
 
 
