@@ -14,6 +14,7 @@ the same to the bit as that of an undisturbed process.
 
 import collections
 import hashlib
+import importlib
 import os
 import pathlib
 import random
@@ -32,9 +33,10 @@ from absl import app, flags
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="mccfr_spiel-attacks-"))
 os.environ["NUMBA_CACHE_DIR"] = str(FOLDER / "cache")
 
-import games  # noqa: E402, F401  (registers them)
 import mccfr_spiel as ms  # noqa: E402
 from benchmarks.machine import describe, markdown  # noqa: E402
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 CACHE, KEPT = FOLDER / "cache", FOLDER / "kept"
 ITERATIONS = 20

@@ -8,6 +8,7 @@ manifest, to the headers of the arrays (their first 128 bytes) and to their data
 """
 
 import collections
+import importlib
 import os
 import pathlib
 import random
@@ -17,9 +18,10 @@ import warnings
 
 from absl import app, flags
 
-import games  # noqa: F401  registers games with compiled rules
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("flips", 2000, "How many for each game.", lower_bound=1)

@@ -39,8 +39,8 @@ from typing import Any, NamedTuple
 from absl import app, flags
 
 import mccfr_spiel as ms
-import run_experiments
 from benchmarks.machine import deliver, describe, markdown
+from mccfr_spiel.command_line import running
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.runs import warm_up
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -89,7 +89,7 @@ class Process:
                 os.chdir(cwd)
                 FLAGS.unparse_flags()
                 FLAGS(["run_experiments", *RUN, f"--output_dir={folder}", *args])
-                code = run_experiments.main([""])
+                code = running.main([""])
             finally:
                 os._exit(code)
 

@@ -6,12 +6,14 @@ Each row is a process of its own. Growth is from before the solver was made to a
 last iteration; the peak includes what expansion and growing arrays take for a moment.
 """
 
+import importlib
 import resource
 import subprocess
 import sys
 
-import games  # noqa: F401  registers them
 from mccfr_spiel import ALGORITHMS, Solver
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 RUNS = (
     ("python_goofspiel(num_cards=6)", "external_sampling", 20_000),

@@ -72,14 +72,21 @@ GOOFSPIEL = Entry(
 )
 LIARS_DICE = Entry("liar's dice", "liars_dice", value=-7 / 258)
 LEDUC13 = Entry(
-    "Leduc13", "python_leduc_ranks(ranks=13)", "games.leduc_ranks", -0.0926739011884
+    "Leduc13",
+    "python_leduc_ranks(ranks=13)",
+    "mccfr_spiel.games.leduc_ranks",
+    -0.0926739011884,
 )
-SEARCH4 = Entry("Search, 4 turns", "python_search(turns=4)", "games.search", 65 / 67)
-SEARCH5 = Entry("Search, 5 turns", "python_search(turns=5)", "games.search", 65 / 67)
+SEARCH4 = Entry(
+    "Search, 4 turns", "python_search(turns=4)", "mccfr_spiel.games.search", 65 / 67
+)
+SEARCH5 = Entry(
+    "Search, 5 turns", "python_search(turns=5)", "mccfr_spiel.games.search", 65 / 67
+)
 ONE_CARD = Entry(
     "One-Card Poker, 100 cards",
     "python_one_card_poker(cards=100)",
-    "games.one_card_poker",
+    "mccfr_spiel.games.one_card_poker",
 )
 GOOFSPIEL5 = Entry(
     "goofspiel, 5 cards, imperfect information",

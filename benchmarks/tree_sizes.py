@@ -9,6 +9,7 @@ et al. 2009) of both players.
 """
 
 import argparse
+import importlib
 import json
 import platform
 import resource
@@ -17,10 +18,11 @@ import sys
 import time
 from typing import Any
 
-import games
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.tree.game_tree import GameTree
+
+games = importlib.import_module("mccfr_spiel.games")
 
 _KIB = 1 if sys.platform == "darwin" else 1024
 

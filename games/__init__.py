@@ -1,10 +1,16 @@
 """The two papers' games that OpenSpiel lacks; importing this package registers them.
 
+The folder is at the top of the repository, and the package is `mccfr_spiel.games`, so
+that a folder `games` of yours is not in its way.
+
 PAPER_GAMES names every game of Lanctot et al. 2009 and of Farina, Kroer, Sandholm 2020
 at its published size, with the string that `pyspiel.load_game` takes.
 """
 
-from games import (
+if __name__ == "games":
+    raise ImportError("The papers' games are in mccfr_spiel.games: import that.")
+
+from . import (
     goofspiel,
     leduc_ranks,
     one_card_poker,

@@ -6,6 +6,8 @@ attributes of this package:
     algorithms  the parts of an algorithm as values, and the named algorithms
     drop_in     OpenSpiel's solver classes on top of Solver
     evaluation  returns, best responses and NashConv, exact or by sampling
+    experiments runs, sweeps, comparisons and the papers' figures
+    metrics     what `compare` and `Solver.run` measure
     offline     linear programs, excessive gap, mirror prox, and the sequence form
     online_bot  a bot that learns while it plays
     rules       games whose rules are compiled functions
@@ -62,6 +64,7 @@ from mccfr_spiel.drop_in import (
     OutcomeSamplingMCCFRSolver,
     OutcomeSamplingSolver,
 )
+from mccfr_spiel.evaluation import metrics as metrics
 from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns, exploitability, nash_conv
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
@@ -79,10 +82,12 @@ from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.lock import TreeInUseError
 
 if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
+    from mccfr_spiel import experiments as experiments
     from mccfr_spiel import offline as offline
+    from mccfr_spiel.experiments.comparing import compare
     from mccfr_spiel.offline import solve_lp
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ALGORITHMS",
@@ -128,6 +133,7 @@ __all__ = [
     "bot",
     "cached_tree",
     "check_game",
+    "compare",
     "draw_tree",
     "expected_returns",
     "exploitability",
@@ -146,6 +152,8 @@ NAMESPACES = (
     "algorithms",
     "drop_in",
     "evaluation",
+    "experiments",
+    "metrics",
     "offline",
     "online_bot",
     "rules",
@@ -158,12 +166,15 @@ keep_old_paths()
 def __getattr__(name: str) -> Any:
     """Finds the names that this file does not import.
 
-    These are the offline methods, which are loaded when they are first asked for
-    because scipy takes longer to import than the rest of the package, and the names
-    that version 0.1 had here and that are now in a namespace (`_moved.OLD_NAMES`).
+    These are the offline methods and the experiments, which are loaded when they are
+    first asked for because scipy takes longer to import than the rest of the package,
+    and the names that version 0.1 had here and that are now in a namespace
+    (`_moved.OLD_NAMES`).
     """
-    if name == "offline":
-        value = importlib.import_module("mccfr_spiel.offline")
+    if name in ("experiments", "offline"):
+        value = importlib.import_module(f"mccfr_spiel.{name}")
+    elif name == "compare":
+        value = importlib.import_module("mccfr_spiel.experiments.comparing").compare
     elif name in OLD_NAMES:
         module = importlib.import_module(f"mccfr_spiel.{OLD_NAMES[name]}")
         value = getattr(module, name)

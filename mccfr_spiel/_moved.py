@@ -1,18 +1,22 @@
-"""Keeps the import paths and the names of version 0.1 alive.
+"""Finds modules that are not where their names say.
 
-A module that has moved can still be imported by its old path, which warns and says what
-the new one is. A name that was at the top of the package and is now in a namespace can
-still be read from the top, without a warning.
+A module that has moved since version 0.1 can still be imported by its old path, which
+warns and says what the new one is. A name that was at the top of the package and is now
+in a namespace can still be read from the top, without a warning. In a clone of the
+repository, `mccfr_spiel.games` is the folder `games` beside the package.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import types
 import warnings
 from collections.abc import Sequence
 from typing import Any
+
+from mccfr_spiel.storage.folders import games_of_checkout
 
 _PACKAGE = __package__
 
@@ -46,6 +50,15 @@ _NOW = {
     "tree_cache": "tree.cache",
 }
 """The old path of each module that has moved -> the new one, within the package."""
+
+_OLD_GAMES = (
+    "goofspiel",
+    "leduc_ranks",
+    "one_card_poker",
+    "princess_and_monster",
+    "search",
+)
+"""The modules that were in the package `games` of version 0.1."""
 
 OLD_NAMES = {
     "Averaging": "algorithms",
@@ -128,11 +141,41 @@ class _Signpost(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a module that has moved, None for any other name."""
+        """Returns the spec of a module that is elsewhere, None for any other name."""
         package, _, module = fullname.rpartition(".")
         if package == _PACKAGE and module in _NOW:
             return importlib.machinery.ModuleSpec(fullname, _Redirect())
+        if fullname == f"{_PACKAGE}.games":
+            return _spec_of_games(fullname)
+        if fullname == "games" or (package == "games" and module in _OLD_GAMES):
+            return importlib.machinery.ModuleSpec(fullname, _OldGames())
         return None
+
+
+def _spec_of_games(name: str) -> importlib.machinery.ModuleSpec | None:
+    """The spec of the folder `games` in a clone, None if there is no such folder."""
+    folder = games_of_checkout()
+    if folder is None:
+        return None
+    return importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+
+
+class _OldGames(importlib.abc.Loader):
+    """Tells those who import `games`, which nobody else has, what it is called now."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """Leaves that to Python."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Raises ModuleNotFoundError, as Python does where there is no such module."""
+        name = module.__name__
+        raise ModuleNotFoundError(
+            f"No module named {name!r}. If you mean the papers' games, they are in "
+            f"{_PACKAGE}.{name}: import that.",
+            name=name,
+        )
 
 
 def keep_old_paths() -> None:

@@ -4,6 +4,7 @@ A refusal is a ValueError that shows the value and says what is wanted. Without 
 checks a wrong type would surface as a bare TypeError from deep inside.
 """
 
+import math
 import operator
 from typing import Any
 
@@ -65,3 +66,15 @@ def player(value: Any, num_players: int, name: str = "player") -> int:
     if not 0 <= index < num_players:
         raise ValueError(f"{name}={value!r} is not in 0 .. {num_players - 1}.")
     return index
+
+
+def count(value: Any, name: str) -> int:
+    """Returns a number that may be no integer, such as 1e6, rounded up; 0 if negative.
+
+    Raises:
+        ValueError: the value is not finite, or is no number.
+    """
+    try:
+        return max(0, math.ceil(value))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name}={value!r} is not finite, or is no number.") from None

@@ -4,9 +4,9 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
 import contextlib
-import math
 import os
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,7 +25,7 @@ from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving import files
+from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -67,6 +67,7 @@ class Solver:
         lock: the tree's, see tree/lock.py.
         algorithm, seed: as given.
         seconds: time spent in `iterate`, that before a checkpoint included.
+        history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
         measured: the newest NashConv that was computed of an average policy.
@@ -126,6 +127,7 @@ class Solver:
         self.seed = refusals.integer(seed, "seed")
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
+        self.history = running.History()
         self.measured = Measured()
         sampling = algorithm.sampling
         if not isinstance(game, GameTree):
@@ -261,14 +263,62 @@ class Solver:
 
         The last iteration is run to its end. Errors as in `iterate`.
         """
-        try:
-            enough = max(0, math.ceil(nodes_touched))
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"nodes_touched={nodes_touched!r} is not finite, or is no number."
-            ) from None
+        enough = refusals.count(nodes_touched, "nodes_touched")
         while self.nodes_touched < enough or self.state.is_midway:
             self._iterate_slice(_ENDLESS, enough)
+
+    def run(
+        self,
+        num_iterations: int | None = None,
+        *,
+        until_nodes: float | None = None,
+        metrics: running.Given = (),
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        progress: bool = False,
+        rows_per_decade: int = 5,
+    ) -> running.History:
+        """Runs iterations and measures the solver on the way; returns `history`.
+
+            solver.run(10_000, metrics=ms.metrics.nash_conv, progress=True)
+
+        Rows are due at 1, 2, 3, 4, 6, 10, 16, ... iterations (or nodes touched, with
+        `until_nodes`) since the solver began, and at the end.
+
+        Args:
+            num_iterations: how many more, as in `iterate`.
+            until_nodes: in its place, how many nodes have been touched in all when the
+                run ends, as in `iterate_until`.
+            metrics: functions of the solver, one or several, or label -> function;
+                `ms.metrics` has some.
+            callback: is called with each row, a dictionary. The run ends if it returns
+                something true.
+            progress: whether to show a bar on standard error.
+            rows_per_decade: how many rows are due from 10 to 100, and so on.
+
+        Raises:
+            ValueError: neither or both of the first two are given, or an argument is
+                wrong; or as in `iterate`.
+        """
+        if (num_iterations is None) == (until_nodes is None):
+            raise ValueError("Give either num_iterations or until_nodes.")
+        if num_iterations is not None:
+            column = "iteration"
+            more = refusals.integer(num_iterations, "num_iterations", 0)
+            last = self.num_iterations + more
+        else:
+            column = "nodes_touched"
+            last = refusals.count(until_nodes, "until_nodes")
+        running.run(
+            self,
+            self.history,
+            column,
+            last,
+            metrics=running.labelled(metrics, {}),
+            callback=callback,
+            progress=progress,
+            rows_per_decade=refusals.integer(rows_per_decade, "rows_per_decade", 1),
+        )
+        return self.history
 
     def _refuse_iterations(self) -> NoReturn:
         gamma = self.algorithm.averaging.gamma

@@ -1,16 +1,20 @@
 """What `import mccfr_spiel` offers, and what the wheel has inside."""
 
+import importlib
 import importlib.metadata
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 
+import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.compiled import jit
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -42,6 +46,11 @@ print(pathlib.Path(ms.__file__).parent)
 print(ms.__version__)
 print(ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.01)
 print(round(ms.solve_lp("kuhn_poker").value, 9))
+
+import mccfr_spiel.games
+print(pathlib.Path(mccfr_spiel.games.__file__).parent)
+import games
+print(games.owner)
 """
 
 
@@ -71,12 +80,35 @@ def test_names_at_the_top_and_in_the_namespaces_are_the_same_objects():
 
 
 def modules_of_source() -> set[str]:
-    folders = (ROOT / "mccfr_spiel", ROOT / "games")
-    return {
-        path.relative_to(ROOT).as_posix()
-        for folder in folders
-        for path in folder.rglob("*.py")
-    }
+    """The modules as a wheel has them, where `games` is in the package."""
+    inside = (ROOT / "mccfr_spiel").rglob("*.py")
+    beside = (ROOT / "games").rglob("*.py")
+    paths = [path.relative_to(ROOT).as_posix() for path in inside]
+    games = [f"mccfr_spiel/{path.relative_to(ROOT).as_posix()}" for path in beside]
+    return {*paths, *games}
+
+
+def test_every_folder_of_sources_is_a_package_of_the_wheel():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    folders = {path.rpartition("/")[0] for path in modules_of_source()}
+    listed = settings["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted(folder.replace("/", ".") for folder in folders)
+
+
+def test_the_papers_games_have_a_name_that_clashes_with_nobody():
+    module = importlib.import_module("mccfr_spiel.games")
+    assert pathlib.Path(str(module.__file__)).parent == ROOT / "games"
+    assert pyspiel.load_game(module.PAPER_GAMES["Leduc13"]).num_players() == 2
+    with pytest.raises(ImportError, match=r"mccfr_spiel\.games"):
+        importlib.import_module("games")
+
+
+def test_sources_of_the_games_count_for_the_caches_of_a_clone(monkeypatch):
+    without = jit.package_digest()
+    jit.package_digest.cache_clear()
+    monkeypatch.setattr(jit, "games_of_checkout", lambda: None)
+    assert jit.package_digest() != without
+    jit.package_digest.cache_clear()
 
 
 def version_of(distribution: str) -> int:
@@ -112,6 +144,7 @@ def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
     installed = tmp_path / "installed"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (elsewhere / "games.py").write_text("owner = 'the user'")
     run([*pip, "install", "-q", *offline, "--target", installed, wheel])
     environment = os.environ | {
         "PYTHONPATH": str(installed),
@@ -123,7 +156,13 @@ def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
         ms.__version__,
         "True",
         "-0.055555556",
+        str(installed / "mccfr_spiel" / "games"),
+        "the user",
     ]
+    program = str(installed / "bin" / "mccfr-spiel")
+    if os.name == "posix":
+        printed = run([program, "info", "kuhn_poker"], elsewhere, environment)
+        assert "58 nodes, counted" in printed
     assert list((tmp_path / "cache").rglob("*.code"))
 
 

@@ -60,3 +60,17 @@ def test_the_sweep_of_the_documentation_leaves_its_figure(tmp_path):
     assert (result.stdout, result.returncode) == ("[]\n", 0), result.stderr
     assert len([*(tmp_path / "my_sweep").glob("*_s[01].csv")]) == 6
     assert (tmp_path / "my_sweep" / "figure.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_code_about_comparing_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+    first, history = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    lines = [line for line in first.splitlines() if line and "import" not in line]
+    assert len(lines) <= 5  # with the import, six
+    exec(first.replace("seeds=10, nodes=1e5", "seeds=2, nodes=1e3, workers=1"), {})
+    assert (tmp_path / "comparison.pdf").stat().st_size > 5000
+    exec(history, {})
+    assert capsys.readouterr().out.splitlines()[-1].split()[0] == "1,000"

@@ -23,7 +23,7 @@ from numba.core.registry import CPUDispatcher
 from mccfr_spiel.compiled import code_cache
 from mccfr_spiel.compiled.code_cache import CodeCache, CodeStore
 from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.storage.folders import user_cache_folder
+from mccfr_spiel.storage.folders import games_of_checkout, user_cache_folder
 
 config: Any = numba_config  # its attributes are made at run time
 
@@ -93,6 +93,9 @@ def package_digest() -> str | None:
     could not be seen.
     """
     files = list(_PACKAGE.rglob("*.py"))
+    games = games_of_checkout()
+    if files and games is not None:
+        files += games.rglob("*.py")
     return sources_digest(files) if files else None
 
 

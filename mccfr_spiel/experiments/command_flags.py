@@ -20,9 +20,12 @@ from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import EVALUATIONS
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.storage.results_folder import PICTURES
 
 flags.disclaim_key_flags()
 
+FORMATS = tuple(name.rpartition(".")[2] for name in PICTURES)
+"""What --figure_format may be."""
 
 _MOST_DIGITS = 1000
 """Of a whole number in a flag; `1e999999999` would fill the memory."""
@@ -66,6 +69,11 @@ def define_flags() -> None:
     _define_evaluation()
     _define_files()
     _define_experiments()
+    flags.register_validator(
+        "figure_format",
+        lambda formats: formats is None or (formats and {*formats} <= {*FORMATS}),
+        f"--figure_format must be of {', '.join(FORMATS)}",
+    )
     for name in ("checkpoint_every", "evaluation_seconds"):
         flags.register_validator(
             name, math.isfinite, f"--{name} must be a number of seconds, not nan or inf"
@@ -247,9 +255,16 @@ def _define_files() -> None:
         f"none. Only {' and '.join(CHANGEABLE)} may change.",
     )
     flags.DEFINE_list(
+        "figure_format",
+        None,
+        f"{', '.join(FORMATS)}, or several of these; png if not given, and svg, too, "
+        "for an experiment.",
+    )
+    flags.DEFINE_list(
         "import",
         [],
-        "Python modules to import first, such as those that register a game of yours.",
+        "Python modules to import first, such as those that register a game of yours: "
+        "their names, or the paths of their files.",
     )
 
 

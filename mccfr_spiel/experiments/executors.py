@@ -7,12 +7,15 @@ import multiprocessing
 import os
 import pathlib
 import signal
+import sys
 import tempfile
 import threading
 import time
+import types
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import SpawnContext, SpawnProcess
 
 from mccfr_spiel.experiments.tasks import (
     FINISHED,
@@ -33,10 +36,24 @@ _ATTEMPTS = 3
 # --- this machine ------------------------------------------------------------------
 
 
-def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
+def in_this_process(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Runs tasks one after the other, with no process of their own."""
+    return map(run_task, tasks)
+
+
+def local(
+    tasks: Sequence[Task], workers: int, *, run_main: bool = True
+) -> Iterator[Outcome]:
     """Runs tasks in processes of this machine and replaces processes that are killed.
 
     A task is given up when its worker has been killed more than _ATTEMPTS times.
+
+    Args:
+        tasks: what to run.
+        workers: how many processes.
+        run_main: whether processes import the main script first, as Python's own do.
+            Such a script must keep its calls below `if __name__ == "__main__"`, and may
+            register games.
     """
     left = {task.key: task for task in tasks}
     attempts = dict.fromkeys(left, 0)
@@ -46,7 +63,7 @@ def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
     # passes in a row that have finished nothing.
     while left:
         before = len(left)
-        with _pool(workers, tasks[0].folder) as pool:
+        with _pool(workers, tasks[0].folder, run_main=run_main) as pool:
             futures, lost = {}, []
             with contextlib.suppress(BrokenProcessPool):  # one may be gone by now
                 for key, task in left.items():
@@ -76,11 +93,11 @@ def local(tasks: Sequence[Task], workers: int) -> Iterator[Outcome]:
 
 @contextlib.contextmanager
 def _pool(
-    workers: int, folder: pathlib.Path
+    workers: int, folder: pathlib.Path, *, run_main: bool = True
 ) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
     pool = concurrent.futures.ProcessPoolExecutor(
         workers,
-        multiprocessing.get_context("spawn"),
+        multiprocessing.get_context("spawn") if run_main else _WithoutMain(),
         initializer=_start_worker,
         initargs=(os.getpid(), folder),
     )
@@ -92,6 +109,29 @@ def _pool(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _ProcessWithoutMain(SpawnProcess):
+    """A process that does not know the main script.
+
+    Python's own run it again, under another name. A script whose calls do not stand
+    below `if __name__ == "__main__"` would then start a sweep in each of its workers.
+    """
+
+    def start(self) -> None:
+        """Starts the process, which is told of an empty main module."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _WithoutMain(SpawnContext):
+    """Starts such processes."""
+
+    Process = _ProcessWithoutMain
 
 
 def _start_worker(parent: int, folder: pathlib.Path) -> None:

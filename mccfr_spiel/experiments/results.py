@@ -140,9 +140,13 @@ def save_checkpoint(solver: GameSolver, path: pathlib.Path) -> bool:
     return False
 
 
-def row_writer(path: pathlib.Path, kept: Iterable[dict[str, Any]] = ()) -> RowWriter:
-    """A writer of rows with the keys COLUMNS; raises OSError."""
-    return RowWriter(path, COLUMNS, kept)
+def row_writer(
+    path: pathlib.Path,
+    kept: Iterable[dict[str, Any]] = (),
+    metrics: Iterable[str] = (),
+) -> RowWriter:
+    """A writer of rows with the keys COLUMNS and of metrics; raises OSError."""
+    return RowWriter(path, (*COLUMNS, *metrics), kept)
 
 
 def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib.Path:

@@ -9,7 +9,7 @@ import json
 import pathlib
 import shutil
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mccfr_spiel.experiments.dues import row_dues
@@ -181,8 +181,15 @@ class KeptRows(NamedTuple):
     damaged: int
 
 
-def read_rows(path: pathlib.Path, settings: Settings, solver: GameSolver) -> KeptRows:
+def read_rows(
+    path: pathlib.Path,
+    settings: Settings,
+    solver: GameSolver,
+    metrics: Iterable[str] = (),
+) -> KeptRows:
     """The rows in a CSV file that are due by the settings where the solver is.
+
+    A row without one of the metrics is damaged.
 
     A file with damaged lines is first copied to a name that ends with DAMAGED, because
     it is about to be replaced by the rows that are left.
@@ -191,7 +198,7 @@ def read_rows(path: pathlib.Path, settings: Settings, solver: GameSolver) -> Kep
     done = solver.num_iterations
     known: dict[int, dict[str, Any]] = {}  # by iteration, each once
     for line in lines:
-        row = _row(line)
+        row = _row(line, metrics)
         if row is None:
             damaged += 1
         elif row["iteration"] <= done:
@@ -238,7 +245,7 @@ def _match(
     return kept, missing
 
 
-def _row(line: Mapping[str, str]) -> dict[str, Any] | None:
+def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
     """A line of results.csv as a row, or None if the line is damaged.
 
     Files of earlier versions have no `due`, so it is not read but computed again.
@@ -247,6 +254,7 @@ def _row(line: Mapping[str, str]) -> dict[str, Any] | None:
         row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
         for name in COLUMNS[2:-1]:
             row[name] = float(line[name]) if line[name] else None
+        row |= {name: float(line[name]) for name in metrics}
     except (ValueError, KeyError):
         return None
     return row | {"due": None}

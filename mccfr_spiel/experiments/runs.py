@@ -4,8 +4,8 @@ What becomes of a row is the caller's business: the command line prints it and
 experiments/recording.py writes it, experiments/sweeps.py only writes it.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
@@ -17,6 +17,7 @@ from mccfr_spiel.experiments.settings import Settings, budget_of, measure
 from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
 from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.running import COUNTERS, Metric, make_advance, measured
 from mccfr_spiel.tree.game_tree import GameTree
 
 COLUMNS: tuple[str, ...] = (
@@ -32,11 +33,7 @@ COLUMNS: tuple[str, ...] = (
 `row_dues` that the row has reached. Rows of two seeds are compared by it, because one
 iteration may pass several of these numbers and then leaves only one row."""
 
-_COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
-"""What a solver calls the columns that `row_dues` may count."""
-
-_SLICE_SECONDS = 0.25
-"""How long the solver runs, about, before `on_progress` is called again."""
+NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 
 
 # --- making solvers ------------------------------------------------------------
@@ -115,6 +112,7 @@ def rows(
     on_progress: Callable[[int], object] = lambda done: None,
     *,
     kept: Sequence[dict[str, Any]] = (),
+    metrics: Mapping[str, Metric] = NO_METRICS,
 ) -> Iterator[dict[str, Any]]:
     """Runs the solver and yields a row, with the keys COLUMNS, whenever one is due.
 
@@ -130,8 +128,9 @@ def rows(
             of nodes touched if the settings go by those. Every row due so far has then
             been yielded. The run ends if it returns something true.
         kept: the rows of the run that exist already, see `resuming.read_rows`.
+        metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
-    make_row = _row_maker(solver, settings)
+    make_row = _row_maker(solver, settings, metrics)
     column, target = measure(settings), settings.until_nash_conv
     covered = 0
     if kept:
@@ -139,9 +138,9 @@ def rows(
         if _is_reached(kept[-1]["nash_conv"], target):
             return
     # A row that was lost cannot be made again, because the solver is beyond it.
-    start = max(covered + 1, getattr(solver, _COUNTERS[column]))
+    start = max(covered + 1, getattr(solver, COUNTERS[column]))
     dues = (due for due in row_dues(settings) if due >= start)
-    advance = _make_advance(solver, column)
+    advance = make_advance(solver, column)
     due = next(dues, None)
     # One pass runs the solver until the next due number is reached, which may take many
     # slices, and yields one row. `covered` is what the solver has reached.
@@ -162,7 +161,7 @@ def rows(
 
 
 def _row_maker(
-    solver: GameSolver, settings: Settings
+    solver: GameSolver, settings: Settings, metrics: Mapping[str, Metric]
 ) -> Callable[[int], dict[str, Any]]:
     """A function that measures the solver as it is now; its argument is `due`."""
     exploitable = is_two_player_constant_sum(solver.tree.game)
@@ -180,6 +179,7 @@ def _row_maker(
             "exploitability": gap / 2 if gap is not None and exploitable else None,
             "bound": bound(),
             "due": due,
+            **{label: measured(label, metrics[label], solver) for label in metrics},
         }
 
     return make_row
@@ -187,30 +187,3 @@ def _row_maker(
 
 def _is_reached(gap: float | None, target: float | None) -> bool:
     return gap is not None and target is not None and gap <= target
-
-
-def _make_advance(solver: GameSolver, column: str) -> Callable[[int], int]:
-    """A function that runs the solver for a while towards a number of iterations, or of
-    nodes touched, and returns the number that was reached.
-
-    The size of a slice is doubled or halved until it takes about _SLICE_SECONDS.
-    """
-    slice_size = 1
-
-    def advance(due: int) -> int:
-        nonlocal slice_size
-        began = time.perf_counter()
-        if column == "iteration":
-            solver.iterate(min(slice_size, due - solver.num_iterations))
-            done = solver.num_iterations
-        else:
-            solver.iterate_until(min(due, solver.nodes_touched + slice_size))
-            done = solver.nodes_touched
-        took = time.perf_counter() - began
-        if took < _SLICE_SECONDS / 2:
-            slice_size *= 2
-        elif took > 2 * _SLICE_SECONDS:
-            slice_size = max(slice_size // 2, 1)
-        return done
-
-    return advance

@@ -74,6 +74,7 @@ class Request(NamedTuple):
         overwrite: whether to replace the run in the folder.
         checkpoint_every: the most seconds between two checkpoints.
         plays, play_seconds: see `playing.evaluation`.
+        figure_formats: of the picture, see `figure_style.FORMATS`.
     """
 
     flags: Flags
@@ -84,6 +85,7 @@ class Request(NamedTuple):
     checkpoint_every: float = 60.0
     plays: int = 10_000
     play_seconds: float = 20.0
+    figure_formats: tuple[str, ...] = ("png",)
 
 
 class Work(NamedTuple):
@@ -195,7 +197,7 @@ def _solve_in(
         try:
             if error is None:
                 _finish_well(work, request, recording, gap, signals)
-            _draw(settings, recording, plotting)
+            _draw(settings, recording, plotting, request.figure_formats)
         except KeyboardInterrupt as interruption:
             interruption.add_note(
                 f"The rows, the policy and the checkpoint of {settings.game} are in "
@@ -372,19 +374,24 @@ def _evaluate_by_play(
 
 
 def _draw(
-    settings: Settings, recording: Recording, plotting: ModuleType | None
+    settings: Settings,
+    recording: Recording,
+    plotting: ModuleType | None,
+    formats: Sequence[str],
 ) -> None:
     """Draws the rows if they make a curve."""
     if plotting is None:
         show("No picture: matplotlib is not installed (pip install matplotlib).")
     elif settings.evaluate == "exact" and settings.is_iterative:
-        name = algorithm_name(settings)
-        recording.deliver(
-            PICTURE,
-            lambda folder: plotting.save_convergence(
-                {name: recording.rows_path}, folder / PICTURE, title=settings.game
-            ),
-        )
+        label = plotting.legend_name(algorithm_name(settings))
+        for one in formats:
+            picture = str(pathlib.Path(PICTURE).with_suffix(f".{one}"))
+            recording.deliver(
+                picture,
+                lambda folder, picture=picture: plotting.save_convergence(
+                    {label: recording.rows_path}, folder / picture, title=settings.game
+                ),
+            )
 
 
 def _tell_the_end(

@@ -20,6 +20,7 @@ from mccfr_spiel.experiments.executors import (
     wait_for_workers,
 )
 from mccfr_spiel.experiments.flags import flags_of
+from mccfr_spiel.experiments.runs import NO_METRICS
 from mccfr_spiel.experiments.settings import Settings, check, measure
 from mccfr_spiel.experiments.settings_files import checked_flags, settings_from
 from mccfr_spiel.experiments.tasks import (
@@ -29,6 +30,7 @@ from mccfr_spiel.experiments.tasks import (
     Task,
     run_task,
 )
+from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.results_folder import SETTINGS, write_json
 from mccfr_spiel.storage.row_file import read_table
@@ -57,6 +59,7 @@ def run_sweep(
     imports: Iterable[str] = (),
     trees: pathlib.Path | None = None,
     checkpoint_every: float = 60.0,
+    metrics: Mapping[str, Metric] = NO_METRICS,
 ) -> list[Outcome]:
     """Runs what is not finished of a sweep; returns the outcomes that are failures.
 
@@ -67,6 +70,7 @@ def run_sweep(
         on_progress: called about once a second with the share of the work that is done,
             from 0 to 1.
         imports, trees, checkpoint_every: as in `Task`.
+        metrics: what rows hold beside `runs.COLUMNS`: label -> function of the solver.
 
     Raises:
         ValueError: the folder holds another sweep or is in use, a setting is wrong, or
@@ -83,8 +87,10 @@ def run_sweep(
     with _alone(folder):
         _check_rows_have_a_table(folder)
         _write_table(folder / SETTINGS, settings)
+        _check_rows_have(metrics, settings, folder)
+        measures = tuple(metrics.items())
         tasks = [
-            Task(key, one, folder, tuple(imports), trees, checkpoint_every)
+            Task(key, one, folder, tuple(imports), trees, checkpoint_every, measures)
             for key, one in settings.items()
             if not is_finished(folder, key)
         ]
@@ -128,6 +134,23 @@ def _check_rows_have_a_table(folder: pathlib.Path) -> None:
             f"{folder} has rows ({rows[0]}) but no {SETTINGS} that says which "
             "settings they are of. Choose another output folder, or delete the rows."
         )
+
+
+def _check_rows_have(
+    metrics: Iterable[str], keys: Iterable[str], folder: pathlib.Path
+) -> None:
+    """Refuses finished rows that lack a metric, which nobody can measure any more."""
+    for key in keys:
+        if is_finished(folder, key):
+            path = folder / (key + FINISHED)
+            with path.open(encoding="utf-8") as file:
+                header = file.readline().rstrip().split(",")
+            for label in metrics:
+                if label not in header:
+                    raise ValueError(
+                        f"{path} was made without the metric {label!r}. Choose another "
+                        "output folder, or delete the rows."
+                    )
 
 
 def _write_table(path: pathlib.Path, settings: Mapping[str, Settings]) -> None:

@@ -8,7 +8,6 @@ goes on from its newest checkpoint and ends with the same rows.
 import contextlib
 import functools
 import glob
-import importlib
 import math
 import os
 import pathlib
@@ -18,12 +17,14 @@ from typing import Any, NamedTuple
 
 import pyspiel
 
+from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.recording import words_of_error
 from mccfr_spiel.experiments.results import row_writer, save_checkpoint
 from mccfr_spiel.experiments.resuming import load_solver, read_rows
 from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.folders import user_cache_folder
@@ -45,6 +46,7 @@ class Task(NamedTuple):
         imports: modules that register games.
         trees: the folder of the tree cache; None for the user's.
         checkpoint_every: seconds.
+        metrics: what rows hold beside `runs.COLUMNS`, (label, function) pairs.
     """
 
     key: str
@@ -53,6 +55,7 @@ class Task(NamedTuple):
     imports: tuple[str, ...] = ()
     trees: pathlib.Path | None = None
     checkpoint_every: float = 60.0
+    metrics: tuple[tuple[str, Metric], ...] = ()
 
     def path(self, ending: str) -> pathlib.Path:
         """The task's file with that ending."""
@@ -70,7 +73,7 @@ def run_task(task: Task) -> Outcome:
     """Runs a setting to its end, from where an earlier worker left it."""
     try:
         for module in task.imports:
-            importlib.import_module(module)
+            import_module(module)
         _run(task)
     except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
         return Outcome(task.key, words_of_error(error))
@@ -84,10 +87,12 @@ def _run(task: Task) -> None:
     warm_up(task.settings)
     task.folder.mkdir(parents=True, exist_ok=True)  # it may have been deleted
     solver, kept = _make_or_load(task)
-    with row_writer(unfinished, kept) as writer:
+    metrics = dict(task.metrics)
+    with row_writer(unfinished, kept, metrics) as writer:
         saver = _Saver(writer, solver, checkpoint, task.checkpoint_every)
         try:
-            for row in rows(solver, task.settings, saver.save_if_due, kept=kept):
+            watch = saver.save_if_due
+            for row in rows(solver, task.settings, watch, kept=kept, metrics=metrics):
                 writer.write(row)
             writer.sync()
         except Exception as error:
@@ -142,7 +147,8 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
         # anew. It ends with the same rows, since its settings determine them.
         with contextlib.suppress(FileNotFoundError, DamagedError):
             solver = load_solver(settings, task.path(CHECKPOINT), tree)
-            found = read_rows(task.path(UNFINISHED), settings, solver)
+            labels = dict(task.metrics)
+            found = read_rows(task.path(UNFINISHED), settings, solver, labels)
             if not found.missing:
                 return solver, found.rows
     return make_solver(settings, tree), []

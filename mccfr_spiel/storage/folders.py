@@ -1,4 +1,5 @@
-"""The user's cache folder, and whether a folder is safe from other users.
+"""The user's cache folder, whether a folder is safe from other users, and where the
+sources are.
 
 Cached code is run and cached numbers are trusted, so nobody else may be able to change
 them. The cache of compiled code and that of trees both ask here.
@@ -18,6 +19,22 @@ _ROOT = 0
 
 class UnsafeFolderError(OSError):
     """Another user could change the contents of a folder."""
+
+
+_PACKAGE = pathlib.Path(__file__).parents[1]
+
+
+def games_of_checkout() -> pathlib.Path | None:
+    """The folder that is `mccfr_spiel.games` in a clone of the repository.
+
+    There it stands beside the package, as it does for an editable installation. A wheel
+    has it inside the package, and then this is None.
+    """
+    root = _PACKAGE.parent
+    if (_PACKAGE / "games").is_dir() or not (root / "pyproject.toml").is_file():
+        return None
+    folder = root / "games"
+    return folder if (folder / "__init__.py").is_file() else None
 
 
 def user_cache_folder() -> pathlib.Path:

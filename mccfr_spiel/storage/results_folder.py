@@ -18,6 +18,7 @@ SETTINGS = "settings.json"
 RESULTS = "results.csv"
 POLICY, BINARY_POLICY = "policy.json", "policy.bin"
 PICTURE = "convergence.png"
+PICTURES = PICTURE, "convergence.svg", "convergence.pdf"
 CHECKPOINT = "solver.checkpoint"
 EVALUATION = "evaluation.json"
 SOLUTION, PROGRAM = "solution.json", "program.mps"
@@ -32,7 +33,7 @@ ALL_FILES: tuple[str, ...] = (
     POLICY,
     BINARY_POLICY,
     BINARY_POLICY + ".new",
-    PICTURE,
+    *PICTURES,
     EVALUATION,
     SOLUTION,
     PROGRAM,

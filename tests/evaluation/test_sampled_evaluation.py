@@ -1,5 +1,6 @@
 """Estimates by play against exact values, and bounds that must be bounds."""
 
+import importlib
 import time
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
-import games  # noqa: F401  registers them
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 LEDUC = pyspiel.load_game("leduc_poker")
 KUHN_3 = pyspiel.load_game("kuhn_poker(players=3)")

@@ -149,7 +149,7 @@ def test_bad_numbers_are_named():
     ("cards", "published"), [(2, 3.828), (3, 18.505), (4, 118.882), (5, 973.103)]
 )
 def test_goofspiel_with_less_information_has_the_tables_m_values(cards, published):
-    importlib.import_module("games.goofspiel")
+    importlib.import_module("mccfr_spiel.games.goofspiel")
     values = m_values(f"python_goofspiel(num_cards={cards})")
     assert [f"{value:.3f}" for value in values] == [f"{published:.3f}"] * 2
 
@@ -157,6 +157,6 @@ def test_goofspiel_with_less_information_has_the_tables_m_values(cards, publishe
 @pytest.mark.parametrize("cards", [3, 20, 100])
 def test_one_card_poker_has_the_tables_m_values(cards):
     # 44.721 and 31.623 at 500 cards: 2 sqrt N and sqrt(2 N).
-    importlib.import_module("games.one_card_poker")
+    importlib.import_module("mccfr_spiel.games.one_card_poker")
     values = m_values(f"python_one_card_poker(cards={cards})")
     assert values == pytest.approx((2 * math.sqrt(cards), math.sqrt(2 * cards)))

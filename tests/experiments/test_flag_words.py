@@ -1,14 +1,17 @@
 """Errors on the command line speak of flags, and whole numbers may be written 1e6."""
 
+import importlib
+
 import pyspiel
 import pytest
 
-import games  # noqa: F401  registers the papers' games
 import mccfr_spiel as ms
 from mccfr_spiel.experiments.command_flags import WholeNumberParser
 from mccfr_spiel.experiments.flag_words import in_flags
 from mccfr_spiel.experiments.flags import named_settings
 from mccfr_spiel.experiments.settings import check
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 REFUSED = [
     ({"epsilon": 2.0, "sampling": "outcome"}, ["--epsilon=2.0 is not"]),

@@ -62,7 +62,7 @@ def test_liars_dice_is_minus_7_over_258(method):
 
 
 def test_search_of_four_turns_has_the_value_that_both_best_responses_certify():
-    importlib.import_module("games")
+    importlib.import_module("mccfr_spiel.games")
     solution = solve_lp("python_search(turns=4)", sparsify=True)
     assert solution.value == pytest.approx(65 / 67, abs=1e-12)
     assert solution.nash_conv < 1e-12

@@ -23,7 +23,6 @@ from open_spiel.python.algorithms import (
     mcts,
 )
 
-import games
 import mccfr_spiel as ms
 from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.evaluation.theory import m_values
@@ -42,6 +41,8 @@ from mccfr_spiel.rules.description import (
 from mccfr_spiel.rules.expansion import KeyNames, expand_rules, key_place
 from mccfr_spiel.rules.game import register
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
+
+games = importlib.import_module("mccfr_spiel.games")
 
 _NO_BYTECODE = shutil.ignore_patterns("__pycache__")
 _ROOT = pathlib.Path(__file__).parents[2]

@@ -12,7 +12,6 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
-import games  # noqa: F401  registers games with compiled rules
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
@@ -420,6 +419,8 @@ def test_a_game_whose_own_class_has_changed_is_another_game(monkeypatch, tmp_pat
 PRINT = """
 import pyspiel, games
 from mccfr_spiel.tree.identity import content_print
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):
     print(content_print(pyspiel.load_game(name)))
 """

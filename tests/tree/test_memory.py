@@ -11,7 +11,6 @@ import numpy as np
 import pyspiel
 import pytest
 
-import games  # noqa: F401  registers them
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree.growth import WalkTooLargeError
@@ -175,6 +174,8 @@ def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
 _PEAK_OF_SOLVERS = """
 import resource, sys
 import mccfr_spiel as ms
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -22,7 +22,6 @@ import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 
-import games  # noqa: F401  registers games with compiled rules
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, TreeCacheWarning, cached_tree, kernels
 from mccfr_spiel.storage import checksums
@@ -838,6 +837,8 @@ import pyspiel, games, time
 from open_spiel.python.games import kuhn_poker
 from mccfr_spiel.tree.fingerprint import fingerprint
 from tests.small_games import three_players, uneven_deal
+
+importlib.import_module("mccfr_spiel.games")  # registers them
 for game in ("python_search(turns=4)", "python_kuhn_poker", "leduc_poker"):
     print(fingerprint(game), fingerprint(pyspiel.load_game(game)))
 print(fingerprint(three_players()), fingerprint(uneven_deal()))

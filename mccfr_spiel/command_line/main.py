@@ -1,0 +1,236 @@
+"""The program's subcommands: which flags each has, and what it runs.
+
+Each command has a set of absl flags of its own. Those that several have are the flags
+of `experiments/command_flags.py`, which run_experiments.py has, too.
+"""
+
+import difflib
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from absl import flags
+
+from mccfr_spiel.command_line import comparing, describing, playing, running
+from mccfr_spiel.command_line.signals import Signals, guarded
+from mccfr_spiel.experiments.flags import KINDS
+
+PROGRAM = "mccfr-spiel"
+HELP = ("-h", "--help", "-help", "help")
+
+_FILES = ("output_dir", "figure_format", "import")
+
+
+class Command(NamedTuple):
+    """A subcommand.
+
+    Attributes:
+        usage: what may stand beside flags.
+        about: the first sentence says what it does.
+        shared: the flags that run_experiments.py has, too.
+        define: defines the others in the flags that it gets.
+        run: runs it, given the flags, the words that are no flags, and the handlers of
+            signals; returns the exit code.
+    """
+
+    usage: str
+    about: str
+    shared: Sequence[str]
+    define: Callable[[flags.FlagValues], None]
+    run: Callable[[flags.FlagValues, list[str], Signals], int]
+
+
+def version() -> str:
+    """The version of the package."""
+    return str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
+
+
+def _no_flags(values: flags.FlagValues) -> None:
+    """Defines nothing."""
+
+
+def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
+    take_game(values, words)
+    return running.run_game(signals)
+
+
+def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
+    names = words or ([values.experiment] if values.experiment else [])
+    known = running.EXPERIMENT_NAMES
+    if len(names) != 1 or names[0] not in known:
+        given = " ".join(names) or "nothing"
+        raise ValueError(f"{given} is none of the experiments: {', '.join(known)}.")
+    return running.run_experiment(names[0])
+
+
+COMMANDS = {
+    "solve": Command(
+        "[GAME]",
+        "Solves a game and records how the policy converges. In a folder below "
+        "results/ it leaves the table, a picture, the policy, and checkpoints from "
+        "which --resume goes on.",
+        (
+            *KINDS,
+            *("output_dir", "overwrite", "resume", "checkpoint_every"),
+            *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
+        ),
+        _no_flags,
+        _solve,
+    ),
+    "compare": Command(
+        "GAME [GAME ...]",
+        "Compares algorithms on games, over several seeds. Leaves the figure with "
+        "bands and a table of all points. The same command goes on where it was.",
+        ("import", "rows_per_decade", "max_memory", "executor", "ray_address"),
+        comparing.define_flags,
+        comparing.run,
+    ),
+    "experiment": Command(
+        "NAME",
+        "Runs a table or a figure of the papers, and goes on where it was when it is "
+        f"run again. NAME is one of {', '.join(running.EXPERIMENT_NAMES)}.",
+        (
+            *("experiment", "seeds", "only", "workers", "executor", "ray_address"),
+            *("tree_cache", "checkpoint_every", *_FILES),
+        ),
+        _no_flags,
+        _experiment,
+    ),
+    "play": Command(
+        "[GAME]",
+        "Plays a game against a policy, in the terminal. The policy is read from a "
+        "file or a folder of results (--policy), or solved just before.",
+        ("game", "players", "import"),
+        playing.define_flags,
+        lambda values, words, _: playing.run(values, take_game(values, words)),
+    ),
+    "info": Command(
+        "GAME",
+        "Says what a game is: its size, which algorithms can run on it, and what they "
+        "take in time and memory.",
+        ("game", "players", "max_memory", "import"),
+        describing.define_flags,
+        lambda values, words, _: describing.run(values, take_game(values, words)),
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the program; returns the exit code.
+
+    Args:
+        arguments: the words after the program's name; by default those it was called
+            with.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in HELP:
+        print(_overview())
+        return 0 if arguments else 1
+    name, *words = arguments
+    if name == "--version":
+        print(f"{PROGRAM} {version()}")
+        return 0
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        print(
+            f"Error: {name!r} is none of the commands {', '.join(COMMANDS)}.{hint}",
+            file=sys.stderr,
+        )
+        return 1
+    command, values = COMMANDS[name], flags_of_command(COMMANDS[name])
+    if {*words} & {*HELP, "--helpfull"}:
+        print(_help(name, values, full="--helpfull" in words))
+        return 0
+    try:
+        rest = values([f"{PROGRAM} {name}", *words])[1:]
+    except flags.Error as error:
+        print(f"Error: {error}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
+        return 1
+    return guarded(lambda signals: command.run(values, rest, signals))
+
+
+def flags_of_command(command: Command) -> flags.FlagValues:
+    """A command's flags, with their defaults; those it shares are the global ones."""
+    values = flags.FlagValues()
+    values.set_gnu_getopt()  # flags may follow other words
+    command.define(values)
+    for name in command.shared:
+        flag = running.FLAGS[name]
+        flag.unparse()  # main() may be called again in the same process
+        values[name] = flag
+    running.FLAGS.mark_as_parsed()
+    return values
+
+
+def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
+    """The game of --game, or of the word that stands for it.
+
+    Raises:
+        ValueError: there are several.
+    """
+    flag = values["game"]
+    if len(words) + bool(flag.present) > 1:
+        given = [str(flag.value)] * bool(flag.present) + [*words]
+        raise ValueError(f"One game, please, instead of {', '.join(given)}.")
+    for word in words:
+        flag.parse(word)
+        flag.present += 1
+        flag.using_default_value = False
+    return str(flag.value)
+
+
+# --- help ------------------------------------------------------------------------
+
+
+def _overview() -> str:
+    lines = [f"{PROGRAM} {version()}: solves OpenSpiel games.", ""]
+    for name, command in COMMANDS.items():
+        lines.append(f"  {PROGRAM} {name:<11}{_first_sentence(command.about)}")
+    lines += ["", f"{PROGRAM} COMMAND --help shows the flags of a command."]
+    return "\n".join(lines)
+
+
+def _help(name: str, values: flags.FlagValues, *, full: bool) -> str:
+    command = COMMANDS[name]
+    width = min(shutil.get_terminal_size().columns, 100)
+    lines = [f"{PROGRAM} {name} {command.usage} [--flag=value ...]", ""]
+    lines += [*textwrap.wrap(command.about, width), ""]
+    for flag_name in values:
+        lines += _help_of_flag(values[flag_name], width, full=full)
+    if not full:
+        lines += ["", "--helpfull says more about each flag."]
+    return "\n".join(lines)
+
+
+def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
+    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(str(flag.help).split()))
+    text = re.sub(r"\s*\(a comma separated list\)$", "", text)
+    choices = getattr(flag.parser, "enum_values", None)
+    if choices:
+        text = f"{text if full else _first_sentence(text)} One of {', '.join(choices)}."
+    elif not full:
+        text = _first_sentence(text)
+    if flag.default not in (None, "", [], False):
+        shown = flag.default
+        if isinstance(shown, list):
+            shown = ",".join(map(str, shown))
+        text += f" Default: {shown}."
+    column = 28
+    name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
+    wrapped = textwrap.wrap(text, width - column) or [""]
+    first = f"  {name:<{column - 2}}"
+    if len(name) > column - 4:
+        yield f"  {name}"
+        first = " " * column
+    yield first + wrapped[0]
+    for line in wrapped[1:]:
+        yield " " * column + line
+
+
+def _first_sentence(text: str) -> str:
+    """A text up to the first full stop that ends a sentence."""
+    return re.split(r"(?<=[a-z)\]\d]\.)\s+(?=[A-Z-])", text, maxsplit=1)[0]

@@ -1,0 +1,156 @@
+"""The command `play`: a game in the terminal, against a policy."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyspiel
+from absl import flags
+from open_spiel.python.policy import Policy
+
+from mccfr_spiel.algorithms import ALGORITHMS
+from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.reading.policies import load_policy
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.storage.results_folder import load_string
+from mccfr_spiel.tree.loading import load_game, turn_based
+
+_SOLVED = 100_000
+"""Iterations of a policy that is solved just before."""
+
+
+def define_flags(values: flags.FlagValues) -> None:
+    """Defines the flags that only this command has."""
+    define: dict[str, Any] = {"flag_values": values}
+    flags.DEFINE_integer("seat", 0, "Your seat: 0 is the first player.", **define)
+    flags.DEFINE_string(
+        "policy",
+        None,
+        "The policy of the others: a file, or a folder of results. Without it, the "
+        "game is solved just before.",
+        **define,
+    )
+    flags.DEFINE_enum(
+        "algorithm",
+        "external_sampling",
+        list(ALGORITHMS),
+        "What solves the game, without --policy.",
+        **define,
+    )
+    flags.DEFINE_integer(
+        "iterations", _SOLVED, "How long, without --policy.", lower_bound=0, **define
+    )
+    flags.DEFINE_integer(
+        "seed", None, "Seed of all draws; a new one each time if not given.", **define
+    )
+
+
+def run(values: flags.FlagValues, game: str) -> int:
+    """Plays until the user has had enough; returns the exit code."""
+    imported_games()
+    policy = None
+    if values.policy is not None:
+        given = load_string(game, values.players) if values["game"].present else None
+        policy = load_policy(values.policy, given)
+        loaded = turn_based(policy.game)
+    else:
+        loaded = turn_based(load_game(load_string(game, values.players)))
+    seat, players = values.seat, loaded.num_players()
+    if not 0 <= seat < players:
+        raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
+    if policy is None:
+        policy = _solved(loaded, values)
+    generator = random.Random(values.seed)
+    print(f"You are player {seat} of {players}. Answer with a move's number or name,")
+    print("? to see what the policy would do, or q to leave.")
+    total, count = 0.0, 0
+    for result in _games(loaded, policy, seat, generator):
+        count, total = count + 1, total + result
+        print(f"You got {result:+g}; {total:+g} in {count} games.\n")
+    return 0
+
+
+def _solved(game: pyspiel.Game, values: flags.FlagValues) -> Policy:
+    print(f"Solving {game} by {values.algorithm} ...", flush=True)
+    solver = Solver(game, ALGORITHMS[values.algorithm], seed=values.seed or 0)
+    solver.iterate(values.iterations)
+    return solver.average_policy()
+
+
+def _games(
+    game: pyspiel.Game, policy: Policy, seat: int, generator: random.Random
+) -> Iterator[float]:
+    """Plays one game after the other; yields what the user got in each."""
+    while True:
+        print("--- A new game.")
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            player = state.current_player()
+            if player == seat:
+                action = _ask(state, policy)
+                if action is None:
+                    return
+            elif player >= 0:
+                action = _draw(policy.action_probabilities(state), generator)
+                move = state.action_to_string(player, action)
+                print(f"Player {player}: {move}")
+            else:
+                action = _draw(dict(state.chance_outcomes()), generator)
+            state.apply_action(action)
+        print("--- The end.")
+        print(_indented(str(state)))
+        yield state.returns()[seat]
+
+
+def _draw(probabilities: dict[int, float], generator: random.Random) -> int:
+    actions = list(probabilities)
+    return generator.choices(actions, [probabilities[one] for one in actions])[0]
+
+
+def _ask(state: pyspiel.State, policy: Policy) -> int | None:
+    """Shows what the player knows and asks for a move; None if the user leaves."""
+    player = state.current_player()
+    actions = state.legal_actions()
+    names = [state.action_to_string(player, action) for action in actions]
+    print("You know:")
+    print(_indented(state.information_state_string(player)))
+    for number, name in enumerate(names, 1):
+        print(f"  {number}  {name}")
+    while True:
+        try:
+            answer = input("Your move: ").strip()
+        except EOFError:
+            print()
+            return None
+        if answer.lower() in ("q", "quit", "exit"):
+            return None
+        if answer == "?":
+            odds = policy.action_probabilities(state)
+            _hint([odds.get(action, 0.0) for action in actions], names)
+            continue
+        chosen = _chosen(answer, names)
+        if chosen is not None:
+            return actions[chosen]
+        print(f"{answer!r} is none of 1 to {len(names)}, and no move's name.")
+
+
+def _chosen(answer: str, names: list[str]) -> int | None:
+    """The place of the move that an answer means, by its number, name, or the only name
+    that begins so; None if there is none."""
+    if answer.isdecimal():
+        return int(answer) - 1 if 1 <= int(answer) <= len(names) else None
+    lowered = [name.lower() for name in names]
+    if answer.lower() in lowered:
+        return lowered.index(answer.lower())
+    like = [i for i, name in enumerate(lowered) if name.startswith(answer.lower())]
+    return like[0] if answer and len(like) == 1 else None
+
+
+def _hint(probabilities: list[float], names: list[str]) -> None:
+    for probability, name in zip(probabilities, names, strict=True):
+        print(f"  {probability:7.1%}  {name}")
+
+
+def _indented(text: Any) -> str:
+    lines = str(text).strip("\n").splitlines()
+    return "\n".join("  " + line for line in lines)

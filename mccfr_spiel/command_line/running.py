@@ -1,0 +1,129 @@
+"""The commands `solve` and `experiment`, and run_experiments.py, which does both.
+
+The flags are absl's, defined once for the process; `main.py` gives each command its
+own.
+"""
+
+import functools
+import logging
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+from absl import flags
+from tqdm import tqdm
+
+from mccfr_spiel.command_line.signals import Signals, guarded
+from mccfr_spiel.experiments import reproduction, sweeps, table_1
+from mccfr_spiel.experiments.command_flags import define_flags
+from mccfr_spiel.experiments.comparing import BAR
+from mccfr_spiel.experiments.flags import EXPERIMENT_FLAGS, KINDS, Flags
+from mccfr_spiel.experiments.importing import import_games
+from mccfr_spiel.experiments.panels import Experiment
+from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
+
+FLAGS = flags.FLAGS
+define_flags()
+
+EXPERIMENT_NAMES = (table_1.NAME, *reproduction.EXPERIMENTS)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs what the flags of run_experiments.py say; returns the exit code."""
+    # absl shows what libraries log. What matplotlib's one for PDF says is no news.
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
+    return guarded(lambda signals: _run(argv, signals))
+
+
+def _run(argv: Sequence[str], signals: Signals) -> int:
+    if len(argv) > 1:
+        raise ValueError(f"{argv[1]!r} is not a flag. Flags begin with --.")
+    if FLAGS.experiment is not None:
+        return run_experiment(FLAGS.experiment)
+    for name in EXPERIMENT_FLAGS:
+        if FLAGS[name].present:
+            raise ValueError(f"--{name} takes an --experiment.")
+    return run_game(signals)
+
+
+def run_game(signals: Signals) -> int:
+    """Solves the game of the flags; returns the exit code."""
+    imported_games()
+    return solve(request(), signals)
+
+
+def imported_games() -> list[str]:
+    """The modules that register games, ours and the user's, which are imported."""
+    return import_games(FLAGS["import"].value or [])
+
+
+def request() -> Request:
+    """What the flags ask for of a single run."""
+    values = {name: FLAGS[name].value for name in KINDS}
+    given = {name: value for name, value in values.items() if FLAGS[name].present}
+    return Request(
+        cast(Flags, values),
+        cast(Flags, given),
+        output_dir=FLAGS.output_dir,
+        resume=FLAGS.resume,
+        overwrite=FLAGS.overwrite,
+        checkpoint_every=FLAGS.checkpoint_every,
+        plays=FLAGS.evaluation_plays,
+        play_seconds=FLAGS.evaluation_seconds,
+        figure_formats=tuple(FLAGS.figure_format or ("png",)),
+    )
+
+
+def run_experiment(name: str) -> int:
+    """Runs a table or figure of the papers; returns the exit code."""
+    imports = imported_games()
+    for flag in KINDS:
+        if FLAGS[flag].present:
+            raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
+    folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
+    trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
+    if name == table_1.NAME:
+        path = table_1.make_table(folder, imports, trees, only=FLAGS.only)
+        print(path.read_text(encoding="utf-8"))
+        return 0
+    experiment = reproduction.EXPERIMENTS[name]
+    table = reproduction.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
+    todo = sum(not sweeps.is_finished(folder, key) for key in table)
+    print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
+    with tqdm(total=100.0, disable=not sys.stderr.isatty(), bar_format=BAR) as bar:
+        failures = sweeps.run_sweep(
+            table,
+            folder,
+            executor(),
+            lambda share: bar.update(100 * share - bar.n),
+            imports=imports,
+            trees=trees,
+            checkpoint_every=FLAGS.checkpoint_every,
+        )
+    summarize_and_draw(experiment, folder)
+    for key, error in failures:
+        print(f"{key} failed: {error}", file=sys.stderr)
+    print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")
+    return 1 if failures else 0
+
+
+def executor() -> sweeps.Executor:
+    """What runs the settings of an experiment."""
+    if FLAGS.executor == "ray":
+        return functools.partial(
+            sweeps.on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
+        )
+    return functools.partial(sweeps.local, workers=FLAGS.workers or os.cpu_count() or 1)
+
+
+def summarize_and_draw(experiment: Experiment, folder: pathlib.Path) -> None:
+    """Writes the means over seeds, and the figures if matplotlib is there."""
+    summary = reproduction.summarize(experiment, folder)
+    plotting = load_plotting()
+    if plotting is None:
+        print("No figures: matplotlib is not installed (pip install matplotlib).")
+    else:
+        formats = FLAGS.figure_format or ("png", "svg")
+        plotting.save_experiment(experiment, summary, formats=formats)

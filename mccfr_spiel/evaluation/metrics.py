@@ -1,0 +1,130 @@
+"""Metrics: what `ms.compare` and `Solver.run` measure of a solver while it runs.
+
+A metric is any function that takes a solver and returns a number. These are the ones
+that have names; a function of your own stands beside them:
+
+    def values_of_player_0(solver):
+        return ms.expected_returns(solver.tree, solver.average_vector())[0]
+
+    solver.run(10_000, metrics=[ms.metrics.nash_conv, values_of_player_0])
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.evaluation import exact
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.reading.policies import load_policy
+from mccfr_spiel.solving.running import Given, Metric, labelled
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole_trees import complete_tree
+
+
+def nash_conv(solver: Any) -> float:
+    """NashConv of the average policy."""
+    return exact.nash_conv(solver.tree, solver.average_vector())
+
+
+def last_iterate(solver: Any) -> float:
+    """NashConv of the current policy, the last iterate.
+
+    Raises:
+        ValueError: the solver has no policy but the one that it reports, as offline
+            methods.
+    """
+    if not hasattr(solver, "current_vector"):
+        raise ValueError(
+            f"{type(solver).__name__} has no last iterate beside the policy that it "
+            "reports; use nash_conv."
+        )
+    return exact.nash_conv(solver.tree, solver.current_vector())
+
+
+def head_to_head(opponent: Any = "uniform") -> Metric:
+    """A metric: what the average policy wins against an opponent, on average.
+
+    The solver's policy takes each seat in turn while the opponent's policy plays all
+    the others. The metric is the mean over the seats of its expected return, so in a
+    zero-sum game it is 0 against itself.
+
+    Args:
+        opponent: "uniform", a policy (see `nash_conv`), or the path of a file that
+            `load_policy` reads.
+    """
+    if isinstance(opponent, str | os.PathLike) and opponent != "uniform":
+        opponent = load_policy(opponent)
+    return HeadToHead(opponent)
+
+
+class HeadToHead:
+    """What `head_to_head` returns.
+
+    Attributes:
+        opponent: the opponent's policy, or "uniform".
+    """
+
+    __name__ = "head_to_head"
+
+    def __init__(self, opponent: Any) -> None:
+        self.opponent = opponent
+
+    def __call__(self, solver: Any) -> float:
+        """The mean over seats of what the solver's average policy wins."""
+        tree = complete_tree(solver.tree, None)
+        own = policy_vector(tree, solver.average_policy())
+        if isinstance(self.opponent, str):
+            others = uniform_vector(tree)
+        else:
+            others = policy_vector(tree, self.opponent)
+        owner = _owners(tree)
+        returns = [
+            exact.expected_returns(tree, np.where(owner == seat, own, others))[seat]
+            for seat in range(tree.num_players)
+        ]
+        return float(np.mean(returns))
+
+
+def uniform_vector(tree: GameTree) -> np.ndarray:
+    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
+    vector = np.ones(tree.num_sequences)
+    counts = tree.infosets["num_actions"]
+    vector[_sequences(tree)] = np.repeat(1 / counts, counts)
+    return vector
+
+
+def _owners(tree: GameTree) -> np.ndarray:
+    """`[S]` the player of each sequence."""
+    owner = np.arange(tree.num_sequences)  # the first ones are the players' empty ones
+    infosets = tree.infosets
+    owner[_sequences(tree)] = np.repeat(infosets["player"], infosets["num_actions"])
+    return owner
+
+
+def _sequences(tree: GameTree) -> np.ndarray:
+    """The sequences of all infosets, one infoset after the other."""
+    starts, counts = tree.infosets["first_sequence"], tree.infosets["num_actions"]
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(counts.sum())
+
+
+METRICS: dict[str, Metric] = {
+    "nash_conv": nash_conv,
+    "last_iterate": last_iterate,
+    "head_to_head": head_to_head(),
+}
+"""The metrics that have names; `head_to_head` is against the uniform policy."""
+
+Metrics = Given | None
+"""What users may give, see `solving.running.Given`."""
+
+
+def named_metrics(metrics: Metrics, default: Iterable[str] = ()) -> dict[str, Metric]:
+    """Label -> metric for what a user has given; None stands for the default names.
+
+    Raises:
+        ValueError: see `solving.running.labelled`.
+    """
+    return labelled(tuple(default) if metrics is None else metrics, METRICS)

@@ -1,0 +1,343 @@
+"""`compare`: algorithms on games with seeds, as one call.
+
+It makes a sweep (experiments/sweeps.py) of what is compared, runs it, and reads its
+rows into a table (experiments/comparison.py).
+"""
+
+import contextlib
+import functools
+import importlib
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyspiel
+from tqdm import tqdm
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
+from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
+from mccfr_spiel.experiments.executors import Executor, in_this_process, local
+from mccfr_spiel.experiments.panels import Curve, Experiment, Panel, key, sweep
+from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.experiments.sweeps import run_sweep
+from mccfr_spiel.offline.methods import OfflineMethod
+from mccfr_spiel.rules.description import rules_of
+from mccfr_spiel.solving.running import Metric
+from mccfr_spiel.tree.identity import content_print
+from mccfr_spiel.tree.loading import load_game
+
+if TYPE_CHECKING:
+    from mccfr_spiel.experiments.comparison import Comparison
+
+Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
+Algorithms = str | Method | Iterable[str | Method] | Mapping[str, str | Method]
+
+BAR = "{percentage:5.1f} % |{bar}| {elapsed} so far, {remaining} to go"
+
+_ROWS_BEFORE = 10_000
+"""The first row of a run is due at one part in so many of the run."""
+
+
+class ComparisonError(RuntimeError):
+    """Some runs of a comparison have failed; the others are kept."""
+
+
+def compare(
+    games: Games,
+    algorithms: Algorithms,
+    seeds: int = 10,
+    nodes: float | None = 1e6,
+    metrics: Metrics = None,
+    *,
+    iterations: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    imports: Iterable[str] = (),
+    rows_per_decade: int = 5,
+    max_memory: int | str | None = None,
+    progress: bool = True,
+) -> "Comparison":
+    """Runs algorithms on games with several seeds; returns a table of all rows.
+
+        table = ms.compare("kuhn_poker", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
+        table.plot().savefig("kuhn.pdf")
+
+    The table is a pandas DataFrame with one row for each point recorded, see
+    `experiments.comparison.Comparison`. Its numbers are the same for any number of
+    workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`, is
+    run with seed 0 only, since all its runs would be the same.
+
+    Args:
+        games: load strings or games, one or several, or label -> game. A game of your
+            own must be registered. If it is in a module, or in a file that is imported
+            by its name, that is imported in each worker; if it is in the main script or
+            in a notebook, all runs are done in this process, one after the other.
+        algorithms: values such as `ms.CFR_PLUS`, or their names, one or several, or
+            label -> algorithm.
+        seeds: how many runs of each algorithm on each game.
+        nodes: a run ends with the first iteration after which so many nodes of the tree
+            have been touched, a cost that all algorithms share.
+        metrics: what is measured: functions of the solver, or names in
+            `ms.metrics.METRICS`, one or several, or label -> function. By default it is
+            NashConv. Without a metric that has a name, games may be too large for a
+            whole tree.
+        iterations: how long a run is, in iterations, in place of `nodes`. Offline
+            methods take this.
+        folder: for the rows. A comparison that is called again with the same folder
+            goes on where it was, also with more seeds, games or algorithms. Whether a
+            function has changed cannot be seen, so choose another folder then. By
+            default the rows are not kept.
+        workers: processes; one for each core if not given. With 1, all runs are done in
+            this process.
+        executor: what runs the runs, in place of processes of this machine, such as
+            `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
+        imports: more modules, or paths of Python files, that each worker imports first.
+        rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
+        max_memory: as in `Solver`, for each run.
+        progress: whether to show a bar on standard error.
+
+    Raises:
+        ImportError: pandas is missing.
+        ValueError: a game or an algorithm is wrong, or the folder has rows of others.
+        ComparisonError: runs have failed; the message says which, and why.
+    """
+    make_table = _load_comparison()
+    measures = named_metrics(metrics, default=["nash_conv"])
+    chosen = _labelled_games(games)
+    limit = _limit(nodes, iterations)
+    experiment = Experiment(
+        tuple(
+            Panel(
+                label,
+                tuple(
+                    Curve(
+                        name,
+                        Settings(
+                            str(game),
+                            method,
+                            **limit,
+                            rows_per_decade=rows_per_decade,
+                            rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
+                            evaluate=_evaluate(measures),
+                            max_memory=max_memory,
+                        ),
+                    )
+                    for name, method in _labelled_algorithms(algorithms).items()
+                ),
+                num_nodes=0,  # it is for the papers' figures only
+            )
+            for label, game in chosen.items()
+        )
+    )
+    seeds = refusals.integer(seeds, "seeds", 1)
+    table = _of_seeds(experiment, seeds)
+    modules = _modules_of(chosen.values())
+    if executor is None:
+        executor = _executor(workers, table, modules)
+    carried = {label: _carried(one) for label, one in measures.items()}
+    if executor is in_this_process:
+        carried = measures
+    with (
+        _folder(folder) as place,
+        tqdm(total=100.0, bar_format=BAR, disable=not progress) as bar,
+    ):
+        failures = run_sweep(
+            table,
+            place,
+            executor,
+            lambda share: bar.update(100 * share - bar.n),
+            imports=[*imports, *modules - {"__main__"}],
+            metrics=carried,
+        )
+        if failures:
+            raise ComparisonError(_words_of_failures(failures, table, folder))
+        return make_table(experiment, table, place, list(measures))
+
+
+# --- what is compared ------------------------------------------------------------
+
+
+def _labelled_games(games: Games) -> dict[str, pyspiel.Game]:
+    if isinstance(games, str | pyspiel.Game):
+        games = [games]
+    if not isinstance(games, Mapping):
+        games = {str(game): game for game in games}
+    if not games:
+        raise ValueError("There are no games to compare algorithms on.")
+    return {label: _checked_game(game) for label, game in games.items()}
+
+
+def _checked_game(game: str | pyspiel.Game) -> pyspiel.Game:
+    """The game, if its load string makes the same game.
+
+    Raises:
+        ValueError: it does not, or there is no such game.
+    """
+    loaded = load_game(game)
+    if isinstance(game, str):
+        return loaded
+    try:
+        is_same = content_print(load_game(str(game))) == content_print(game)
+    except ValueError:
+        is_same = False
+    if not is_same:
+        raise ValueError(
+            f"The load string {str(game)!r} does not make this game, so that no other "
+            "process can make it. Register the game (pyspiel.register_game)."
+        )
+    return game
+
+
+def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
+    if isinstance(algorithms, Mapping):
+        found = {str(label): checked(one) for label, one in algorithms.items()}
+    elif isinstance(algorithms, str | Algorithm | OfflineMethod):
+        method = checked(algorithms)
+        found = {name_of(method): method}
+    else:
+        methods = [checked(one) for one in algorithms]
+        found = {name_of(method): method for method in methods}
+    if not found:
+        raise ValueError("There are no algorithms to compare.")
+    return found
+
+
+def _limit(nodes: float | None, iterations: int | None) -> dict[str, Any]:
+    """The settings that say how long a run is."""
+    if iterations is not None:
+        return {"iterations": refusals.integer(iterations, "iterations", 1)}
+    if nodes is None or not nodes >= 1 or nodes > 2**62:
+        raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
+    return {"until_nodes_touched": int(nodes)}
+
+
+def _evaluate(measures: Mapping[str, Metric]) -> str:
+    """Whether runs take the whole tree, which all metrics with names do."""
+    named = any(one in METRICS.values() for one in measures.values())
+    return "exact" if named else "none"
+
+
+def _of_seeds(experiment: Experiment, seeds: int) -> dict[str, Settings]:
+    """The sweep, without the further seeds of algorithms that draw nothing."""
+    once = {
+        key(panel, curve, seed)
+        for panel in experiment.panels
+        for curve in panel.curves
+        for seed in range(1, seeds)
+        if not _draws(curve.settings.algorithm)
+    }
+    table = sweep(experiment, seeds=seeds)
+    return {name: one for name, one in table.items() if name not in once}
+
+
+def _draws(method: Method) -> bool:
+    """Whether the seed of a method matters."""
+    if not isinstance(method, Algorithm):
+        return False
+    sampling = method.sampling
+    is_random = sampling.chance or sampling.opponents or sampling.player != "all"
+    return is_random or bool(getattr(method.minimizer, "initial_regret", 0))
+
+
+# --- where it runs ---------------------------------------------------------------
+
+
+def _modules_of(games: Iterable[pyspiel.Game]) -> set[str]:
+    """The modules that register the games, those of OpenSpiel's C++ games excepted."""
+    modules = set()
+    for game in games:
+        rules = rules_of(game)
+        module = type(game).__module__
+        if rules is not None:
+            module = rules.description.rules.start.__module__
+        if module.partition(".")[0] != "pyspiel":
+            modules.add(module)
+    return modules
+
+
+def _executor(
+    workers: int | None, table: Mapping[str, Settings], modules: set[str]
+) -> Executor:
+    """Processes of this machine, or this process where they would be no use.
+
+    Raises:
+        ValueError: `workers` is no number of processes.
+    """
+    if workers is not None:
+        workers = refusals.integer(workers, "workers", 1)
+    workers = min(workers or os.cpu_count() or 1, len(table))
+    if workers == 1 or "__main__" in modules:
+        return in_this_process
+    return functools.partial(local, workers=workers, run_main=False)
+
+
+def _carried(metric: Metric) -> Metric:
+    """The metric in a form that other processes can be given."""
+    if metric in METRICS.values():
+        return metric
+    return _Carried(metric)
+
+
+class _Carried:
+    """A function that is pickled with its code, as those of notebooks must be."""
+
+    def __init__(self, function: Metric) -> None:
+        self._function = function
+
+    def __call__(self, solver: Any) -> float:
+        return self._function(solver)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle
+
+        return _uncarried, (cloudpickle.dumps(self._function),)
+
+
+def _uncarried(data: bytes) -> Metric:
+    import cloudpickle
+
+    return cloudpickle.loads(data)
+
+
+@contextlib.contextmanager
+def _folder(folder: str | os.PathLike[str] | None) -> Iterator[pathlib.Path]:
+    """The folder for the rows: the user's, or one that is deleted in the end."""
+    if folder is not None:
+        yield pathlib.Path(folder)
+        return
+    with tempfile.TemporaryDirectory(
+        prefix="mccfr_spiel-", ignore_cleanup_errors=True
+    ) as place:
+        yield pathlib.Path(place)
+
+
+def _words_of_failures(
+    failures: list[Any], table: Mapping[str, Settings], folder: Any
+) -> str:
+    first = failures[0]
+    kept = (
+        f"The rows of the others are in {folder}; the same call goes on from there."
+        if folder is not None
+        else "Give a folder, in which the rows of the others are kept."
+    )
+    return (
+        f"{len(failures)} of {len(table)} runs failed, first {first.key}: "
+        f"{first.error}\n{kept}"
+    )
+
+
+def _load_comparison() -> Callable[..., "Comparison"]:
+    """What makes the table; raises ImportError with the way out without pandas."""
+    try:
+        importlib.import_module("pandas")
+    except ImportError as error:
+        raise ImportError(
+            "A comparison is a pandas DataFrame, and pandas is not installed here: "
+            "pip install 'mccfr_spiel[plot]'."
+        ) from error
+    return importlib.import_module("mccfr_spiel.experiments.comparison").read_comparison

@@ -1,0 +1,209 @@
+"""The table that `compare` returns, a pandas DataFrame that draws itself.
+
+This module imports pandas (the extra `plot`), so it is imported apart.
+"""
+
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mccfr_spiel.experiments.figure_style import save_figure
+from mccfr_spiel.experiments.panels import Experiment, key
+from mccfr_spiel.experiments.plotting import curves_figure
+from mccfr_spiel.experiments.runs import COLUMNS
+from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.experiments.tasks import FINISHED
+
+BANDS = ("std", "range")
+"""What a band may show: a standard deviation to each side, or the least and largest."""
+
+_WHICH = ("game", "algorithm", "seed", "due")
+_PandasPlots: Any = pd.plotting.PlotAccessor
+
+
+class ComparisonPlots(_PandasPlots):
+    """`table.plot(...)` of a comparison; `table.plot.line(...)` and others are pandas'.
+
+    A table that lacks the columns of a comparison is drawn as pandas does.
+    """
+
+    def __init__(self, table: "Comparison") -> None:
+        super().__init__(table)
+        self._table = table
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        """Draws the comparison, see `Comparison.figure`, whose arguments it takes."""
+        table = self._table
+        if "kind" in settings or not {*_WHICH}.issubset(table.columns):
+            return super().__call__(*args, **settings)  # pandas' own kinds come here
+        return table.figure(*args, **settings)
+
+
+class Comparison(pd.DataFrame):
+    """One row for each point that was recorded of each run.
+
+    The columns are game, algorithm, seed; due, the number of nodes (or iterations) at
+    which the row was due; iteration, nodes_touched, seconds; and a column for each
+    metric. Everything that a DataFrame can do, this can, and what it returns is a
+    Comparison again: `table[table.game == "kuhn_poker"].plot()`.
+    """
+
+    @property
+    def _constructor(self) -> type["Comparison"]:
+        return Comparison
+
+    @property
+    def plot(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Draws the comparison: a panel for each game, a curve for each algorithm."""
+        return ComparisonPlots(self)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The columns that hold metrics, the first of which is drawn by default."""
+        return [
+            name
+            for name in self.columns
+            if name not in {*_WHICH, "iteration", "nodes_touched", "seconds"}
+        ]
+
+    def figure(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        *,
+        style: str = "paper",
+        band: str = "std",
+        x_scale: str = "log",
+        y_scale: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Figure:
+        """Draws the means over seeds with bands: `table.plot(...)` calls this.
+
+        Seeds are compared where their rows were due: each contributes its first row
+        that has reached the number. A curve ends where the first of its seeds ends.
+
+        Args:
+            x: a column, by default that by which rows were due: nodes_touched or
+                iteration. Seconds are means over the seeds, too.
+            y: the metric; by default the first.
+            style: "paper", for print, or "dark".
+            band: "std", one standard deviation to each side, or "range", from the
+                lowest to the highest seed.
+            x_scale, y_scale: "log" or "linear"; by default y is logarithmic if all
+                values are above 0 and the largest is ten times the least.
+            path: also write the figure into that file, which ends with .png, .svg or
+                .pdf.
+
+        Returns:
+            A matplotlib figure, which notebooks show and `savefig` writes.
+
+        Raises:
+            ValueError: there is no such column, style, band or scale, or no row.
+        """
+        if y is None:
+            y = next(iter(self.metrics), "")
+        if x is None:
+            x = self._measure()
+        for name in (x, y):
+            if name not in self.columns:
+                raise ValueError(
+                    f"The table has no column {name!r}; it has "
+                    f"{', '.join(map(str, self.columns))}."
+                )
+        if band not in BANDS:
+            raise ValueError(f"band={band!r} is none of {', '.join(BANDS)}.")
+        for scale in (x_scale, y_scale):
+            if scale not in ("log", "linear", None):
+                raise ValueError(f"The scale {scale!r} is neither log nor linear.")
+        if not len(self):
+            raise ValueError("The table has no rows to draw.")
+        curves = {
+            str(game): {
+                str(algorithm): _aligned(rows, x, y, band)
+                for algorithm, rows in part.groupby("algorithm", sort=False)
+            }
+            for game, part in self.groupby("game", sort=False)
+        }
+        figure = curves_figure(curves, x, y, x_scale, y_scale, style=style)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
+
+    def _measure(self) -> str:
+        """The column by which rows were due."""
+        by_iterations = bool((self["due"] == self["iteration"]).all())
+        return "iteration" if by_iterations else "nodes_touched"
+
+    def final(self) -> pd.DataFrame:
+        """The metrics at the end of the runs: mean and standard deviation over seeds.
+
+        The index is (game, algorithm), and `seeds` says how many runs there are.
+        """
+        ends = self.groupby(["game", "algorithm", "seed"], sort=False).tail(1)
+        groups = pd.DataFrame(ends).groupby(["game", "algorithm"], sort=False)
+        columns: dict[str, Any] = {"seeds": groups.size()}
+        for name in self.metrics:
+            columns[name] = groups[name].mean()
+            columns[f"{name} std"] = groups[name].std(ddof=1)
+        return pd.DataFrame(columns)
+
+
+def _aligned(rows: Any, x: str, y: str, band: str) -> dict[str, np.ndarray]:
+    """The means of a curve over its seeds, where its rows were due, and the band."""
+    seeds = [one for _, one in rows.groupby("seed", sort=True)]
+    reached = [one["due"].to_numpy() for one in seeds]
+    points = []
+    before = None
+    # As in `panels.summarize`: at each number at which some row was due, the first row
+    # of every seed that has reached it.
+    for due in np.unique(np.concatenate(reached)):
+        at = [int(np.searchsorted(one, due)) for one in reached]
+        if any(i == len(one) for i, one in zip(at, reached, strict=True)):
+            break
+        if at != before:
+            before = at
+            chosen = [one.iloc[i] for i, one in zip(at, seeds, strict=True)]
+            across = np.mean([float(row[x]) for row in chosen])
+            up = np.array([float(row[y]) for row in chosen])
+            spread = up.std(ddof=1) if len(up) > 1 else 0.0
+            low, high = up.mean() - spread, up.mean() + spread
+            if band == "range":
+                low, high = up.min(), up.max()
+            points.append((across, up.mean(), low, high))
+    columns = np.array(points).reshape(-1, 4).T
+    return dict(zip(("x", "mean", "low", "high"), columns, strict=True))
+
+
+def read_comparison(
+    experiment: Experiment,
+    table: Mapping[str, Settings],
+    folder: pathlib.Path,
+    metrics: Sequence[str],
+) -> Comparison:
+    """The rows of a finished sweep.
+
+    Args:
+        experiment: what is compared: a panel for each game, a curve for each algorithm.
+        table: the sweep, key -> settings.
+        folder: of the sweep.
+        metrics: the columns beside `runs.COLUMNS`.
+    """
+    parts = []
+    for panel in experiment.panels:
+        for curve in panel.curves:
+            seed = 0
+            while (name := key(panel, curve, seed)) in table:
+                rows = pd.read_csv(folder / (name + FINISHED))
+                which = {"game": panel.title, "algorithm": curve.label, "seed": seed}
+                parts.append(rows.assign(**which))
+                seed += 1
+    rows = pd.concat(parts, ignore_index=True)
+    named = [name for name in metrics if name not in COLUMNS]
+    gaps = ["nash_conv"] if "nash_conv" in metrics else []
+    order = [*_WHICH, "iteration", "nodes_touched", "seconds", *gaps, *named]
+    return Comparison(rows[order])

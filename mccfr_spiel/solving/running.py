@@ -1,0 +1,230 @@
+"""`Solver.run`: iterations with measurements on the way, which make a history.
+
+The loop here is that of every run: it goes from one number of iterations, or of nodes
+touched, at which something is due to the next, in slices short enough for progress to
+be seen.
+"""
+
+import html
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tqdm import tqdm
+
+Metric = Callable[[Any], float]
+"""A function of a solver that measures it."""
+
+COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
+"""What a solver calls the columns by which rows may be due."""
+
+_SLICE_SECONDS = 0.25
+"""How long a solver runs, about, before progress is shown again."""
+
+
+class History(list[dict[str, Any]]):
+    """The rows that `Solver.run` has recorded, in their order.
+
+    Each is a dictionary with iteration, nodes_touched, seconds and the metrics, so
+    `pandas.DataFrame(solver.history)` is the table of them. It shows itself as a table.
+    """
+
+    def __repr__(self) -> str:
+        if not self:
+            return "History of no rows"
+        names = list(self[-1])
+        table = [names, *([_shown(row.get(name)) for name in names] for row in self)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) for cell, width in zip(line, widths, strict=True)
+            )
+            for line in table
+        )
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        names = list(self[-1]) if self else []
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        lines = [
+            "".join(f"<td>{html.escape(_shown(row.get(name)))}</td>" for name in names)
+            for row in self
+        ]
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def run(
+    solver: Any,
+    history: History,
+    column: str,
+    last: int,
+    *,
+    metrics: Mapping[str, Metric],
+    callback: Callable[[dict[str, Any]], object] | None,
+    progress: bool,
+    rows_per_decade: int,
+) -> None:
+    """Runs a solver and adds a row to its history whenever one is due.
+
+    Args:
+        solver: has `iterate`, `iterate_until`, and the counters.
+        history: the rows so far.
+        column: "iteration" or "nodes_touched", by which rows are due.
+        last: the number in that column with which the run ends.
+        metrics: label -> function of the solver.
+        callback: is called with each row; the run ends if it returns something true.
+        progress: whether to show a bar on standard error.
+        rows_per_decade: how many rows are due from 10 to 100, and so on.
+    """
+    start = getattr(solver, COUNTERS[column])
+    advance = make_advance(solver, column)
+    with tqdm(
+        total=last - start, disable=not progress, unit_scale=True, unit=f" {column}"
+    ) as bar:
+        for due in log_spaced(start + 1, last, rows_per_decade):
+            done = getattr(solver, COUNTERS[column])
+            if done >= due:  # one iteration may pass several
+                continue
+            while done < due:
+                done = advance(due)
+                bar.update(min(done, last) - start - bar.n)
+            row = {
+                "iteration": solver.num_iterations,
+                "nodes_touched": solver.nodes_touched,
+                "seconds": round(solver.seconds, 6),
+                **{
+                    label: measured(label, one, solver)
+                    for label, one in metrics.items()
+                },
+            }
+            history.append(row)
+            if callback is not None and callback(row):
+                return
+
+
+def make_advance(solver: Any, column: str) -> Callable[[int], int]:
+    """A function that runs the solver for a while towards a number of iterations, or of
+    nodes touched, and returns the number that was reached.
+
+    The size of a slice is doubled or halved until it takes about _SLICE_SECONDS.
+    """
+    slice_size = 1
+
+    def advance(due: int) -> int:
+        nonlocal slice_size
+        began = time.perf_counter()
+        if column == "iteration":
+            solver.iterate(min(slice_size, due - solver.num_iterations))
+            done = solver.num_iterations
+        else:
+            solver.iterate_until(min(due, solver.nodes_touched + slice_size))
+            done = solver.nodes_touched
+        took = time.perf_counter() - began
+        if took < _SLICE_SECONDS / 2:
+            slice_size *= 2
+        elif took > 2 * _SLICE_SECONDS:
+            slice_size = max(slice_size // 2, 1)
+        return done
+
+    return advance
+
+
+def log_spaced(first: int, last: int, per_decade: int) -> Iterator[int]:
+    """The integers 10 ** (k / per_decade), rounded, from `first` on; then `last`."""
+    due = first - 1
+    while (due := _next_power(due, per_decade)) < last:
+        yield due
+    yield last
+
+
+def _next_power(previous: int, per_decade: int) -> int:
+    """The next integer that is 10 ** (k / per_decade), rounded, for some integer k."""
+    # Where at least two powers are rounded to the next integer, no search is needed.
+    per_decade = min(per_decade, 2**53)
+    if per_decade * math.log10((previous + 1.5) / (previous + 0.5)) > 2:
+        return previous + 1
+    # Many small powers are rounded to the same integer, so the search begins at the
+    # first k whose power may be larger than `previous`, and skips those that are not.
+    power = max(math.floor(per_decade * math.log10(previous + 0.5)) - 1, 0)
+    while (due := round(10 ** (power / per_decade))) <= previous:
+        power += 1
+    return due
+
+
+# --- metrics ---------------------------------------------------------------------
+
+Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
+"""What users may give: a metric or its name, several of them, or label -> metric."""
+
+
+def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Label -> metric for what a user has given.
+
+    Args:
+        metrics: see `Given`. A function without a label is called by its name.
+        names: the metrics that may be given by name.
+
+    Raises:
+        ValueError: a name is unknown or given twice, or something is no function.
+    """
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = (metrics,)
+    try:
+        pairs = list(
+            metrics.items() if isinstance(metrics, Mapping) else _pairs(metrics)
+        )
+    except TypeError:
+        pairs = [("", metrics)]
+    found: dict[str, Any] = {}
+    for label, given in pairs:
+        metric: Any
+        metric = names.get(given) if isinstance(given, str) else given
+        if not callable(metric):
+            known = f", or one of {', '.join(names)}" if names else ""
+            raise ValueError(
+                f"{given!r} is no metric: give a function of the solver{known}."
+            )
+        if not isinstance(label, str) or not label or set(label) & set(',"\r\n'):
+            raise ValueError(
+                f"{label!r} cannot name a column: use a word without commas, quotation "
+                "marks and line ends."
+            )
+        if label in found:
+            raise ValueError(
+                f"Two metrics are called {label!r}. Give them labels, as "
+                "metrics={'one': ..., 'other': ...}."
+            )
+        found[label] = metric
+    return found
+
+
+def _pairs(metrics: Iterable[str | Metric]) -> Iterator[tuple[str, str | Metric]]:
+    for metric in metrics:
+        name = type(metric).__name__
+        yield (
+            (metric if isinstance(metric, str) else getattr(metric, "__name__", name)),
+            metric,
+        )
+
+
+def measured(label: str, metric: Metric, solver: Any) -> float:
+    """The number that a metric gives of a solver.
+
+    Raises:
+        ValueError: it gives something else.
+    """
+    value = metric(solver)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The metric {label!r} returned {value!r}, which is no number."
+        ) from None

@@ -1,0 +1,204 @@
+"""The program mccfr-spiel, called in this process."""
+
+import json
+import signal
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
+from mccfr_spiel.experiments.flags import KINDS
+
+
+@pytest.fixture(autouse=True)
+def _signals():
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def program(capsys, monkeypatch, tmp_path):
+    """Runs the program in a folder of its own; returns code, output and messages."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def test_the_overview_names_all_commands_and_the_version(program):
+    code, out, _ = program("--help")
+    assert code == 0
+    assert all(f"mccfr-spiel {name}" in out for name in COMMANDS)
+    assert program("--version")[1] == f"mccfr-spiel {ms.__version__}\n"
+    assert program()[0] == 1
+
+
+def test_solve_has_every_flag_that_says_what_is_run():
+    assert {*KINDS} < {*flags_of_command(COMMANDS["solve"])}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
+    code, out, _ = program(name, "--help")
+    shown = {
+        word.removeprefix("--").removeprefix("[no]")
+        for line in out.splitlines()
+        if line.startswith("  --")
+        for word in [line.split()[0]]
+    }
+    assert code == 0
+    assert shown == {*flags_of_command(COMMANDS[name])}
+
+
+def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
+    code, out, _ = program(
+        "solve",
+        "--iterations=40",
+        "kuhn_poker",
+        "--output_dir=a",
+        "--figure_format=svg,pdf",
+    )
+    assert code == 0
+    assert "Results are in a" in out
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert {"policy.json", "convergence.svg", "convergence.pdf"} < names
+    assert "convergence.png" not in names
+    settings = json.loads((tmp_path / "a" / "settings.json").read_text())["settings"]
+    assert (settings["game"], settings["iterations"]) == ("kuhn_poker", 40)
+
+
+def test_flags_of_one_call_are_forgotten_in_the_next(program):
+    flags_of_command(COMMANDS["solve"])["seed"].parse("7")
+    assert flags_of_command(COMMANDS["solve"])["seed"].value == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("slove",), "Did you mean solve?"),
+        (("solve", "--iteration=3"), "Did you mean: iterations"),
+        (("solve", "kuhn_poker", "leduc_poker"), "One game"),
+        (("solve", "leduk_poker"), "leduc_poker"),
+        (("solve", "--figure_format=jpg"), "png, svg, pdf"),
+        (("experiment", "none"), "farina2020_figure3"),
+        (("info",), "Which game?"),
+        (("compare",), "Which games?"),
+        (("compare", "kuhn_poker", "--algorithms=cfr_puls"), "cfr_plus"),
+        (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
+        (("compare", "kuhn_poker", "--metrics=gap"), "MODULE.FUNCTION"),
+        (("play", "kuhn_poker", "--seat=2"), "0 to 1"),
+        (("solve", "--import=nowhere.py"), "there is no file"),
+        (("solve", "--import=games"), r"mccfr_spiel.games"),
+    ],
+)
+def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
+    code, _, message = program(*arguments)
+    assert code == 1
+    assert words in message
+    assert "Traceback" not in message
+
+
+def test_info_counts_small_games(program):
+    code, out, _ = program("info", "leduc_poker", "--nomeasure")
+    assert code == 0
+    assert "9,457 nodes, counted" in out
+    assert "936 information sets (468 + 468)" in out
+    assert "not " not in out
+
+
+def test_info_says_what_cannot_run(program):
+    _, out, _ = program("info", "kuhn_poker", "--players=3", "--nomeasure")
+    assert "not egt" in out
+    _, out, _ = program("info", "universal_poker", "--nomeasure", "--max_memory=1MiB")
+    assert "not cfr" in out
+    assert "estimated by 25 random histories" in out
+
+
+def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
+    answers = iter(["?", "nonsense", "p", "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    code, out, _ = program(
+        "play", "kuhn_poker", "--seat=1", "--iterations=2000", "--seed=4"
+    )
+    assert code == 0
+    assert "1  Pass" in out
+    assert "2  Bet" in out
+    assert "'nonsense' is none of 1 to 2" in out
+    assert "You got " in out
+    assert out.count("--- A new game.") == 2
+
+
+def test_play_uses_the_policy_of_a_folder(program, monkeypatch):
+    assert program("solve", "kuhn_poker", "--iterations=5000", "--output_dir=a")[0] == 0
+    answers = iter(["?"])
+
+    def answer(prompt):
+        for one in answers:
+            return one
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", answer)
+    _, out, _ = program("play", "--policy=a", "--seed=2")
+    policy = ms.load_policy("a").to_dict()
+    (card,) = (line.strip() for line in out.splitlines() if line.strip() in policy)
+    assert f"{policy[card][1]:7.1%}  Bet" in out
+
+
+def test_compare_leaves_figures_and_the_table(program, tmp_path):
+    pd = pytest.importorskip("pandas")
+    call = (
+        *("compare", "kuhn_poker", "--algorithms=cfr,outcome_sampling:epsilon=0.4"),
+        *("--seeds=2", "--nodes=2e3", "--workers=1", "--output_dir=c"),
+        *("--metrics=nash_conv,head_to_head", "--figure_format=svg"),
+    )
+    code, out, _ = program(*call)
+    assert code == 0
+    assert "outcome_epsilon=0.4_regret_matching" in out
+    names = {path.name for path in (tmp_path / "c").iterdir()}
+    assert names == {"comparison.csv", "figure.svg", "figure_head_to_head.svg", "runs"}
+    table = pd.read_csv(tmp_path / "c" / "comparison.csv")
+    assert table.groupby("algorithm").nodes_touched.max().min() >= 2000
+    assert program(*call)[:2] == (code, out)  # which goes on, and finds all done
+
+
+OWN = """
+import pyspiel
+from open_spiel.python.games import kuhn_poker as base
+
+TYPE = pyspiel.GameType(**{
+    **{name: getattr(base._GAME_TYPE, name) for name in (
+        "dynamics", "chance_mode", "information", "utility", "reward_model",
+        "max_num_players", "min_num_players", "provides_information_state_string",
+        "provides_information_state_tensor", "provides_observation_string",
+        "provides_observation_tensor", "parameter_specification")},
+    "short_name": "python_NAME", "long_name": "NAME"})
+
+class Game(base.KuhnPokerGame):
+    pass
+
+pyspiel.register_game(TYPE, Game)
+"""
+
+
+@pytest.mark.parametrize("by_path", [True, False])
+def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path):
+    name = f"own_{'path' if by_path else 'folder'}"
+    folder = tmp_path / "below" if by_path else tmp_path
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(OWN.replace("NAME", name))
+    given = f"below/{name}.py" if by_path else name
+    code, out, message = program(
+        "solve",
+        f"python_{name}",
+        f"--import={given}",
+        "--iterations=2",
+        "--output_dir=a",
+    )
+    assert code == 0, message
+    assert f"python_{name}" in out

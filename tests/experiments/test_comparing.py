@@ -1,0 +1,226 @@
+"""`ms.compare`, its table and its figure."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import cfr, exploitability
+
+import mccfr_spiel as ms
+from tests import small_games
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib")
+
+
+def compare(*args, **settings):
+    return ms.compare(*args, workers=1, progress=False, **settings)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return compare(
+        ["kuhn_poker", "leduc_poker"],
+        {"CFR": ms.CFR, "sampled": ms.EXTERNAL_SAMPLING},
+        seeds=3,
+        iterations=20,
+    )
+
+
+def test_the_table_is_tidy_and_its_numbers_are_openspiels(table):
+    assert list(table.columns) == [
+        "game", "algorithm", "seed", "due", "iteration", "nodes_touched", "seconds",
+        "nash_conv",
+    ]  # fmt: skip
+    game = pyspiel.load_game("kuhn_poker")
+    solver = cfr.CFRSolver(game)
+    rows = table[(table.game == "kuhn_poker") & (table.algorithm == "CFR")]
+    assert list(rows.iteration) == [1, 2, 3, 4, 6, 10, 16, 20]
+    done = 0
+    for row in rows.itertuples():
+        for _ in range(row.iteration - done):
+            solver.evaluate_and_update_policy()
+        done = row.iteration
+        gap = exploitability.nash_conv(game, solver.average_policy())
+        assert row.nash_conv == pytest.approx(gap, abs=1e-12)
+
+
+def test_an_algorithm_that_draws_nothing_is_run_once(table):
+    seeds = table.groupby("algorithm").seed.unique().map(list).to_dict()
+    assert seeds == {"CFR": [0], "sampled": [0, 1, 2]}
+
+
+def test_the_figure_has_means_and_bands_over_seeds(table):
+    figure = table.plot(style="paper")
+    kuhn, leduc = figure.axes
+    assert (kuhn.get_title(), leduc.get_title()) == ("kuhn_poker", "leduc_poker")
+    rows = table[(table.game == "leduc_poker") & (table.algorithm == "sampled")]
+    groups = rows.groupby("due").nash_conv
+    (line,) = (line for line in leduc.lines if line.get_label() == "sampled")
+    assert line.get_xdata() == pytest.approx(sorted(rows.due.unique()))
+    assert line.get_ydata() == pytest.approx(groups.mean().to_numpy())
+    (band,) = leduc.collections
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert edges.max() == pytest.approx((groups.mean() + groups.std()).max())
+    assert edges.min() == pytest.approx((groups.mean() - groups.std()).min())
+    assert len(figure.legends) == 1
+    assert [text.get_text() for text in figure.legends[0].texts] == ["CFR", "sampled"]
+
+
+def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
+    part = {"game": "g", "algorithm": "a", "iteration": 1, "seconds": 0.0}
+    rows = [
+        {"seed": 0, "due": 10, "nodes_touched": 12, "gap": 4.0},
+        {"seed": 0, "due": 100, "nodes_touched": 101, "gap": 2.0},
+        {"seed": 0, "due": 1000, "nodes_touched": 1001, "gap": 1.0},  # as 1 does not
+        {"seed": 1, "due": 100, "nodes_touched": 120, "gap": 6.0},  # it passed 10, too
+    ]
+    table = type(compare("kuhn_poker", "cfr", 1, iterations=1))(
+        [part | row for row in rows]
+    )
+    (axes,) = table.plot(x="nodes_touched").axes
+    assert axes.lines[0].get_xdata() == pytest.approx([66, 110.5])
+    assert axes.lines[0].get_ydata() == pytest.approx([5, 4])
+    (axes,) = table.plot(x="nodes_touched", band="range").axes
+    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == (2, 6)
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_a_figure_is_the_same_file_each_time(table, kind, tmp_path):
+    for name in ("one", "other"):
+        table.plot(style="dark", path=tmp_path / f"{name}.{kind}")
+    data = (tmp_path / f"one.{kind}").read_bytes()
+    assert data == (tmp_path / f"other.{kind}").read_bytes()
+    assert len(data) > 5000
+    assert b"/Type3" not in data  # a kind of font that publishers refuse
+
+
+def test_a_selection_is_still_a_comparison_and_pandas_plots_are_there(table):
+    (axes,) = table[table.game == "kuhn_poker"].plot().axes
+    assert axes.get_title() == "kuhn_poker"
+    import matplotlib
+
+    matplotlib.use("agg")
+    assert table.plot.line(x="iteration", y="nash_conv").lines
+    assert table.plot().get_figure()._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"style": "print"}, "style='print' is none of paper, dark"),
+        ({"band": "iqr"}, "band='iqr' is none of"),
+        ({"y": "gap"}, "no column 'gap'"),
+        ({"x_scale": "sqrt"}, "neither log nor linear"),
+        ({"path": "figure.jpg"}, "does not end with"),
+    ],
+)
+def test_wrong_arguments_of_a_figure_are_refused(table, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        table.plot(**arguments)
+
+
+def test_ticks_are_plain_words(table):
+    (axes,) = table[table.game == "leduc_poker"].plot().axes
+    axes.figure.draw_without_rendering()
+    texts = [t.get_text() for t in axes.get_yticklabels(which="both") if t.get_text()]
+    assert texts
+    assert not any("times" in text for text in texts)
+
+
+def test_metrics_make_columns(table):
+    again = compare(
+        "kuhn_poker",
+        ms.EXTERNAL_SAMPLING,
+        2,
+        iterations=4,
+        metrics={
+            "infosets": lambda solver: solver.tree.num_infosets,
+            "gap": "nash_conv",
+        },
+    )
+    assert list(again.columns[-2:]) == ["infosets", "gap"]
+    assert set(again.infosets) == {12}
+    same = table[(table.game == "kuhn_poker") & (table.algorithm == "sampled")]
+    same = same[(same.seed < 2) & (same.iteration <= 4)]
+    assert list(again.gap) == list(same.nash_conv)
+
+
+def test_own_metrics_alone_spare_the_whole_tree():
+    table = compare(
+        "leduc_poker",
+        ms.OUTCOME_SAMPLING,
+        1,
+        iterations=2,
+        metrics={"nodes": lambda solver: solver.tree.num_nodes},
+    )
+    assert table.nodes.max() < 100  # of 9,457
+
+
+def test_a_folder_is_gone_on_with(tmp_path):
+    settings = {"folder": tmp_path, "iterations": 5}
+    first = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 2, **settings)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
+    more = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 3, **settings)
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert more[more.seed < 2].equals(first)
+    assert list(more.seed.unique()) == [0, 1, 2]
+    with pytest.raises(ValueError, match="without the metric 'last_iterate'"):
+        compare(
+            "kuhn_poker", "external_sampling", 2, metrics="last_iterate", **settings
+        )
+
+
+def test_games_and_algorithms_that_cannot_be_compared_are_refused():
+    with pytest.raises(ValueError, match="leduk_poker"):
+        compare("leduk_poker", "cfr")
+    with pytest.raises(ValueError, match="cfr_puls"):
+        compare("kuhn_poker", "cfr_puls")
+    with pytest.raises(ValueError, match="Register the game"):
+        compare(pyspiel.create_matrix_game([[1.0]], [[-1.0]]), "cfr")
+    with pytest.raises(ValueError, match="Register the game"):
+        compare(small_games.uneven_deal(), "cfr")
+    with pytest.raises(ValueError, match="use those"):
+        compare("kuhn_poker", "lp")
+    for nodes in (0, float("nan"), None):
+        with pytest.raises(ValueError, match="no number of nodes"):
+            compare("kuhn_poker", "cfr", nodes=nodes)
+
+
+def test_a_run_that_fails_is_named():
+    def broken(solver):
+        raise ValueError("I am broken")
+
+    with pytest.raises(RuntimeError, match=r"2 of 2 runs failed.*I am broken"):
+        compare("kuhn_poker", "external_sampling", 2, iterations=1, metrics=broken)
+
+
+SCRIPT = """
+import mccfr_spiel as ms
+factor = 2
+table = ms.compare("kuhn_poker", [ms.CFR, ms.EXTERNAL_SAMPLING], 2, iterations=4,
+                   workers=2, progress=False,
+                   metrics={"double": lambda s: factor * ms.metrics.nash_conv(s)})
+print(repr(list(table.double)))
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_runs_in_processes_with_the_same_numbers(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    result = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(pathlib.Path(ms.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    here = compare("kuhn_poker", [ms.CFR, ms.EXTERNAL_SAMPLING], 2, iterations=4)
+    assert np.array(eval(result.stdout)) == pytest.approx(2 * here.nash_conv, abs=0)
