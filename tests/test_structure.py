@@ -236,3 +236,32 @@ def test_no_function_is_long():
                 if lines > LONGEST_FUNCTION:
                     long.append(f"{module.name}.{node.name} has {lines} lines")
     assert not long
+
+
+def pasted_names() -> set[str]:
+    """Functions that numba pastes: those marked so, and `update`, which calls them."""
+    names = {"update"}
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef):
+                marks = {ast.unparse(mark) for mark in node.decorator_list}
+                names |= {node.name} if "pasted" in marks else set()
+    return names
+
+
+def calls_in(function: ast.FunctionDef) -> set[str]:
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+def test_nothing_is_pasted_into_a_function_that_makes_records():
+    """There numba drops what is stored in their arrays; see `compiled.jit.pasted`."""
+    names, makers = pasted_names(), 0
+    assert {"add_regrets", "pay_debt"} <= names
+    for module in modules().values():
+        for node in ast.walk(module.source):
+            if isinstance(node, ast.FunctionDef) and "views" in calls_in(node):
+                makers += 1
+                pasted = calls_in(node) & names
+                assert not pasted, f"{module.name}.{node.name} calls {pasted}"
+    assert makers >= 2

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import json
 import pathlib
-from typing import cast
+from typing import Any, cast
 
 import pyspiel
 import pytest
@@ -59,7 +59,7 @@ def test_another_algorithm_is_named_by_what_is_run(changes, name):
 
 
 def test_two_algorithms_never_have_one_name():
-    names = {}
+    names, refused = {}, 0
     for name, sampling, minimizer, averaging, alternating in itertools.product(
         algorithms.ALGORITHMS,
         (None, *SAMPLINGS),
@@ -67,19 +67,30 @@ def test_two_algorithms_never_have_one_name():
         (None, *AVERAGINGS),
         (None, True, False),
     ):
-        settings = named_settings(
-            algorithm=name,
-            sampling=sampling,
-            minimizer=minimizer,
-            averaging=averaging,
-            alternating=alternating,
-        )
+        parts: dict[str, Any] = {
+            "algorithm": name,
+            "sampling": sampling,
+            "minimizer": minimizer,
+            "averaging": averaging,
+            "alternating": alternating,
+        }
+        rule = MINIMIZERS.get(minimizer) or algorithms.ALGORITHMS[name].minimizer
+        of_name = algorithms.ALGORITHMS[name].sampling
+        estimator = SAMPLINGS[sampling] if sampling else of_name
+        if rule.moves_everywhere and estimator != algorithms.FULL:
+            with pytest.raises(ValueError, match="moves the policy everywhere"):
+                named_settings(**parts)
+            refused += 1
+            continue
+        settings = named_settings(**parts)
         known = names.setdefault(algorithm_name(settings), settings.algorithm)
         assert known == settings.algorithm
         assert named_settings(**flags_of(settings)) == settings
-    assert (
-        len(names) == 7 * 4 * 3 * 2
-    )  # samplings, minimizers, averages, in turn or not
+    assert refused > 0
+    # Of every sampling with every default rule, every average, in turn or not.
+    whole = sum(rule.moves_everywhere for rule in MINIMIZERS.values())
+    assert len(names) >= (7 * len(MINIMIZERS) - 6 * whole) * 3 * 2
+    assert len(set(names.values())) == len(names)
 
 
 def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
