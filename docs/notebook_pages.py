@@ -12,6 +12,7 @@ from typing import Any
 import nbformat
 from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 NOTE = """
 !!! note ""
@@ -41,9 +42,11 @@ def pages(file: File, config: Any) -> list[File]:
     path = pathlib.Path(file.abs_src_path or "")
     folder, name = pathlib.PurePosixPath(file.src_uri).parent, path.stem
     notebook = nbformat.read(path, as_version=4)
-    text, resources = MarkdownExporter().from_notebook_node(
+    exporter = MarkdownExporter(preprocessors=[CoalesceStreamsPreprocessor])
+    text, resources = exporter.from_notebook_node(
         notebook, resources={"unique_key": name, "output_files_dir": name}
     )
+    text = text.replace('<table border="1" class="dataframe">', "<table>")  # as others
     heading, _, rest = text.lstrip().partition("\n")
     note = NOTE.format(name=name)
     page = f"{folder}/{name}.md"

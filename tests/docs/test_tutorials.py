@@ -26,7 +26,10 @@ def run(name: str, folder: str) -> tuple[Any, Any]:
     kept = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
     fresh = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
     client = nbclient.NotebookClient(
-        fresh, timeout=300, resources={"metadata": {"path": folder}}
+        fresh,
+        timeout=300,
+        coalesce_streams=True,
+        resources={"metadata": {"path": folder}},
     )
     environment = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"}
     client.execute(env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)})
