@@ -25,6 +25,8 @@ from mccfr_spiel import rules as rules
 from mccfr_spiel._moved import OLD_NAMES, keep_old_paths
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
+    AVERAGE_STRATEGY,
+    AVERAGE_STRATEGY_SAMPLING,
     BALANCED_OUTCOME,
     BALANCED_OUTCOME_SAMPLING,
     CFR,
@@ -46,6 +48,7 @@ from mccfr_spiel.algorithms import (
     QUADRATIC,
     UNIFORM,
     Algorithm,
+    average_strategy,
     ftrl,
     omd,
     outcome,
@@ -91,6 +94,8 @@ __version__ = "0.2.0"
 
 __all__ = [
     "ALGORITHMS",
+    "AVERAGE_STRATEGY",
+    "AVERAGE_STRATEGY_SAMPLING",
     "BALANCED_OUTCOME",
     "BALANCED_OUTCOME_SAMPLING",
     "CFR",
@@ -130,6 +135,7 @@ __all__ = [
     "TreeFullError",
     "TreeInUseError",
     "WalkTooLargeError",
+    "average_strategy",
     "bot",
     "cached_tree",
     "check_game",

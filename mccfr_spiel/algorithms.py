@@ -25,10 +25,14 @@ MOST_WEIGHT = 1e290
 MOST_GAMMA = 100.0
 """Beyond it an average is hardly more than the last policy."""
 
+MOST_BATCH = 2**31
+"""That many walks take minutes."""
+
 _POWERS = -20, 20
 """Of discounts. Beyond them k ** 20 would discount by less than a double can hold."""
 
-_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced")
+_PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
+_BASELINES = ("", "learned", "predictive")
 _ENTROPIES = ("constant", "kroer")
 
 
@@ -74,10 +78,24 @@ class Sampling(Part):
         chance: whether chance is sampled, by its probabilities.
         opponents: whether the other players are, by their policies.
         player: how the updating player is: "all" (not at all), "epsilon" (by its policy
-            mixed with the uniform one), or "balanced" (by the strategy that spreads
-            over its sequences evenly).
-        epsilon: share of the uniform policy in "epsilon".
+            mixed with the uniform one), "balanced" (by the strategy that spreads over
+            its sequences evenly), or "average" (each action is followed with the
+            probability (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1],
+            where S is the weighted sum of its plans, the average's numerator).
+        epsilon: share of the uniform policy in "epsilon", the least probability in
+            "average".
         prune: do not follow an opponent's action of probability 0.
+        threshold, bonus: of "average".
+        prune_below: a regret below 0; in 95 % of walks an action of the updated player
+            whose cumulative regret is below it, and whose probability is 0, is not
+            followed unless it ends the game. Regrets are then kept above a floor of
+            31/30 of it. None for no such pruning. For external sampling with regret
+            matching.
+        baseline: "learned" (Schmid et al. 2019): the estimates are corrected by what
+            earlier walks found at each infoset and action; or "predictive", where what
+            a walk found is weighed by the policy after its update, in the spirit of
+            Davis et al. 2020. "" for none. For outcome and balanced outcome sampling.
+        baseline_rate: the share of the way to what a walk found that a baseline moves.
 
     Raises:
         ValueError: a field is of the wrong kind, or out of range.
@@ -88,6 +106,11 @@ class Sampling(Part):
     player: str = "all"
     epsilon: float = 0.0
     prune: bool = False
+    threshold: float = 0.0
+    bonus: float = 0.0
+    prune_below: float | None = None
+    baseline: str = ""
+    baseline_rate: float = 0.5
 
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
@@ -99,12 +122,59 @@ class Sampling(Part):
             raise ValueError(
                 f"Sampling: player={self.player!r} is none of {_PLAYER_SAMPLINGS}."
             )
-        self._set(epsilon=_epsilon(self.epsilon, self.player == "epsilon"))
+        self._set(epsilon=_epsilon(self.epsilon, self.player))
+        for name in ("threshold", "bonus"):
+            value = refusals.number(getattr(self, name), name, 0, 1e100)
+            if value and self.player != "average":
+                raise ValueError(
+                    f"{name}={value:g} is given, but only average-strategy sampling "
+                    "has one; choose it or drop it."
+                )
+            self._set(**{name: value})
+        if self.prune_below is not None:
+            self._check_prunes()
+        self._check_baseline()
+
+    def _check_baseline(self) -> None:
+        rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
+        self._set(baseline_rate=rate)
+        if self.baseline not in _BASELINES:
+            raise ValueError(f"baseline={self.baseline!r} is none of {_BASELINES}.")
+        if not self.baseline and rate != 0.5:
+            raise ValueError(
+                f"baseline_rate={rate:g} is given, but no baseline; choose "
+                'baseline="learned" or "predictive", or drop it.'
+            )
+        follows_one = self.chance and self.opponents and self.draws_one_action
+        if self.baseline and not follows_one:
+            raise ValueError(
+                f"baseline={self.baseline!r} is given, but only walks that follow one "
+                "history have baselines; choose outcome(epsilon) or drop it."
+            )
+
+    def _check_prunes(self) -> None:
+        value = refusals.number(self.prune_below, "prune_below", -1e100, 0)
+        if value == 0:
+            raise ValueError(
+                f"prune_below={value:g} is not below 0; Pluribus took -300,000,000, in "
+                "a game of stacks of 10,000 chips."
+            )
+        if not (self.chance and self.opponents and self.player == "all"):
+            raise ValueError(
+                f"prune_below={value:g} is given, but only external sampling leaves "
+                "out actions by their regret; choose it or drop it."
+            )
+        self._set(prune_below=value)
 
     @property
     def is_sampled(self) -> bool:
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
+
+    @property
+    def draws_one_action(self) -> bool:
+        """Whether one action of the updated player is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
 
     def __repr__(self) -> str:
         if self == full(prune=True):
@@ -122,26 +192,37 @@ class Sampling(Part):
             (CHANCE, "chance sampling"),
             (OPPONENT, "opponent sampling"),
             (EXTERNAL, "external sampling"),
+            (AVERAGE_STRATEGY, "average-strategy sampling"),
         ):
             if self == value:
                 return words
         if self == outcome(self.epsilon or 1.0):
             return f"outcome sampling (epsilon {self.epsilon:g})"
+        if self.prune_below is not None:
+            return f"external sampling, pruned below {self.prune_below:g}"
+        if self.baseline:
+            plain = self._replace(baseline="", baseline_rate=0.5)
+            rate = f" at {self.baseline_rate:g}" * (self.baseline_rate != 0.5)
+            return f"{plain} with {self.baseline} baselines{rate}"
+        if self.player == "average" and self.chance and self.opponents:
+            numbers = f"{self.epsilon:g}, {self.threshold:g}, {self.bonus:g}"
+            return f"average-strategy sampling ({numbers})"
         who = {"chance": self.chance, "opponents": self.opponents}
         who[f"the player ({self.player})"] = self.player != "all"
         sampled = " and ".join(name for name, is_so in who.items() if is_so)
         return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
 
 
-def _epsilon(value: Any, is_used: bool) -> float:
-    if not is_used:
+def _epsilon(value: Any, player: str) -> float:
+    if player not in ("epsilon", "average"):
         return refusals.number(value, "epsilon", 0, 1)
     try:
         return refusals.number(value, "epsilon", 0, 1, open_low=True)
     except ValueError as error:
         raise ValueError(
             f"{error} At 0 an action of probability 0 is never sampled and the "
-            "estimate is biased. Lanctot et al. use 0.6."
+            "estimate is biased. Lanctot et al. use 0.6 in outcome sampling, Gibson et "
+            "al. 0.05 in average-strategy sampling."
         ) from None
 
 
@@ -150,9 +231,19 @@ def full(*, prune: bool = False) -> Sampling:
     return Sampling(chance=False, opponents=False, prune=prune)
 
 
-def outcome(epsilon: float) -> Sampling:
-    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009)."""
-    return Sampling(chance=True, opponents=True, player="epsilon", epsilon=epsilon)
+def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
+    """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009), on
+    request with baselines, see `Sampling`."""
+    return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
+
+
+def average_strategy(
+    epsilon: float = 0.05, threshold: float = 1000.0, bonus: float = 1e6
+) -> Sampling:
+    """Actions followed the more often, the more of them is in the average (Gibson et
+    al. 2012, whose numbers for poker are the defaults); chance and the opponents are
+    sampled."""
+    return Sampling(True, True, "average", epsilon, threshold=threshold, bonus=bonus)
 
 
 FULL = full()
@@ -161,6 +252,7 @@ OPPONENT = Sampling(chance=False, opponents=True)
 EXTERNAL = Sampling(chance=True, opponents=True)
 OUTCOME = outcome(0.6)
 BALANCED_OUTCOME = Sampling(chance=True, opponents=True, player="balanced")
+AVERAGE_STRATEGY = average_strategy()
 
 
 # --- the local rules -------------------------------------------------------------
@@ -637,7 +729,7 @@ QUADRATIC = Averaging(2.0)
 
 
 class Algorithm(NamedTuple):
-    """A solver's three parts, and whether players move one after the other.
+    """A solver's three parts, whether players move one after the other, and the batch.
 
     Attributes:
         sampling: the gradient estimator.
@@ -645,12 +737,16 @@ class Algorithm(NamedTuple):
         averaging: the weights of the average.
         alternating: each player is updated against the others' newest policies; else
             all are updated at once from the same ones.
+        batch: the walks for each player in an iteration, if anything is sampled. All of
+            them meet the same policies; what they estimate is added up before the one
+            update. The iteration enters the average once, whatever its batch.
     """
 
     sampling: Sampling
     minimizer: Minimizer
     averaging: Averaging = UNIFORM
     alternating: bool = True
+    batch: int = 1
 
     def __repr__(self) -> str:
         parts = [repr(self.sampling), repr(self.minimizer)]
@@ -658,6 +754,8 @@ class Algorithm(NamedTuple):
             parts.append(repr(self.averaging))
         if not self.alternating:
             parts.append("alternating=False")
+        if self.batch != 1:
+            parts.append(f"batch={self.batch}")
         return f"Algorithm({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -677,6 +775,8 @@ class Algorithm(NamedTuple):
                 words.append(str(self.averaging))
         if not self.alternating:
             words.append("simultaneous updates")
+        if self.batch != 1:
+            words.append(f"{self.batch} walks")
         return ", ".join(words)
 
 
@@ -713,6 +813,8 @@ OUTCOME_SAMPLING = Algorithm(OUTCOME, regret_matching())
 """Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
 BALANCED_OUTCOME_SAMPLING = Algorithm(BALANCED_OUTCOME, regret_matching())
 """Farina, Kroer, Sandholm 2020, section 4.2.1, with regret matching."""
+AVERAGE_STRATEGY_SAMPLING = Algorithm(AVERAGE_STRATEGY, regret_matching())
+"""Gibson, Burch, Lanctot, Szafron 2012."""
 
 
 def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
@@ -762,6 +864,7 @@ ALGORITHMS = {
     "external_sampling": EXTERNAL_SAMPLING,
     "outcome_sampling": OUTCOME_SAMPLING,
     "balanced_outcome_sampling": BALANCED_OUTCOME_SAMPLING,
+    "average_strategy_sampling": AVERAGE_STRATEGY_SAMPLING,
     "ftrl": Algorithm(EXTERNAL, ftrl(1.0)),
     "omd": Algorithm(EXTERNAL, omd(1.0)),
 }
@@ -778,14 +881,14 @@ def check_algorithm(algorithm: Any) -> None:
             f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
-    sampling, minimizer, averaging, _ = algorithm
     for part, kind in (
-        (sampling, Sampling),
-        (minimizer, Minimizer),
-        (averaging, Averaging),
+        (algorithm.sampling, Sampling),
+        (algorithm.minimizer, Minimizer),
+        (algorithm.averaging, Averaging),
     ):
         if not isinstance(part, kind):
             raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
     assert isinstance(sampling, Sampling)
     assert isinstance(minimizer, Minimizer)
     if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
@@ -793,6 +896,38 @@ def check_algorithm(algorithm: Any) -> None:
             f"{minimizer.rule} moves the policy everywhere in each iteration, and a "
             "walk that samples or prunes does not come everywhere. Use it with "
             f"ms.FULL, not with {sampling}."
+        )
+    batch = refusals.integer(algorithm.batch, "batch", 1)
+    if batch > MOST_BATCH:
+        raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
+    if batch > 1 and not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"batch={batch} is given, but nothing is sampled, so that all walks of a "
+            "batch would be the same; drop it, or choose a sampling."
+        )
+    if algorithm.sampling.prune_below is not None:
+        _check_can_prune(algorithm)
+    if algorithm.sampling.baseline == "predictive" and not (
+        batch == 1 and algorithm.alternating
+    ):
+        raise ValueError(
+            'baseline="predictive" goes by the policy right after the update of the '
+            "walk's player, which takes alternating updates and a batch of 1; choose "
+            'baseline="learned".'
+        )
+
+
+def _check_can_prune(algorithm: Algorithm) -> None:
+    given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
+    if algorithm.minimizer.rule != RegretMatching.rule:
+        raise ValueError(
+            f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
+            "negative; choose regret_matching or drop it."
+        )
+    if algorithm.batch > 1:
+        raise ValueError(
+            f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
+            "actions at an infoset, whose regrets then do not add up; drop one of them."
         )
 
 

@@ -115,7 +115,8 @@ class Solver:
                 used with a GameTree, which has its own.
             abstraction: what replaces the information-state strings, see `GameTree`;
                 for regret matching and regret matching+, with any sampling but the
-                balanced. A GameTree has its own.
+                balanced and the average-strategy one, and without prune_below. A
+                GameTree has its own.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -153,16 +154,19 @@ class Solver:
         self.lock = self.tree.lock
         self.state = SolverState(self.tree, algorithm, self.seed)
         self._counts, self._job = self.state.counts, self.state.job
-        self._growth = Growth(self.tree, sampling)
+        self._growth = Growth(self.tree, sampling, self.state.batch)
         self._slice = 100_000
-        self.kernel = kernels.make_iterate(
+        sampled = kernels.Sampled(
             sampling.chance,
             sampling.opponents,
             sampling.player,
             sampling.prune,
-            algorithm.minimizer.rule,
-            is_abstract,
+            skips=sampling.prune_below is not None,
+            batched=self.state.batch > 1,
+            baseline=sampling.baseline,
         )
+        rule = algorithm.minimizer.rule
+        self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
 
     # --- how it looks --------------------------------------------------------
 
@@ -348,9 +352,11 @@ class Solver:
         job[kernels.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
         touched = counts[kernels.NODES_TOUCHED]
         job[kernels.NODE_LIMIT] = min(touched + self._slice, most_nodes)
+        job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
         # One pass runs the kernel until it is done or needs something that only Python
-        # can give it: nodes that were not expanded, or a higher stack. The kernel
-        # leaves all that it needs to go on in the state.
+        # can give it: nodes that were not expanded, a higher stack, or, in the midst of
+        # a large batch, an ear for Ctrl-C. The kernel leaves all that it needs to go on
+        # in the state.
         while (status := self._call_kernel()) != kernels.DONE:
             if status == kernels.GROW:
                 self._growth.grow(state.tables, state.walk, self.seed)
@@ -358,6 +364,11 @@ class Solver:
                     break
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
+            elif status == kernels.PAUSED:
+                touched = counts[kernels.NODES_TOUCHED]
+                job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
+                if self.lock.waiting and self._may_stop(began):
+                    break
             elif status == kernels.TOO_UNLIKELY:
                 raise ValueError(
                     f"Games of {self.tree.source} are so long that outcome sampling "
@@ -592,6 +603,17 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
         raise ValueError(
             "The balanced strategy counts the sequences of players who forget nothing; "
             "with an abstraction use outcome(epsilon)."
+        )
+    if algorithm.sampling.player == "average":
+        raise ValueError(
+            "Average-strategy sampling asks what has been played at an infoset, which "
+            "with an abstraction depends on the order in which ways to it are met; use "
+            "outcome(epsilon)."
+        )
+    if algorithm.sampling.prune_below is not None:
+        raise ValueError(
+            "prune_below goes by the regrets of one infoset, which an abstraction adds "
+            "up over several; drop one of them."
         )
 
 

@@ -71,6 +71,15 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
 
+PRUNING_PLACE = np.uint64(0x13198A2E03707344)  # of the draw whether a walk prunes
+
+
+@np.errstate(over="ignore")
+def action_place(infoset: Infoset, k: int) -> np.uint64:
+    """Where the draw is asked whether action number `k` is followed."""
+    return np.uint64(child_place(np.uint64(infoset_place(*infoset.key)), k))
+
+
 def turn_based(game: pyspiel.Game | str) -> pyspiel.Game:
     """The game itself, by name too; simultaneous moves become successive ones."""
     loaded = pyspiel.load_game(game) if isinstance(game, str) else game
@@ -272,18 +281,28 @@ class Textbook:
     """Monte Carlo CFR and its relatives (any number of players, general sum).
 
     The settings are read by attribute: `sampling` has chance, opponents, player,
-    epsilon, prune; `minimizer` has rule and its parameters; `averaging` has gamma.
+    epsilon, prune, threshold, bonus, prune_below; `minimizer` has rule and its
+    parameters; `averaging` has gamma.
     Initial regrets are 0. `policy` and `memory` are open to the tests.
     """
 
     def __init__(
-        self, game, sampling, minimizer, averaging, alternating=True, seed=0
+        self,
+        game,
+        sampling,
+        minimizer,
+        averaging,
+        alternating=True,
+        batch=1,
+        *,
+        seed=0,
     ) -> None:
         self.game = turn_based(game)
         self.sampling = sampling
         self.minimizer = minimizer
         self.averaging = averaging
         self.alternating = alternating
+        self.batch = batch
         self.seed = seed
         self.iteration = 0
         self.nodes_touched = 0
@@ -293,6 +312,9 @@ class Textbook:
         self.beta = dilated_weights(self.infosets, weights)
         self.policy = {}
         self.memory = {}
+        self.baseline = {}  # (player, a sequence of anyone) -> what the player expects
+        self.path = {}  # player -> its last walk with baselines, and the payoff
+        self.skipped = {}  # player -> the sequences that its last walk left out
         self.center = {}  # of optimistic rules: the policy without the prediction
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
         for key, infoset in self.infosets.items():
@@ -309,23 +331,42 @@ class Textbook:
         for _ in range(iterations):
             self.iteration += 1
             for turn in turns:
-                estimates = [self.estimate(p, self.draws(p)) for p in turn]
+                estimates = [self.estimate_batch(p) for p in turn]
                 for player, gradient in zip(turn, estimates, strict=True):
                     self.add_to_average(player)
                     self.update(player, gradient)
+                    if self.has_baselines and self.sampling.baseline == "predictive":
+                        self.learn(player)
+
+    def estimate_batch(self, player: int) -> Gradient:
+        """The sum of this iteration's estimates for `player`, one for each walk."""
+        total: Gradient = {}
+        for nth in range(self.batch):
+            gradient = self.estimate(player, self.draws(player, nth))
+            if self.has_baselines and self.sampling.baseline == "learned":
+                self.learn(player)
+            for sequence, value in gradient.items():
+                total[sequence] = total.get(sequence, 0.0) + value
+        return total
 
     @np.errstate(over="ignore")
-    def draws(self, player: int) -> Draw:
-        """The draws of this iteration's walk for `player`: one number per place."""
+    def draws(self, player: int, nth: int = 0) -> Draw:
+        """The draws of walk number `nth` of this iteration for `player`: one number per
+        place. Streams are numbered through, a batch after the other."""
         seed, players = np.uint64(self.seed), self.game.num_players()
-        stream = np.uint64(stream_key(seed, self.iteration, player, players))
+        walk = (self.iteration - 1) * self.batch + nth + 1
+        stream = np.uint64(stream_key(seed, walk, player, players))
         return lambda place: uniform(stream, place)
 
     @np.errstate(over="ignore")
     def estimate(self, player: int, draw: Draw) -> Gradient:
         """One walk: `player`'s gradient at the leaves, sequences of met infosets."""
+        if self.has_baselines:
+            return self.estimate_by_values(player, draw)
         gradient: Gradient = {EMPTY: 0.0}
         sampling = self.sampling
+        is_pruning = self.prunes(draw)
+        self.skipped[player] = set()
 
         def walk(node: Node, weight: float, sequence: Sequence) -> None:
             self.nodes_touched += 1
@@ -336,11 +377,13 @@ class Textbook:
             if infoset is not None and infoset.player == player:
                 for own in infoset.sequences:
                     gradient.setdefault(own, 0.0)
-                if sampling.player == "all":
-                    for own, child in zip(
-                        infoset.sequences, node.children, strict=True
-                    ):
-                        walk(child, weight, own)
+                if sampling.player in ("all", "average"):
+                    likelihoods = self.follow_probabilities(infoset)
+                    for k, own in enumerate(infoset.sequences):
+                        if is_pruning and self.is_poor(infoset, k, node):
+                            self.skipped[player].add(own)
+                        elif likelihoods[k] == 1 or follows(infoset, k, likelihoods[k]):
+                            walk(node.children[k], weight / likelihoods[k], own)
                 else:
                     k = choose(probs, draw(node.place))
                     walk(node.children[k], weight / probs[k], infoset.sequences[k])
@@ -352,8 +395,100 @@ class Textbook:
                     if prob > 0 or not sampling.prune:
                         walk(child, weight * prob, sequence)
 
+        def follows(infoset: Infoset, k: int, likelihood: float) -> bool:
+            return draw(action_place(infoset, k)) < likelihood
+
         walk(self.root, 1.0, EMPTY)
         return gradient
+
+    @property
+    def has_baselines(self) -> bool:
+        return bool(getattr(self.sampling, "baseline", ""))
+
+    def estimate_by_values(self, player: int, draw: Draw) -> Gradient:
+        """One walk with baselines, in the words of Schmid et al. 2019.
+
+        Unlike those of `estimate`, the entries are counterfactual values: they contain
+        what comes from infosets further down. `self.path` keeps the walk: an infoset,
+        the action drawn and its probability, and what was found below it; None at
+        chance.
+        """
+        values: Gradient = {EMPTY: 0.0}
+        path: list[tuple[Infoset, int, float]] = []
+
+        def walk(node: Node, reach: float) -> float:
+            """The value of a history; `reach` is the player's own in the sampling."""
+            self.nodes_touched += 1
+            if node.returns:
+                self.path[player] = path, node.returns[player]
+                return node.returns[player]
+            infoset, probs = node.infoset, self.distribution(node, player)
+            k = choose(probs, draw(node.place))
+            if infoset is None:
+                return walk(node.children[k], reach)
+            path.append((infoset, k, probs[k]))
+            is_own = infoset.player == player
+            below = walk(node.children[k], reach * probs[k] if is_own else reach)
+            found = self.corrected(player, infoset, k, probs[k], below)
+            if is_own:
+                for own, value in zip(infoset.sequences, found, strict=True):
+                    values[own] = value / reach
+            return dot(self.policy[infoset.key], found)
+
+        walk(self.root, 1.0)
+        return values
+
+    def corrected(
+        self, player: int, infoset: Infoset, k: int, prob: float, below: float
+    ) -> list[float]:
+        """What is expected of each action, corrected for the one that was drawn."""
+        found = [self.baseline.get((player, s), 0.0) for s in infoset.sequences]
+        found[k] += (below - found[k]) / prob
+        return found
+
+    def learn(self, player: int) -> None:
+        """Moves the baselines on the last path of `player`, by the policies of now."""
+        path, below = self.path[player]
+        for infoset, k, prob in reversed(path):
+            found = self.corrected(player, infoset, k, prob, below)
+            entry = player, infoset.sequences[k]
+            old = self.baseline.get(entry, 0.0)
+            self.baseline[entry] = old + self.sampling.baseline_rate * (below - old)
+            below = dot(self.policy[infoset.key], found)
+
+    def follow_probabilities(self, infoset: Infoset) -> list[float]:
+        """The probability with which each action is followed where all are not sampled
+        together (Gibson et al. 2012): S has the plans of this iteration already."""
+        sampling = self.sampling
+        if sampling.player != "average":
+            return [1.0] * len(infoset.actions)
+        plan, weight = self.plan(infoset.player), self.iteration**self.averaging.gamma
+        scale = (
+            max(self.iteration - 1, 0) ** self.averaging.gamma
+        )  # of sums kept so far
+        sums = [
+            scale * self.sum_of_plans[infoset.player, s] + weight * plan[s]
+            for s in infoset.sequences
+        ]
+        whole = sampling.bonus + sum(sums)
+        if whole == 0:
+            return [1.0] * len(sums)
+        rough = [(sampling.bonus + sampling.threshold * s) / whole for s in sums]
+        return [min(1.0, max(sampling.epsilon, rho)) for rho in rough]
+
+    def prunes(self, draw: Draw) -> bool:
+        """Whether a walk leaves out poor actions, as 95 % do (Brown, Sandholm 2019)."""
+        if getattr(self.sampling, "prune_below", None) is None:
+            return False
+        return draw(PRUNING_PLACE) < 0.95
+
+    def is_poor(self, infoset: Infoset, k: int, node: Node) -> bool:
+        """Whether such a walk leaves out action number `k` of a node."""
+        return (
+            self.policy[infoset.key][k] == 0
+            and self.memory[infoset.key][k] < self.sampling.prune_below
+            and not node.children[k].returns
+        )
 
     def distribution(self, node: Node, player: int) -> list[float]:
         """The probabilities of the children where a walk for `player` samples one."""
@@ -374,6 +509,11 @@ class Textbook:
         def visit(node: Node) -> None:
             if node.children:
                 found[int(node.place)] = self.distribution(node, player)
+            infoset = node.infoset
+            if infoset is not None and infoset.player == player:
+                for k, likelihood in enumerate(self.follow_probabilities(infoset)):
+                    place = int(action_place(infoset, k))
+                    found[place] = [likelihood, 1 - likelihood]
             for child in node.children:
                 visit(child)
 
@@ -418,6 +558,7 @@ class Textbook:
         for key, infoset in reversed(self.infosets.items()):
             if infoset.player != player or infoset.sequences[0] not in gradient:
                 continue
+            before = memory[key]
             policy[key], memory[key], value = rule(
                 policy[key],
                 memory[key],
@@ -426,8 +567,21 @@ class Textbook:
                 self.beta[key],
                 self.iteration,
             )
-            values[infoset.parent] += value
+            if not self.has_baselines:  # whose estimates contain it
+                values[infoset.parent] += value
+            if getattr(self.sampling, "prune_below", None) is not None:
+                self.hold_regrets(infoset, policy, memory, before)
         return policy, memory
+
+    def hold_regrets(self, infoset, policy, memory, before) -> None:
+        """Takes back what happened to actions left out, and lifts regrets to the floor;
+        the policy follows."""
+        floor = self.sampling.prune_below * 31 / 30
+        after = memory[infoset.key]
+        for k, sequence in enumerate(infoset.sequences):
+            is_held = sequence in self.skipped[infoset.player]
+            after[k] = before[k] if is_held else max(after[k], floor)
+        policy[infoset.key] = normalized([max(regret, 0.0) for regret in after])
 
     def plan(self, player: int) -> Gradient:
         """The realization plan of `player`'s policy, top down over all its infosets."""

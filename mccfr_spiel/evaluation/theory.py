@@ -346,7 +346,7 @@ def _words_of(minimizer: Minimizer, averaging: Averaging) -> str:
 
 def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     """Raises ValueError unless a theorem of `nash_conv_bound` covers both."""
-    sampling, minimizer, averaging, _ = algorithm
+    sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
         raise ValueError(
             f"Regrets bound no NashConv in {game}: it is no two-player zero-sum game."
@@ -357,6 +357,15 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "Theorems 3 to 5 are about regret matching that starts from regrets of 0, "
             "with the uniform average. Use minimizer=regret_matching and "
             "averaging=uniform, or do without the bound."
+        )
+    if sampling.player == "average" or sampling.prune_below is not None:
+        raise ValueError(
+            "Theorems 4 and 5 are about external and outcome sampling, neither about "
+            "average-strategy sampling nor about walks that prune."
+        )
+    if algorithm.batch != 1:
+        raise ValueError(
+            f"Theorems 4 and 5 are about one walk for a player, not {algorithm.batch}."
         )
     everyone_else = sampling.chance and sampling.opponents
     if sampling.is_sampled and (not everyone_else or sampling.player == "balanced"):

@@ -36,8 +36,19 @@ SAMPLINGS = {
     "external": algorithms.EXTERNAL,
     "outcome": algorithms.OUTCOME,
     "balanced_outcome": algorithms.BALANCED_OUTCOME,
+    "average_strategy": algorithms.AVERAGE_STRATEGY,
 }
 """The estimators, as settings call them."""
+
+SAMPLING_PARAMETERS = (
+    "epsilon",
+    "threshold",
+    "bonus",
+    "prune_below",
+    "baseline",
+    "baseline_rate",
+)
+"""The parameters of an estimator that are settings of their own."""
 
 MINIMIZERS: dict[str, Minimizer] = {
     name: kind(step_size=1.0) if issubclass(kind, EntropyMinimizer) else kind()
@@ -87,6 +98,8 @@ def name_of(method: Method) -> str:
         words.append(_averaging_name(method.averaging))
     if method.alternating != base.alternating:
         words.append("alternating" if method.alternating else "simultaneous")
+    if method.batch != base.batch:
+        words.append(f"batch={method.batch}")
     return "_".join(words)
 
 
@@ -95,14 +108,44 @@ def parts_of(method: Method) -> dict[str, Any]:
     name = {"name": name_of(method)}
     if isinstance(method, OfflineMethod):
         return name | method.parameters
-    sampling, minimizer, averaging, alternating = method
+    sampling, minimizer, averaging, alternating, batch = method
     parts: dict[str, Any] = {"sampling": _sampling_name(sampling)}
-    if sampling.player == "epsilon":
-        parts["epsilon"] = sampling.epsilon
+    parts |= sampling_parameters(sampling)
     parts["minimizer"] = minimizer.rule
     parts |= rule_settings(minimizer)
     parts |= {"averaging": _averaging_name(averaging), "alternating": alternating}
+    if batch != 1:
+        parts["batch"] = batch
     return name | parts
+
+
+def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
+    """The numbers that an estimator goes by, by the names of settings."""
+    known = {"epsilon": ("epsilon",), "average": ("epsilon", "threshold", "bonus")}
+    found = {name: getattr(sampling, name) for name in known.get(sampling.player, ())}
+    if sampling.prune_below is not None:
+        found["prune_below"] = sampling.prune_below
+    if sampling.baseline:
+        found["baseline"] = sampling.baseline
+        if sampling.baseline_rate != Sampling.baseline_rate:
+            found["baseline_rate"] = sampling.baseline_rate
+    return found
+
+
+_USUAL = {"epsilon": algorithms.OUTCOME, "average": algorithms.AVERAGE_STRATEGY}
+"""Where the numbers of an estimator without a name have their defaults."""
+
+
+def _like(sampling: Sampling) -> tuple[str | None, dict[str, Any]]:
+    """The name in SAMPLINGS of an estimator that differs in numbers at most, None if
+    there is none, and the numbers that are not the usual ones."""
+    mine = sampling_parameters(sampling)
+    fields = sampling._asdict()
+    names = (k for k, one in SAMPLINGS.items() if one._asdict() | mine == fields)
+    name = next(names, None)
+    usual = _USUAL.get(sampling.player, sampling) if name is None else SAMPLINGS[name]
+    theirs = sampling_parameters(usual)
+    return name, {k: v for k, v in mine.items() if v != theirs.get(k)}
 
 
 def rule_settings(minimizer: Minimizer) -> dict[str, Any]:
@@ -116,9 +159,7 @@ def rule_settings(minimizer: Minimizer) -> dict[str, Any]:
 
 
 def _words_of_two_parts(sampling: Sampling, minimizer: Minimizer) -> list[str]:
-    words = [_sampling_name(sampling)]
-    if sampling.player == "epsilon" and sampling.epsilon != algorithms.OUTCOME.epsilon:
-        words.append(f"epsilon={sampling.epsilon:.12g}")
+    words = [_sampling_name(sampling), *_words(_like(sampling)[1])]
     default = MINIMIZERS.get(minimizer.rule)
     defaults = {} if default is None else rule_settings(default)
     changed = {
@@ -142,11 +183,9 @@ def _digits(value: Any) -> str:
 
 
 def _sampling_name(sampling: Sampling) -> str:
-    """A name in SAMPLINGS, whatever epsilon is, or else what is sampled, in words."""
-    plain = sampling
-    if sampling.player == "epsilon":
-        plain = sampling._replace(epsilon=algorithms.OUTCOME.epsilon)
-    name = key_of(plain, SAMPLINGS)
+    """A name in SAMPLINGS, whatever the numbers are, or else what is sampled, in
+    words."""
+    name, _ = _like(sampling)
     if name is not None:
         return name
     words = {
@@ -194,16 +233,16 @@ def settings_of_method(method: Method) -> dict[str, Any]:
         found["averaging"] = averaging or method.averaging._asdict()
     if method.alternating != base.alternating:
         found["alternating"] = method.alternating
+    if method.batch != base.batch:
+        found["batch"] = method.batch
     return found
 
 
 def _sampling_settings(sampling: Sampling) -> dict[str, Any]:
-    name = key_of(sampling, SAMPLINGS)
-    if name is not None:
-        return {"sampling": name}
-    if sampling == algorithms.OUTCOME._replace(epsilon=sampling.epsilon):
-        return {"sampling": "outcome", "epsilon": sampling.epsilon}
-    return {"sampling": sampling._asdict()}
+    name, numbers = _like(sampling)
+    if name is None:
+        return {"sampling": sampling._asdict()}
+    return {"sampling": name} | numbers
 
 
 def _minimizer_settings(minimizer: Minimizer) -> dict[str, Any]:

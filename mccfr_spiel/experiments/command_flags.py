@@ -100,7 +100,30 @@ def _define_method() -> None:
     )
     flags.DEFINE_enum("sampling", None, SAMPLINGS, "What a walk over the tree samples.")
     flags.DEFINE_float(
-        "epsilon", None, "Exploration of outcome sampling, in (0, 1]; 0.6 if not given."
+        "epsilon",
+        None,
+        "Exploration of outcome sampling, in (0, 1], 0.6 if not given; or the least "
+        "probability of an action in average-strategy sampling, 0.05 if not given.",
+    )
+    flags.DEFINE_float(
+        "threshold", None, "Of average-strategy sampling; 1000 if not given."
+    )
+    flags.DEFINE_float("bonus", None, "Of average-strategy sampling; 1e6 if not given.")
+    flags.DEFINE_float(
+        "prune_below",
+        None,
+        "External sampling leaves out actions of a regret below this in 95 % of walks.",
+    )
+    flags.DEFINE_enum(
+        "baseline",
+        None,
+        ["learned", "predictive"],
+        "Baselines that reduce the variance of outcome sampling; none if not given.",
+    )
+    flags.DEFINE_float(
+        "baseline_rate",
+        None,
+        "How quickly baselines move, in (0, 1]; 0.5 if not given.",
     )
     flags.DEFINE_enum("minimizer", None, MINIMIZERS, "The rule that moves the policy.")
     flags.DEFINE_float(
@@ -129,6 +152,13 @@ def _define_method() -> None:
     )
     flags.DEFINE_boolean(
         "alternating", None, "Update the players one after the other, or all at once."
+    )
+    flags.DEFINE_integer(
+        "batch",
+        None,
+        "Walks for each player before an update, where something is sampled; 1 if not "
+        "given.",
+        lower_bound=1,
     )
 
 

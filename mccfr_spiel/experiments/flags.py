@@ -12,12 +12,19 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
-from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import RULES, Algorithm, Averaging, Minimizer, Sampling
+from mccfr_spiel.algorithms import (
+    RULES,
+    Algorithm,
+    Averaging,
+    Minimizer,
+    Sampling,
+    check_algorithm,
+)
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
     METHODS,
     MINIMIZERS,
+    SAMPLING_PARAMETERS,
     SAMPLINGS,
     SETTING_OF_PARAMETER,
     Method,
@@ -39,13 +46,21 @@ class Flags(TypedDict, total=False):
         players: the game's parameter of that name, added to `game`.
         algorithm: a name in `algorithm_names.METHODS`.
         sampling: a name in SAMPLINGS, or the fields of a `Sampling`.
-        epsilon: the exploration of outcome sampling, in (0, 1].
+        epsilon: the exploration of outcome sampling, or the least probability of an
+            action in average-strategy sampling, in (0, 1].
+        threshold: of average-strategy sampling, see `Sampling`.
+        bonus: of average-strategy sampling.
+        prune_below: the regret below which external sampling mostly leaves out an
+            action, below 0.
+        baseline: of outcome sampling, "learned" or "predictive", see `Sampling`.
+        baseline_rate: how quickly baselines move, in (0, 1].
         minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
         step_size: eta of ftrl, omd and mirror_prox.
         weights: of the dilated entropy in ftrl and omd, "constant" or "kroer".
         random_initial_regrets: the regrets start at random between 0 and this.
         averaging: a name in AVERAGINGS, or the fields of an `Averaging`.
         alternating: whether players are updated one after the other.
+        batch: the walks for each player in an iteration, where something is sampled.
         method: of HiGHS in lp and sparsified_lp, a name in `linear_program.METHODS`.
         factorization: of sparsified_lp, in `linear_program.SPARSIFICATIONS`.
         time_limit: seconds for HiGHS.
@@ -56,12 +71,18 @@ class Flags(TypedDict, total=False):
     algorithm: str
     sampling: str | dict | None
     epsilon: float | None
+    threshold: float | None
+    bonus: float | None
+    prune_below: float | None
+    baseline: str | None
+    baseline_rate: float | None
     minimizer: str | dict | None
     step_size: float | None
     weights: str | None
     random_initial_regrets: float | None
     averaging: str | dict | None
     alternating: bool | None
+    batch: int | None
     iterations: int
     until_nodes_touched: int | None
     seed: int
@@ -84,13 +105,14 @@ KINDS: dict[str, Any] = typing.get_type_hints(Flags)
 _FIELDS = {field.name for field in dataclasses.fields(Settings)} - {"game", "algorithm"}
 _ONLINE_PARTS = (
     "sampling",
-    "epsilon",
+    *SAMPLING_PARAMETERS,
     "minimizer",
     "step_size",
     "weights",
     "random_initial_regrets",
     "averaging",
     "alternating",
+    "batch",
 )
 _PARTS = (*_ONLINE_PARTS, "method", "factorization", "time_limit")
 
@@ -153,13 +175,16 @@ def _make_method(name: str, parts: dict[str, Any]) -> Method:
                 f"{part}={parts[part]} is given, but {name} solves no linear program; "
                 "drop it."
             )
-    alternating = parts["alternating"]
-    return Algorithm(
-        _make_sampling(method.sampling, parts["sampling"], parts["epsilon"]),
+    alternating, batch = parts["alternating"], parts["batch"]
+    algorithm = Algorithm(
+        _make_sampling(method.sampling, parts),
         _make_minimizer(method.minimizer, parts),
         _make_averaging(method.averaging, parts["averaging"]),
         method.alternating if alternating is None else alternating,
+        method.batch if batch is None else batch,
     )
+    check_algorithm(algorithm)
+    return algorithm
 
 
 def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod:
@@ -173,22 +198,21 @@ def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod
     return method._replace(**given)
 
 
-def _make_sampling(
-    default: Sampling, given: str | dict | None, epsilon: float | None
-) -> Sampling:
-    sampling = default
+def _make_sampling(default: Sampling, parts: dict[str, Any]) -> Sampling:
+    sampling, given = default, parts["sampling"]
     if isinstance(given, dict):
         sampling = _from_fields("sampling", Sampling, given)
     elif given is not None:
         sampling = named("sampling", given, SAMPLINGS)
-    if epsilon is None:
-        return sampling
-    if sampling.player != "epsilon":
+    numbers = {name: parts[name] for name in SAMPLING_PARAMETERS}
+    numbers = {name: value for name, value in numbers.items() if value is not None}
+    if "epsilon" in numbers and sampling.player not in ("epsilon", "average"):
         raise ValueError(
-            f"epsilon={epsilon} is given, but only outcome sampling explores "
-            "with epsilon; choose sampling=outcome or drop it."
+            f"epsilon={numbers['epsilon']} is given, but only outcome sampling "
+            "explores with epsilon, and average-strategy sampling has one; choose one "
+            "of them or drop epsilon."
         )
-    return algorithms.outcome(epsilon)
+    return sampling._replace(**numbers)
 
 
 def _make_minimizer(default: Minimizer, parts: dict[str, Any]) -> Minimizer:

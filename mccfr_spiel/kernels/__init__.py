@@ -6,7 +6,12 @@
     regret_rules.py, entropy_rules.py  the rules, one function each
     rates.py       how a rule's parameters change, and exact discounts in sampled walks
     averaging.py   the lazy average
+    batches.py     several walks before an update
+    baselines.py   control variates for walks that follow one history
     ties.py        infosets that an abstraction ties
+    stack.py       the nodes that a walk visits later
+    picking.py     some of the player's actions, as in average-strategy sampling
+    pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
 
@@ -33,8 +38,12 @@ from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
+    BASELINE_RATE,
+    BATCH,
+    BONUS,
     CLOCK_SIZE,
     CURSOR_SIZE,
+    DEPTH,
     DONE,
     EPSILON,
     GAMMA,
@@ -53,13 +62,19 @@ from mccfr_spiel.kernels.tables import (
     NUM_MET_BEFORE,
     NUM_NODES,
     NUM_SETTINGS,
+    NUM_UNDO,
     OPTIONAL,
+    PAUSE_LIMIT,
+    PAUSED,
     PER_INFOSET,
     PLAYER,
+    PRUNE_BELOW,
     SEED,
     STACK_FULL,
+    THRESHOLD,
     TOO_UNLIKELY,
     TOP,
+    WALK,
     Passes,
     Plans,
     Tables,
@@ -75,8 +90,12 @@ from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_w
 __all__ = [
     "ALTERNATING",
     "AVERAGE_WEIGHT",
+    "BASELINE_RATE",
+    "BATCH",
+    "BONUS",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
+    "DEPTH",
     "DONE",
     "EPSILON",
     "GAMMA",
@@ -96,16 +115,23 @@ __all__ = [
     "NUM_MET_BEFORE",
     "NUM_NODES",
     "NUM_SETTINGS",
+    "NUM_UNDO",
     "OPTIONAL",
+    "PAUSED",
+    "PAUSE_LIMIT",
     "PER_INFOSET",
     "PLAYER",
+    "PRUNE_BELOW",
     "RULES",
     "SEED",
     "STACK_FULL",
+    "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
+    "WALK",
     "Passes",
     "Plans",
+    "Sampled",
     "Tables",
     "Task",
     "TreeArrays",
@@ -130,32 +156,22 @@ __all__ = [
 
 
 @functools.cache
-def make_iterate(
-    chance: bool,
-    opponents: bool,
-    player_sampling: str,
-    prune: bool,
-    rule: str,
-    tied: bool = False,
-) -> Any:
+def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
     It starts the tables of infosets that are new, then runs whole iterations until the
     job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
     Tables and a Walk, which are changed, and, if nothing is sampled, Passes and Plans.
-    It returns a status of tables.py. After GROW and STACK_FULL it is to be called
-    again.
+    It returns a status of tables.py. After GROW, STACK_FULL and PAUSED it is to be
+    called again.
 
     Args:
-        chance: whether chance is sampled.
-        opponents: whether the other players are.
-        player_sampling: how the updated player is, see `algorithms.Sampling`.
-        prune: whether an opponent's action of probability 0 is not followed.
+        sampled: what a walk samples.
         rule: a name in RULES.
         tied: whether an abstraction ties infosets; for regret matching and regret
             matching+ only.
     """
-    if chance or opponents or player_sampling != "all" or prune:
-        sampled = Sampled(chance, opponents, player_sampling, prune)
+    chance, opponents, player, prune, *_ = sampled
+    if chance or opponents or player != "all" or prune:
         return make_walks(sampled, number_of(rule), tied)
     return make_passes(number_of(rule), tied)

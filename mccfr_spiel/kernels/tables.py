@@ -21,12 +21,13 @@ INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
 FLOAT = np.dtype(np.float64)
 
-DONE, GROW, STACK_FULL, TOO_UNLIKELY = range(4)
+DONE, GROW, STACK_FULL, TOO_UNLIKELY, PAUSED = range(5)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
+PAUSED: the kernel stands between two walks of a batch, so that signals are heard.
 """
 
 (
@@ -36,16 +37,31 @@ history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT
     ALTERNATING,
     NUM_NODES,
     NUM_INFOSETS,
+    BATCH,
+    PAUSE_LIMIT,
     JOB_SIZE,
-) = range(7)
+) = range(9)
 """The entries of a job: the seed, the last iteration to run, the number of nodes
-touched from which on no iteration begins, whether players are updated in turns, and the
-present size of the tree, whose arrays may have room to spare."""
+touched from which on no iteration begins, whether players are updated in turns, the
+present size of the tree, whose arrays may have room to spare, the walks for a player in
+one iteration, and the number of nodes touched from which on a batch pauses."""
 
-EPSILON, GAMMA, GAMMA_CHANGE, HORIZON, NUM_SETTINGS = range(5)
-"""The entries of the settings: the exploration of outcome sampling, the exponent of the
-average's weights, how much it changes until the horizon, and the horizon (0 for none).
-"""
+(
+    EPSILON,
+    GAMMA,
+    GAMMA_CHANGE,
+    HORIZON,
+    THRESHOLD,
+    BONUS,
+    PRUNE_BELOW,
+    BASELINE_RATE,
+    NUM_SETTINGS,
+) = range(9)
+"""The entries of the settings: the exploration of outcome sampling or the least chance
+of an action in average-strategy sampling; the exponent of the average's weights, how
+much it changes until the horizon, and the horizon (0 for none); the other two numbers
+of average-strategy sampling; the regret below which an action is pruned; and the share
+of the way to what a walk found that a baseline moves."""
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
@@ -60,11 +76,16 @@ the logarithms of all discounts of positive and of negative memories (see rates.
     NODE_TO_GROW,
     NUM_MET_BEFORE,
     NODES_TOUCHED_BEFORE,
+    WALK,
+    NUM_UNDO,
+    DEPTH,
     CURSOR_SIZE,
-) = range(9)
+) = range(12)
 """The entries of a cursor: the iterations begun, the player being updated, the height
 of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
-the node of GROW, and NUM_MET and NODES_TOUCHED as they were before this walk."""
+the node of GROW, NUM_MET and NODES_TOUCHED as they were before this walk, the number of
+this walk in its batch, from 0 on, the length of the list that takes it back, and the
+decisions that a walk with baselines has written down."""
 
 
 class Task(NamedTuple):
@@ -138,6 +159,15 @@ class Tables(NamedTuple):
     log_negative: Annotated[
         np.ndarray, Entry(FLOAT, "[I]", "as log_positive", is_optional=True)
     ]
+    baseline: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S, P]",
+            "what a player expects below a sequence of anyone, see baselines.py",
+            is_optional=True,
+        ),
+    ]
     is_met: Annotated[
         np.ndarray,
         Entry(FLAG, "[I]", "1 if the walks since the last update met the infoset"),
@@ -166,6 +196,13 @@ class Walk(NamedTuple):
     ]
     cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
     clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]", "see CLOCK_SIZE")]
+    undo_sequence: Annotated[
+        np.ndarray,
+        Entry(INT, "[U]", "a sequence met by earlier walks of the batch", True),
+    ]
+    undo_gradient: Annotated[
+        np.ndarray, Entry(FLOAT, "[U]", "its gradient before this walk", True)
+    ]
 
 
 class Passes(NamedTuple):
@@ -220,20 +257,22 @@ OPTIONAL = tuple(
 
 
 def empty_tables(
-    num_infosets: int, num_sequences: int, needed: Collection[str]
+    num_infosets: int, num_sequences: int, num_players: int, needed: Collection[str]
 ) -> Tables:
     """Tables of zeros.
 
     Args:
         num_infosets: the infosets that there is room for.
         num_sequences: the sequences that there is room for.
+        num_players: how many players there are.
         needed: the names of the optional tables that the algorithm needs.
     """
     tables = {}
     for name, entry in entries_of(Tables).items():
         size = num_infosets if name in PER_INFOSET else num_sequences
         is_used = not entry.is_optional or name in needed
-        tables[name] = np.zeros(size if is_used else 0, entry.dtype)
+        columns = (num_players,) if entry.num_dimensions == 2 else ()
+        tables[name] = np.zeros((size if is_used else 0, *columns), entry.dtype)
     return Tables(**tables)
 
 

@@ -24,6 +24,8 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
+from mccfr_spiel.kernels.baselines import control, learn
+from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import (
     number_of,
     rates_at,
@@ -31,11 +33,21 @@ from mccfr_spiel.kernels.minimizers import (
     start_tables,
     update,
 )
+from mccfr_spiel.kernels.picking import Pick, push_picked
+from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
+from mccfr_spiel.kernels.stack import (
+    Visit,
+    push,
+    push_other_children,
+    push_weighted_children,
+)
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
+    BATCH,
+    DEPTH,
     DONE,
     EPSILON,
     GROW,
@@ -47,11 +59,15 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED_BEFORE,
     NUM_MET,
     NUM_MET_BEFORE,
+    NUM_UNDO,
+    PAUSE_LIMIT,
+    PAUSED,
     PLAYER,
     SEED,
     STACK_FULL,
     TOO_UNLIKELY,
     TOP,
+    WALK,
     Tables,
     Task,
     TreeArrays,
@@ -69,6 +85,8 @@ LARGE = 2**16
 """Trees of more nodes do not stay in the processor's caches. There a walk that follows
 one history waits for memory at each step (see prefetch.py)."""
 
+_FLOORED = number_of("regret_matching_plus")
+
 _NODES_A_LINE, _FLOATS_A_LINE = 64 // NODE.itemsize, 64 // 8
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
 
@@ -78,12 +96,47 @@ UNCHANGED = (1.0, 1.0, 1.0)
 
 
 class Sampled(NamedTuple):
-    """What a walk samples, as constants of its loop; see `algorithms.Sampling`."""
+    """What a walk samples, as constants of its loop; see `algorithms.Sampling`.
+
+    Attributes:
+        chance: whether chance is sampled.
+        opponents: whether the other players are.
+        player: how the updated player is.
+        prune: whether an opponent's action of probability 0 is not followed.
+        skips: whether actions of very negative regret are not, see pruning.py.
+        batched: whether an iteration makes several walks for each player.
+        baseline: "learned", "predictive", or "" for none, see baselines.py.
+    """
 
     chance: bool
     opponents: bool
     player: str
     prune: bool
+    skips: bool
+    batched: bool
+    baseline: str
+
+    @property
+    def draws_own(self) -> bool:
+        """Whether one of the player's actions is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_own(self) -> bool:
+        """Whether some of them are, see picking.py."""
+        return self.player == "average" or self.skips
+
+    @property
+    def meets_once(self) -> bool:
+        """Whether each of the player's infosets is met at most once before an update,
+        as it is with chance and all opponents sampled."""
+        return self.chance and self.opponents and not self.batched
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether not every weight is 1, as it is in external sampling."""
+        everyone_else = self.chance and self.opponents
+        return self.player != "all" or self.skips or not everyone_else
 
 
 @inlined
@@ -98,119 +151,36 @@ def begin_iteration(
 
 
 @inlined
-def push(
-    walk: Walk, top: int, node: int, sequence: int, weight: float, place: int
-) -> int:
-    """Stacks a node to be walked on from later; returns the new height."""
-    walk.node[top] = node
-    walk.sequence[top] = sequence
-    walk.weight[top] = weight
-    walk.place[top] = place
-    return top + 1
-
-
-@inlined
-def push_own_children(
-    walk: Walk,
-    top: int,
-    first: int,
-    start: int,
-    count: int,
-    weight: float,
-    place: int,
-    weighted: bool,
-    placed: bool,
-) -> int:
-    """Stacks all children of the updated player's node but the first, which is followed
-    at once; returns the new height.
-
-    The last child goes below the others, so that they are visited in their order.
-    Weights and places are stacked only where the walk asks for them.
-    """
-    for child in range(count - 1, 0, -1):
-        walk.node[top] = first + child
-        walk.sequence[top] = start + child
-        if weighted:
-            walk.weight[top] = weight
-        if placed:
-            walk.place[top] = child_place(place, child)
-        top += 1
-    return top
-
-
-@inlined
-def push_weighted_children(
-    walk: Walk,
-    top: int,
-    first: int,
-    probs: np.ndarray,
-    start: int,
-    count: int,
-    sequence: int,
-    weight: float,
-    place: int,
-    prune: bool,
-    placed: bool,
-) -> int:
-    """Stacks all children after a move of another player or of chance.
-
-    Args:
-        walk: whose stack it is.
-        top: the height of the stack.
-        first: the first child.
-        probs: the probabilities of the moves, from `start` on.
-        start: where they begin.
-        count: how many children the node has.
-        sequence: the updated player's last one.
-        weight: of what is below the node.
-        place: of the node's history.
-        prune: whether children of probability 0 are left out.
-        placed: whether places are asked; else they are not stacked.
-
-    Returns:
-        The new height.
-    """
-    for child in range(count - 1, -1, -1):
-        prob = probs[start + child]
-        if not prune or prob > 0.0:
-            walk.node[top] = first + child
-            walk.sequence[top] = sequence
-            walk.weight[top] = weight * prob
-            if placed:
-                walk.place[top] = child_place(place, child)
-            top += 1
-    return top
-
-
-@inlined
 def draw_own(
-    tables: Tables, start: int, count: int, explores: bool, epsilon: float, draw: float
+    tables: Tables, at: Visit, explores: bool, settings: np.ndarray, draw: float
 ) -> tuple[int, float]:
     """Draws an action of the updated player.
 
     Args:
         tables: with the policies.
-        start: the first sequence of the infoset.
-        count: how many actions it has.
+        at: the node.
         explores: whether to draw from the policy mixed with the uniform one; else from
             the balanced strategy.
-        epsilon: how much of the uniform policy is in the mixture.
+        settings: which say how much of the uniform policy is in the mixture.
         draw: a number in [0, 1).
 
     Returns:
         The number of the action, from 0 on, and its probability.
     """
     if explores:
-        return draw_explored(tables.policy, start, count, epsilon, draw)
-    chosen = draw_action(tables.balance, start, count, draw)
-    return chosen, float(tables.balance[start + chosen])
+        epsilon = settings[EPSILON]
+        return draw_explored(tables.policy, at.start, at.num_moves, epsilon, draw)
+    chosen = draw_action(tables.balance, at.start, at.num_moves, draw)
+    return chosen, float(tables.balance[at.start + chosen])
 
 
 @inlined
-def prefetch_children(nodes: np.ndarray, first: int, count: int) -> None:
-    """Asks for all children of a node, of which one is about to be drawn."""
-    for child in range(first, first + count, _NODES_A_LINE):
-        prefetch(nodes, child)
+def prefetch_children(nodes: np.ndarray, at: Visit, is_far: bool) -> None:
+    """Asks for all children of a node, of which one is about to be drawn, if they are
+    likely not to be in the processor's caches."""
+    if is_far:
+        for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
+            prefetch(nodes, child)
 
 
 @inlined
@@ -219,9 +189,7 @@ def meet(
     walk: Walk,
     num_met: int,
     infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
+    at: Visit,
     met_once: bool,
     is_far: bool,
 ) -> int:
@@ -234,9 +202,7 @@ def meet(
         walk: whose list `met` gets the infoset.
         num_met: how long the list is.
         infoset: the infoset.
-        parent: the player's last sequence before it.
-        start: its first sequence.
-        stop: the end of its sequences.
+        at: the node.
         met_once: whether no walk comes to an infoset a second time.
         is_far: whether its tables are likely not to be in the processor's caches.
 
@@ -248,11 +214,12 @@ def meet(
             return num_met
         tables.is_met[infoset] = 1
     walk.met[num_met] = infoset
+    start, stop = at.start, at.start + at.num_moves
     if is_far:  # for the update
         for s in range(start, stop, _FLOATS_A_LINE):
             prefetch(tables.memory, s)
             prefetch(tables.gradient, s)
-    pay_debt(tables, infoset, parent, start, stop)
+    pay_debt(tables, infoset, at.sequence, start, stop)
     return num_met + 1
 
 
@@ -294,7 +261,7 @@ def update_tied(
     walk: Walk,
     num_met: int,
     met_once: bool,
-    floored: bool,
+    rule: int,
     chain: np.ndarray,
 ) -> None:
     """As `update_met`, where an abstraction ties infosets; see ties.py."""
@@ -310,28 +277,24 @@ def update_tied(
     for visit in range(num_met):
         pay_tied(tree, tables, walk.met[visit], chain)
     for visit in range(num_met):
-        move_tied(tree, tables, walk.met[visit], floored)
+        move_tied(tree, tables, walk.met[visit], rule == _FLOORED)
 
 
 def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample or prune; see `make_iterate`."""
-    chance, opponents, player_sampling, prune = sampled
-    explores = player_sampling == "epsilon"
-    player_sampled = player_sampling != "all"
-    # With chance and all opponents sampled, a walk meets each of the player's infosets
-    # at most once; if the player is not sampled then, every weight is 1.
-    met_once = chance and opponents
-    weighted = player_sampled or not met_once
-    floored = rule == number_of("regret_matching_plus")
+    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
+    learns, foresees = baseline != "", baseline == "predictive"
+    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
+    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    met_once, weighted = sampled.meets_once, sampled.is_weighted
     discounts = rule_of(rule).discounts
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
-        job, epsilon = task.job, task.settings[EPSILON]
+        job, settings = task.job, task.settings
         seed, alternating = job[SEED], job[ALTERNATING] != 0
-        last_iteration = np.int64(job[LAST_ITERATION])
-        node_limit = np.int64(job[NODE_LIMIT])
+        limits = job.view(np.int64)
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
@@ -342,29 +305,38 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
+        batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
+        noted, room = cursor[NUM_UNDO] if batched else 0, len(walk.undo_sequence)
+        depth = cursor[DEPTH] if learns else 0
 
-        # One pass of this loop is a walk for one player and the update after it. When a
-        # walk cannot go on, the cursor says where it stands, and the next call goes on
-        # there: with a stack that is not empty.
+        # One pass of this loop is a walk for one player and, if it is the last one of a
+        # batch, the update after it. When a walk cannot go on, the cursor says where it
+        # stands, and the next call goes on there: with a stack that is not empty.
         while True:
             if top == 0:
-                if player == 0:
-                    if iteration == last_iteration or touched >= node_limit:
-                        break
-                    iteration += 1
-                    begin_iteration(task, walk.clock, iteration, rule, discounts)
-                tables.average[player] += walk.clock[AVERAGE_WEIGHT]
+                if not batched or nth == 0:
+                    if player == 0:
+                        is_last = iteration == limits[LAST_ITERATION]
+                        if is_last or touched >= limits[NODE_LIMIT]:
+                            break
+                        iteration += 1
+                        begin_iteration(task, walk.clock, iteration, rule, discounts)
+                    tables.average[player] += walk.clock[AVERAGE_WEIGHT]
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
-                top = push(walk, 0, 0, player, 1.0, ROOT_PLACE)
-            stream = stream_key(seed, iteration, player, num_players)
+                top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
+                if batched and nth > 0 and touched >= limits[PAUSE_LIMIT]:
+                    status = PAUSED
+                    break
+            number = walk_number(iteration, batch, nth) if batched else iteration
+            stream = stream_key(seed, number, player, num_players)
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
             while top > 0 and status == DONE:
                 top -= 1
                 node = walk.node[top]
-                sequence = walk.sequence[top]
+                sequence: Any = np.int64(walk.sequence[top])
                 weight = walk.weight[top] if weighted else 1.0
                 place = walk.place[top] if chance else ROOT_PLACE
                 # One pass visits one node of that history and goes to one of its
@@ -372,8 +344,14 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 while True:
                     record = nodes[node]
                     acting, start = record["player"], record["start"]
-                    count = np.int64(record["num_children"])
+                    count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
+                    is_full = batched and noted + count > room
+                    if skips and weight == LOOK and acting != UNEXPANDED:
+                        if acting != TERMINAL:
+                            gradient[sequence] = SKIPPED
+                            break
+                        weight = 1.0
                     if acting == TERMINAL:
                         payoff = weight * tree.utilities[start, player]
                         # not <=: an infinite weight times 0 is NaN.
@@ -385,80 +363,66 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count > capacity:
+                    elif top + count + depth > capacity or is_full:
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)
                         cursor[NODE_TO_GROW] = node
                         break
-                    touched += 1
-                    chosen = 0
-                    if is_large and player_sampled:
-                        prefetch_children(nodes, first, count)
+                    touched, chosen, q = touched + 1, 0, 0.0
+                    at = Visit(first, start, count, sequence, weight, place)
+                    is_far = is_large and draws_own
+                    prefetch_children(nodes, at, is_far)
                     if acting == player:
                         infoset = record["infoset"]
+                        if batched:
+                            noted = note_gradient(tables, walk, noted, infoset, at)
                         num_met = meet(
-                            tables,
-                            walk,
-                            num_met,
-                            infoset,
-                            sequence,
-                            start,
-                            start + count,
-                            met_once,
-                            is_large and player_sampled,
+                            tables, walk, num_met, infoset, at, met_once, is_far
                         )
-                        if player_sampled:
-                            draw = uniform(stream, infosets[infoset]["place"])
-                            chosen, likelihood = draw_own(
-                                tables, start, count, explores, epsilon, draw
-                            )
-                            weight /= likelihood
+                        own_place = infosets[infoset]["place"]
+                        if picks_own:
+                            pick = Pick(settings, stream, own_place, chance)
+                            top = push_picked(tables, walk, top, at, pick, skips)
+                            break
+                        if draws_own:
+                            draw = uniform(stream, own_place)
+                            chosen, q = draw_own(tables, at, explores, settings, draw)
+                            weight /= q
                         else:
-                            top = push_own_children(
-                                walk,
-                                top,
-                                first,
-                                start,
-                                count,
-                                weight,
-                                place,
-                                weighted,
-                                chance,
-                            )
+                            top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[record["infoset"]]["place"])
                         chosen = draw_action(policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
-                        if is_large and not player_sampled:
-                            prefetch_children(nodes, first, count)
+                        prefetch_children(nodes, at, is_large and not draws_own)
                         draw = uniform(stream, place)
                         chosen = draw_chance(tree.chance_cdf, start, count, draw)
                     else:
                         top = push_weighted_children(
-                            walk,
-                            top,
-                            first,
-                            tree.chance_probs if acting == CHANCE_NODE else policy,
-                            start,
-                            count,
-                            sequence,
-                            weight,
-                            place,
-                            prune and acting != CHANCE_NODE,
-                            chance,
+                            tree, tables, walk, top, at, acting, prune, chance
                         )
                         break
+                    if learns and acting != CHANCE_NODE:
+                        depth = control(tables, walk, depth, at, player, chosen, q)
                     node = first + chosen
-                    if chance:
-                        place = child_place(place, chosen)
+                    place = child_place(place, chosen) if chance else place
 
             if status != DONE:
                 break
+            if learns and not foresees:
+                learn(tree, tables, walk, depth, player, start, settings)
+            if batched:
+                nth, noted = nth + 1, 0
+                if nth < batch:
+                    continue
+                nth = 0
             if alternating or player == num_players - 1:
-                if tied:
-                    update_tied(tree, tables, walk, num_met, met_once, floored, chain)
+                if skips:
+                    update_pruned(tree, tables, walk, num_met, settings)
+                elif tied:
+                    update_tied(tree, tables, walk, num_met, met_once, rule, chain)
                 else:
                     update_met(
                         tree, tables, walk, num_met, met_once, rule, discounts, task
@@ -466,10 +430,13 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                 num_met = 0
                 for p in range(num_players):
                     gradient[p] = 0.0
+            if foresees:
+                learn(tree, tables, walk, depth, player, start, settings)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top
         cursor[NUM_MET], cursor[NODES_TOUCHED] = num_met, touched
+        cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
         return status
 
     return iterate
@@ -482,6 +449,8 @@ def restart_walk(infosets: np.ndarray, tables: Tables, walk: Walk) -> None:
     What it paid to the average stays, since those debts are paid.
     """
     gradient, cursor = tables.gradient, walk.cursor
+    undo_gradient(gradient, walk, cursor[NUM_UNDO])
+    cursor[NUM_UNDO] = cursor[DEPTH] = 0
     for visit in range(cursor[NUM_MET_BEFORE], cursor[NUM_MET]):
         infoset = walk.met[visit]
         tables.is_met[infoset] = 0

@@ -170,6 +170,7 @@ def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
         "minimizer": {"rule": minimizer.rule, **minimizer._asdict()},
         "averaging": algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
+        "batch": algorithm.batch,
     }
 
 
@@ -183,4 +184,5 @@ def algorithm_from_json(values: dict[str, Any]) -> Algorithm:
         kind(**{name: values["minimizer"][name] for name in names}),
         Averaging(**values["averaging"]),
         values["alternating"],
+        values.get("batch", 1),  # older files have none
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels
+from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.storage.checkpoint import DamagedError
@@ -28,6 +28,9 @@ _OPTIONAL_BYTES = 9
 """What an optional table of `kernels.Tables` takes for each of its rows."""
 
 _NOTHING = (None, None, None)
+
+_OLD_CURSOR = 8
+"""The length of a cursor in files that know no batches."""
 
 _HEIGHT = 256
 """Of a new walk's stack."""
@@ -48,6 +51,7 @@ class SolverState:
         tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         whole: the leaves and the plans, for algorithms that sample nothing.
+        batch: the walks for each player in an iteration.
         walks: whether the algorithm samples, so that its average is settled lazily.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read.
@@ -63,15 +67,22 @@ class SolverState:
         """
         self._tree, self._algorithm = tree, algorithm
         self.lock = tree.lock
-        sampling, minimizer, averaging, is_alternating = algorithm
+        sampling, minimizer = algorithm.sampling, algorithm.minimizer
+        self.batch = refusals.integer(algorithm.batch, "batch", 1)
         settings = np.zeros(kernels.NUM_SETTINGS)
         settings[kernels.EPSILON] = sampling.epsilon
+        settings[kernels.THRESHOLD] = sampling.threshold
+        settings[kernels.BONUS] = sampling.bonus
+        settings[kernels.PRUNE_BELOW] = sampling.prune_below or 0.0
+        settings[kernels.BASELINE_RATE] = sampling.baseline_rate
+        averaging = algorithm.averaging
         settings[kernels.GAMMA] = averaging.gamma
         settings[kernels.GAMMA_CHANGE] = averaging.change
         settings[kernels.HORIZON] = averaging.horizon
         job = np.zeros(kernels.JOB_SIZE, np.uint64)
         job[kernels.SEED] = seed % 2**64
-        job[kernels.ALTERNATING] = is_alternating
+        job[kernels.ALTERNATING] = algorithm.alternating
+        job[kernels.BATCH] = self.batch
         self._task = kernels.Task(
             job=job,
             settings=settings,
@@ -83,9 +94,11 @@ class SolverState:
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
+        if sampling.baseline:
+            self._optional_tables += ("baseline",)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        self.walk = _new_walk()
+        self.walk = _new_walk(is_batched=self.batch > 1)
         self.counts = self.walk.cursor.data
         self.tables = self._new_tables()
         self._note_room()
@@ -115,20 +128,24 @@ class SolverState:
     @reads
     def _hold_tables(self) -> None:
         """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
+        tree = self._tree
         per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
         for name in self._optional_tables:
             if name in kernels.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
-                per_sequence += _OPTIONAL_BYTES
-        tree = self._tree
+                columns = tree.num_players if name == "baseline" else 1
+                per_sequence += _OPTIONAL_BYTES * columns
         tree.budget.add_tables(self, per_infoset, per_sequence, tree.sizes)
 
     @reads
     def _new_tables(self) -> kernels.Tables:
         tree = self._tree
         tables = kernels.empty_tables(
-            tree.num_infosets, tree.num_sequences, self._optional_tables
+            tree.num_infosets,
+            tree.num_sequences,
+            tree.num_players,
+            self._optional_tables,
         )
         tables.policy[: tree.num_players] = 1
         minimizer = self._algorithm.minimizer
@@ -184,7 +201,8 @@ class SolverState:
 
     @held_step
     def raise_stack(self) -> None:
-        """Makes the stack of the walk about twice as high."""
+        """Makes the stack of the walk, and the list that takes it back, about twice as
+        high."""
         walk = self.walk
         height = 2 * len(walk.node) + 2**16
         self.walk = walk._replace(
@@ -193,6 +211,11 @@ class SolverState:
             weight=reserve(walk.weight, height),
             place=reserve(walk.place, height),
         )
+        if self.batch > 1:
+            self.walk = self.walk._replace(
+                undo_sequence=reserve(walk.undo_sequence, height),
+                undo_gradient=reserve(walk.undo_gradient, height),
+            )
 
     def frame(self) -> np.ndarray:
         """The frame for the next call of a kernel, of all arrays as they are now.
@@ -259,9 +282,11 @@ class SolverState:
             fresh["plan"] = self.whole[1].plan
         is_old = "clock" not in arrays  # version 0.1 had neither clock nor these tables
         for name, table in fresh.items():
-            if is_old and (name == "clock" or not len(table)):
-                continue
+            if name not in arrays and (name == "clock" or not len(table)):
+                continue  # older files do not know it
             found = arrays[name]
+            if name == "cursor" and len(found) == _OLD_CURSOR:
+                found = np.append(found, table[_OLD_CURSOR:])
             if found.dtype != table.dtype or found.shape != table.shape:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} is {found.dtype} {found.shape}, "
@@ -290,12 +315,17 @@ class SolverState:
         cursor = self.walk.cursor
         top, player = cursor[[kernels.TOP, kernels.PLAYER]].tolist()
         num_met, before = cursor[[kernels.NUM_MET, kernels.NUM_MET_BEFORE]].tolist()
+        nth, noted = cursor[[kernels.WALK, kernels.NUM_UNDO]].tolist()
+        depth = cursor[kernels.DEPTH] if top else 0
         if top == 0:
-            stands = player == num_met == 0
+            stands = player == num_met == nth == 0
         else:
-            stands = top == 1 and num_met == before and (num_met == 0 or player > 0)
+            is_first = player == nth == 0
+            stands = top == 1 and num_met == before and not (num_met and is_first)
         fits = (
             stands
+            and nth < self.batch
+            and noted == depth == 0
             and (cursor >= 0).all()
             and player < self._tree.num_players
             and (met.dtype, len(met)) == (np.int32, num_met)
@@ -320,7 +350,7 @@ class SolverState:
         return self._leaves_digest
 
 
-def _new_walk() -> kernels.Walk:
+def _new_walk(*, is_batched: bool) -> kernels.Walk:
     """A walk between two iterations, with room for a few nodes and infosets."""
     return kernels.Walk(
         node=np.zeros(_HEIGHT, np.int32),
@@ -331,4 +361,6 @@ def _new_walk() -> kernels.Walk:
         known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
         clock=np.zeros(kernels.CLOCK_SIZE),
+        undo_sequence=np.zeros(_HEIGHT if is_batched else 0, np.int32),
+        undo_gradient=np.zeros(_HEIGHT if is_batched else 0),
     )

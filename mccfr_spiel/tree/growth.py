@@ -23,6 +23,12 @@ from mccfr_spiel.compiled.randomness import (
     plain_uniform,
     uniform,
 )
+from mccfr_spiel.kernels.batches import plain_walk_number as walk_number
+from mccfr_spiel.kernels.picking import (
+    plain_follow_probability as follow_probability,
+)
+from mccfr_spiel.kernels.pruning import LOOK, plain_prunes
+from mccfr_spiel.kernels.pruning import plain_is_poor as is_poor
 from mccfr_spiel.kernels.sampling import (
     plain_draw_action,
     plain_draw_chance,
@@ -62,21 +68,28 @@ class Growth:
         generation: that of the nodes which the walk has on its stack.
     """
 
-    def __init__(self, tree: GameTree, sampling: Sampling) -> None:
-        self._tree = tree
+    def __init__(self, tree: GameTree, sampling: Sampling, batch: int) -> None:
+        self._tree, self._batch = tree, batch
         self.lock = tree.lock
         self.generation = tree.generation
         self._sampling = sampling
         self._follows_one = (
-            sampling.chance and sampling.opponents and sampling.player != "all"
+            sampling.chance and sampling.opponents and sampling.draws_one_action
         )
+        # Whether a walk follows some of the updated player's actions, and which.
+        self._follows_some = sampling.player == "average"
+        self._prunes = sampling.prune_below is not None
+        self._settings = [0.0] * kernels.NUM_SETTINGS
+        self._settings[kernels.EPSILON] = sampling.epsilon
+        self._settings[kernels.THRESHOLD] = sampling.threshold
+        self._settings[kernels.BONUS] = sampling.bonus
         # For each player, whose actions are sampled in the walks that update it.
         self._samples: list[list[bool]] = []
         for player in range(tree.num_players):
             samples = [sampling.opponents] * tree.num_players
-            samples[player] = sampling.player != "all"
+            samples[player] = sampling.draws_one_action
             self._samples.append(samples)
-        self._restarted: tuple[int, int] | None = None
+        self._restarted: tuple[int, int, int] | None = None
         self._stops = 0
         self._uncounted = 0
 
@@ -104,9 +117,9 @@ class Growth:
         """
         return self._restarted == self._present(walk)
 
-    def _present(self, walk: kernels.Walk) -> tuple[int, int]:
-        iteration, player = walk.cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
-        return iteration, player
+    def _present(self, walk: kernels.Walk) -> tuple[int, int, int]:
+        cursor = walk.cursor.tolist()
+        return cursor[kernels.ITERATION], cursor[kernels.PLAYER], cursor[kernels.WALK]
 
     def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Expands the node at which the walk stopped and what it will visit below.
@@ -170,7 +183,8 @@ class Growth:
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
-        stream = plain_stream_key(seed, iteration, player, tree.num_players)
+        number = walk_number(iteration, self._batch, cursor[kernels.WALK])
+        stream = plain_stream_key(seed, number, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
         # Places take time, and a game without chance needs none.
         has_places = samples_chance and len(tree.chance_cdf) > 0
@@ -179,10 +193,15 @@ class Growth:
         place = walk.place.item(cursor[kernels.TOP] - 1)
         node = cursor[kernels.NODE_TO_GROW]
         state, sequences = tree.state_at_held(node)
+        if self._prunes and walk.weight.item(cursor[kernels.TOP] - 1) == LOOK:
+            expand(node, state, sequences)
+            return  # the walk looks whether the game has ended, and perhaps no further
         limit = tree.num_nodes + _FEW
         many = tree.num_nodes + _MANY
         is_checked = self._follows_one  # one history is never too large by far
-        stack: list[list[Any]] = []  # the next child, the moves, and the node's record
+        is_choosy = self._follows_some or (self._prunes and plain_prunes(stream))
+        # The children to come, the last one first, the moves, and the node's record.
+        stack: list[list[Any]] = []
         # One pass expands one node and chooses the child to go on with. If the walk
         # samples there, it is the child that the walk will draw. If the walk visits all
         # children, the node is put on the stack, and the next child of the node on top
@@ -213,17 +232,23 @@ class Growth:
                 draw = plain_uniform(stream, place)
                 child = plain_draw_chance(tree.chance_cdf, start, len(moves), draw)
             else:
-                if moves:
+                children = list(range(len(moves) - 1, -1, -1))
+                if moves and acting == player and is_choosy and start < known:
+                    own_place = tree.infoset_place(infoset)
+                    chosen = self._followed(
+                        tables, start, len(moves), own_place, stream
+                    )
+                    children = chosen[::-1]
+                if children:
                     its = moves, acting, first, start, state, sequences, place
-                    stack.append([0, *its])
+                    stack.append([children, *its])
                 if not stack:
                     return
-                child, moves, acting, first, start, state, sequences, place = stack[-1]
-                is_last = child + 1 == len(moves)
+                left, moves, acting, first, start, state, sequences, place = stack[-1]
+                child = left.pop()
+                is_last = not left
                 if is_last:
                     stack.pop()
-                else:
-                    stack[-1][0] = child + 1
             move = moves[child] if acting >= 0 else moves[child][0]
             try:
                 if is_last:  # nobody needs the parent's state any more
@@ -239,6 +264,36 @@ class Growth:
             node = first + child
             if has_places:
                 place = plain_child_place(place, child)
+
+    def _followed(
+        self, tables: kernels.Tables, start: int, count: int, place: int, stream: int
+    ) -> list[int]:
+        """Which actions of the updated player a walk follows that does not follow all.
+
+        That is a guess where the infoset still owes to the average.
+
+        Args:
+            tables: which know the infoset.
+            start: its first sequence.
+            count: how many actions it has.
+            place: its place.
+            stream: the walk's.
+        """
+        average = tables.average[start : start + count].tolist()
+        policy = tables.policy[start : start + count].tolist()
+        memory = tables.memory[start : start + count].tolist()
+        total, threshold = sum(average), self._sampling.prune_below
+        found = []
+        for child in range(count):
+            if threshold is not None:
+                is_followed = not is_poor(policy[child], memory[child], threshold)
+            else:
+                draw = plain_uniform(stream, plain_child_place(place, child))
+                settings = self._settings
+                is_followed = draw < follow_probability(settings, average, child, total)
+            if is_followed:
+                found.append(child)
+        return found
 
     def _follows_all(self, acting: int, player: int) -> bool:
         """Whether the walk for `player` visits all children of a node."""
@@ -306,6 +361,7 @@ class Growth:
         while size <= most and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
+            infoset = -1
             if acting == CHANCE_NODE:
                 actions, probs = zip(*state.chance_outcomes(), strict=True)
                 draw = uniform(stream, place)
@@ -316,8 +372,19 @@ class Growth:
                 probs = self._probs(tables, player, infoset, len(actions), acting)
                 draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
             if self._follows_all(acting, player):
-                weight *= len(actions)
-                child = generator.randrange(len(actions))
+                count = len(actions)
+                followed = list(range(count))
+                if acting == player and self._follows_some and infoset >= 0:
+                    start = int(tree.infosets[infoset]["first_sequence"])
+                    if start + count <= len(tables.policy):
+                        own_place = tree.infoset_place(infoset)
+                        followed = self._followed(
+                            tables, start, count, own_place, int(stream)
+                        )
+                if not followed:
+                    return size
+                weight *= len(followed)
+                child = generator.choice(followed)
             else:
                 child = plain_draw_action(probs, 0, len(probs), draw)
             size += weight

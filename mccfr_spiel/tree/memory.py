@@ -26,7 +26,8 @@ class Memory(NamedTuple):
             legal actions 250 bytes and 16 to 48 an action.
         names: their strings and the dictionary of them, or the keys of compiled rules.
         tables: the solver's: 32 bytes a sequence and 13 an infoset; 8 more a sequence
-            with balanced outcome sampling, 8 more an infoset with FTRL and OMD.
+            with balanced outcome sampling, 8 more a sequence for each player with
+            baselines, 8 more an infoset with FTRL and OMD.
         passes: for algorithms that sample nothing: for each player 8 bytes a leaf and 4
             more for each other player, 16 bytes a sequence, 4 an infoset.
         num_nodes, num_infosets, num_sequences: what the tree has now.

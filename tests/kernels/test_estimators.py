@@ -15,6 +15,7 @@ from mccfr_spiel import (
     OUTCOME,
     UNIFORM,
     GameTree,
+    average_strategy,
     full,
     kernels,
     outcome,
@@ -23,8 +24,13 @@ from mccfr_spiel import (
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels import (
     averaging,
+    baselines,
+    batches,
     minimizers,
     passes,
+    picking,
+    pruning,
+    stack,
     tables,
     ties,
     walks,
@@ -43,6 +49,7 @@ ESTIMATORS = {
     "outcome": OUTCOME,
     "outcome(0.1)": outcome(0.1),
     "balanced_outcome": BALANCED_OUTCOME,
+    "average_strategy": average_strategy(0.1, 1.5, 0.2),
     "pruned": full(prune=True),
 }
 KUHN_3 = "kuhn_poker(players=3)"
@@ -61,7 +68,20 @@ GAMES = {
 }
 
 
-PIECES = averaging, draws, minimizers, passes, tables, ties, walks
+PIECES = (
+    averaging,
+    baselines,
+    batches,
+    draws,
+    minimizers,
+    passes,
+    picking,
+    pruning,
+    stack,
+    tables,
+    ties,
+    walks,
+)
 
 
 class WalkDoneError(Exception):
@@ -106,7 +126,8 @@ class SourceOfWalk:
 
         cursor[:] = 0
         cursor[kernels.PLAYER] = self.player
-        tables.gradient[:] = 0
+        for table in (tables.gradient, tables.average, tables.paid):
+            table[:] = 0
         tables.is_met[:] = 0
         wraps_around = np.errstate(over="ignore")
         with wraps_around, self.monkeypatch.context() as patch:
@@ -115,7 +136,8 @@ class SourceOfWalk:
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
             patch.setattr(walks, "stream_key", begin_walk)
-            patch.setattr(walks, "uniform", lambda stream, place: draw(int(place)))
+            for module in (picking, pruning, walks):
+                patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)
         return tables.gradient.copy()
@@ -160,7 +182,7 @@ def cases():
     """
     for game in GAMES:
         for estimator, sampling in ESTIMATORS.items():
-            combine = sampling.opponents and sampling.player == "all"
+            combine = sampling.opponents and not sampling.draws_one_action
             if combine and (game == LEDUC or (game, estimator) == (KUHN_3, "opponent")):
                 continue
             marks = [pytest.mark.slow] if game == LEDUC else []

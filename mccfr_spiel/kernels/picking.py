@@ -1,0 +1,113 @@
+"""Walks that follow several of the player's actions at an infoset, but not all.
+
+Average-strategy sampling (Gibson et al. 2012) draws for each action by itself whether
+it is followed, more often the more of it the average has. What is below is divided by
+that probability. Walks that prune follow all but the actions of very negative regret,
+see pruning.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.compiled.randomness import child_place, uniform
+from mccfr_spiel.kernels.pruning import LOOK, is_poor, prunes
+from mccfr_spiel.kernels.stack import Visit
+from mccfr_spiel.kernels.tables import (
+    BONUS,
+    EPSILON,
+    PRUNE_BELOW,
+    THRESHOLD,
+    Tables,
+    Walk,
+)
+
+Floats = Sequence[float] | np.ndarray | memoryview
+
+
+def plain_follow_probability(
+    settings: Floats, average: Floats, s: int, total: float
+) -> float:
+    """The probability with which average-strategy sampling follows an action.
+
+    It is (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1].
+
+    Args:
+        settings: see `tables.NUM_SETTINGS`.
+        average: the weighted sums of plans S.
+        s: the action's sequence.
+        total: the sum of S over the infoset's actions.
+    """
+    bonus, least = settings[BONUS], settings[EPSILON]
+    whole = bonus + total
+    if not whole > 0.0:  # nothing has been played here, so nothing is known
+        return 1.0
+    return min(1.0, max(least, (bonus + settings[THRESHOLD] * average[s]) / whole))
+
+
+follow_probability = inlined(plain_follow_probability)
+
+
+class Pick(NamedTuple):
+    """What picks a node's actions.
+
+    Attributes:
+        settings: see `tables.NUM_SETTINGS`.
+        stream: the key of the walk.
+        own_place: the infoset's place; that of an action's draw is below it.
+        placed: whether places of histories are asked; else they are not stacked.
+    """
+
+    settings: Any
+    stream: Any
+    own_place: Any
+    placed: bool
+
+
+@inlined
+def push_picked(
+    tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick, skips: bool
+) -> int:
+    """Stacks the children that a walk follows, or looks at, after the player's move.
+
+    Args:
+        tables: with the policies, the regrets, and the average, to which the infoset
+            has paid its debt.
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        pick: what picks the actions.
+        skips: whether to follow all but actions of very negative regret; else
+            average-strategy sampling.
+
+    Returns:
+        The new height.
+    """
+    settings, total = pick.settings, 0.0
+    for s in range(at.start, at.start + at.num_moves):
+        total += tables.average[s]
+    is_pruning = skips and prunes(pick.stream)
+    for child in range(at.num_moves - 1, -1, -1):
+        s = at.start + child
+        weight = at.weight
+        if skips:
+            # Whether the child ends the game is known when it is taken from the stack,
+            # after it was expanded: it does not matter how far the tree has grown.
+            if is_pruning and is_poor(
+                tables.policy[s], tables.memory[s], settings[PRUNE_BELOW]
+            ):
+                weight = LOOK
+        else:
+            likelihood = follow_probability(settings, tables.average, s, total)
+            if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
+                continue
+            weight /= likelihood
+        walk.node[top] = at.first + child
+        walk.sequence[top] = s
+        walk.weight[top] = weight
+        if pick.placed:
+            walk.place[top] = child_place(at.place, child)
+        top += 1
+    return top

@@ -1,0 +1,98 @@
+"""Pruning in sampled walks: actions of very negative regret are not followed.
+
+As in Pluribus (Brown, Sandholm 2019), most walks leave out an action whose cumulative
+regret is below a threshold, unless it ends the game. Such an action is never played
+while another one has a positive regret, so the value at the infoset is known without
+it. Its own regret stays as it is. A walk in which nothing is pruned comes by often
+enough to see whether it has become better, and regrets have a floor a little below the
+threshold, so that it can then come back.
+
+Here an action is only left out if it has probability 0: where no regret is positive,
+the policy is uniform, and the value is that of all actions.
+"""
+
+import numpy as np
+
+from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.compiled.randomness import plain_uniform, uniform
+from mccfr_spiel.kernels.tables import PRUNE_BELOW, Tables, TreeArrays, Walk
+
+SHARE_PRUNED = 0.95
+"""Of all walks."""
+
+FLOOR = 31 / 30
+"""The floor of regrets as a multiple of the threshold, as in Pluribus."""
+
+PRUNING_PLACE = np.uint64(0x13198A2E03707344)
+"""The place of the draw that decides whether a walk prunes."""
+
+LOOK = 0.0
+"""The weight on the stack of a node to be visited only if it is a leaf; others have 1.
+"""
+
+SKIPPED = -float(np.finfo(np.float64).max)
+"""What stands for the gradient of an action that was left out."""
+
+
+def plain_is_poor(policy: float, regret: float, threshold: float) -> bool:
+    """Whether a walk that prunes leaves out an action, unless it ends the game."""
+    return policy == 0.0 and regret < threshold
+
+
+is_poor = inlined(plain_is_poor)
+
+
+@inlined
+def prunes(stream: int) -> bool:
+    """Whether the walk with the key `stream` prunes."""
+    return uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
+
+
+def plain_prunes(stream: int) -> bool:
+    """`prunes`, with Python's integers."""
+    return plain_uniform(stream, int(PRUNING_PLACE)) < SHARE_PRUNED
+
+
+@inlined
+def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
+    """Regret matching where some actions may have been left out; returns <b, G>.
+
+    Args:
+        tables: of which `policy` and `memory` change and `gradient` is cleared.
+        start: the infoset's first sequence.
+        stop: the end of its sequences.
+        floor: the least regret.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    value = 0.0
+    for s in range(start, stop):
+        if gradient[s] != SKIPPED:  # else its probability is 0
+            value += policy[s] * gradient[s]
+    total = 0.0
+    for s in range(start, stop):
+        if gradient[s] != SKIPPED:
+            memory[s] = max(memory[s] + gradient[s] - value, floor)
+            total += max(memory[s], 0.0)
+        gradient[s] = 0.0
+    for s in range(start, stop):
+        policy[s] = 1.0 / (stop - start)
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total
+    return value
+
+
+@inlined
+def update_pruned(
+    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, settings: np.ndarray
+) -> None:
+    """As `walks.update_met`, by regret matching where actions may have been left out.
+
+    A walk that prunes meets each infoset at most once.
+    """
+    infosets, floor = tree.infosets, FLOOR * settings[PRUNE_BELOW]
+    for visit in range(num_met - 1, -1, -1):
+        infoset = walk.met[visit]
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        value = match_pruned(tables, start, stop, floor)
+        tables.gradient[infosets[infoset]["parent"]] += value

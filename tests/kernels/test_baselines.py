@@ -1,0 +1,128 @@
+"""Baselines: the textbook's, unbiased whatever they are, and safe when cut."""
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.experiments.algorithm_names import name_of
+from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.solving import files
+from tests.kernels.test_estimators import SourceOfWalk
+from tests.reference import (
+    Textbook,
+    enumerate_draws,
+    full_gradient,
+    random_policy,
+)
+from tests.small_games import three_players
+from tests.test_solver import (
+    GOOFSPIEL,
+    KUHN_3,
+    LEDUC,
+    assert_equal_bit_for_bit,
+    assert_same,
+)
+from tests.vectors import gradient_of, start_together
+
+START = ms.regret_matching(initial_regret=0.1)  # no ties
+GAMES = {
+    "kuhn_poker": lambda: "kuhn_poker",
+    KUHN_3: lambda: KUHN_3,
+    LEDUC: lambda: LEDUC,
+    "three_players": three_players,
+}
+KINDS = ("learned", "predictive")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("game", GAMES)
+def test_the_solver_is_the_textbook(game, kind):
+    game = GAMES[game]()
+    sampling = ms.outcome(0.4, baseline=kind)._replace(baseline_rate=0.3)
+    algorithm = ms.Algorithm(sampling, START, ms.LINEAR)
+    cases = [algorithm, algorithm._replace(minimizer=ms.regret_matching_plus())]
+    if kind == "learned":
+        cases += [algorithm._replace(alternating=False), algorithm._replace(batch=3)]
+        balanced = ms.BALANCED_OUTCOME._replace(baseline=kind)
+        cases.append(algorithm._replace(sampling=balanced))
+    for case in cases:
+        solver = Solver(GameTree(game).expand_all(), case, seed=5)
+        textbook = Textbook(game, *case, seed=5)
+        start_together(solver, textbook)
+        for more in (1, 1, 48):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+        assert textbook.baseline
+
+
+@pytest.mark.parametrize("base", [ms.outcome(0.3), ms.BALANCED_OUTCOME])
+@pytest.mark.parametrize("game", GAMES)
+def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
+    game, base, monkeypatch
+):
+    game, sampling = GAMES[game](), base._replace(baseline="learned")
+    policy = random_policy(game, seed=2)
+    for player in range(GameTree(game).num_players):
+        walk = SourceOfWalk(game, sampling, policy, player, monkeypatch)
+        baseline = walk.solver.state.tables.baseline
+        generator = np.random.default_rng(player)
+        given = generator.uniform(-3.0, 3.0, baseline.shape)
+
+        def estimate(draw, walk=walk, baseline=baseline, given=given):
+            baseline[:] = given  # which the walk before has moved
+            return walk.estimate(draw)
+
+        textbook = Textbook(game, sampling, ms.regret_matching(), ms.UNIFORM)
+        textbook.play(policy)
+        distribution = textbook.distributions(player).__getitem__
+        mean = np.zeros(walk.tree.num_sequences)
+        for probability, gradient in enumerate_draws(estimate, distribution):
+            mean += probability * gradient
+        exact = full_gradient(game, policy, player)
+        assert gradient_of(walk.tree, player, mean) == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind):
+    algorithm = ms.Algorithm(ms.outcome(0.6, baseline=kind), ms.regret_matching())
+    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
+    grown = Solver(GOOFSPIEL, algorithm, seed=2)
+    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=20)
+    for solver in (whole, grown, small):
+        solver.iterate(150)
+        assert_equal_bit_for_bit(solver, whole)
+    assert small.tree.num_nodes <= 20
+    again = Solver.from_contents(grown.contents())
+    for solver in (again, whole):
+        solver.iterate(50)
+    assert_equal_bit_for_bit(again, whole)
+    assert np.abs(again.state.tables.baseline).max() > 1
+
+
+def test_what_cannot_work_is_refused_in_words():
+    for make, words in (
+        (lambda: ms.outcome(0.6, baseline="other"), "baseline='other' is none of"),
+        (lambda: ms.EXTERNAL._replace(baseline="learned"), "follow one history"),
+        (lambda: ms.OUTCOME._replace(baseline_rate=0.2), "but no baseline"),
+        (lambda: ms.OUTCOME._replace(baseline_rate=0.0), "baseline_rate=0.0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    foreseeing = ms.Algorithm(ms.outcome(0.6, baseline="predictive"), START)
+    for changes in ({"batch": 2}, {"alternating": False}):
+        with pytest.raises(ValueError, match='choose baseline="learned"'):
+            Solver("kuhn_poker", foreseeing._replace(**changes))
+
+
+def test_files_names_and_flags_know_them():
+    settings = named_settings(
+        algorithm="outcome_sampling", baseline="learned", baseline_rate=0.2
+    )
+    algorithm = settings.algorithm
+    assert isinstance(algorithm, ms.Algorithm)
+    assert algorithm.sampling.baseline_rate == 0.2
+    assert name_of(algorithm) == "outcome_learned_baseline_rate=0.2_regret_matching"
+    assert named_settings(**flags_of(settings)) == settings
+    assert files.algorithm_from_json(files.algorithm_to_json(algorithm)) == algorithm

@@ -1,0 +1,203 @@
+"""Batches are the textbook's, and nothing that cuts one into pieces changes a bit."""
+
+import pickle
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel.evaluation.theory import nash_conv_bound
+from mccfr_spiel.experiments.algorithm_names import name_of
+from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.solving import files
+from mccfr_spiel.storage.checkpoint import Contents
+from tests.reference import Textbook
+from tests.test_solver import (
+    GOOFSPIEL,
+    KUHN_3,
+    LEDUC,
+    assert_equal_bit_for_bit,
+    assert_same,
+)
+from tests.vectors import start_together
+
+ESTIMATORS = {"chance": ms.CHANCE, "external": ms.EXTERNAL, "outcome": ms.OUTCOME}
+
+
+def batched(estimator, batch=3, *, alternating=True):
+    return ms.Algorithm(
+        ESTIMATORS[estimator],
+        ms.regret_matching(),
+        ms.LINEAR,
+        alternating=alternating,
+        batch=batch,
+    )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+def test_a_batched_solver_is_the_textbook(game, estimator, alternating):
+    for batch in (2, 5):
+        algorithm = batched(estimator, batch, alternating=alternating)
+        solver = Solver(GameTree(game).expand_all(), algorithm, seed=11)
+        textbook = Textbook(game, *algorithm, seed=11)
+        start_together(solver, textbook)
+        for more in (1, 1, 18):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+        assert solver.num_iterations == 20
+
+
+def test_a_batch_of_one_is_no_batch():
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
+        assert algorithm._replace(batch=1) == algorithm
+    alone, four = (
+        Solver(LEDUC, batched("external", batch), seed=3) for batch in (1, 4)
+    )
+    alone.iterate(40)
+    four.iterate(10)
+    assert alone.kernel is not four.kernel
+    assert alone.current_policy().to_dict() != four.current_policy().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "max_nodes"), [("chance", 100), ("external", 50), ("outcome", 20)]
+)
+@pytest.mark.parametrize("alternating", [True, False])
+def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
+    estimator, max_nodes, alternating, monkeypatch
+):
+    algorithm = batched(estimator, alternating=alternating)
+    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
+    grown = Solver(GOOFSPIEL, algorithm, seed=2)
+    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=max_nodes)
+    restarts = 0
+    restart_walk = kernels.restart_walk
+
+    def counted(infosets, tables, walk):
+        nonlocal restarts
+        restarts += walk.cursor[kernels.WALK] > 0 and walk.cursor[kernels.NUM_UNDO] > 0
+        restart_walk(infosets, tables, walk)
+
+    monkeypatch.setattr(kernels, "restart_walk", counted)
+    for solver in (whole, grown, small):
+        solver.iterate(60)
+        assert_equal_bit_for_bit(solver, whole)
+    assert restarts > 3
+    assert small.tree.num_nodes <= max_nodes
+
+
+class Interrupted:
+    """A solver's kernel, after whose first fitting stop something else happens."""
+
+    def __init__(self, solver, fits, error):
+        self.kernel, self.walk = solver.kernel, solver.state.walk
+        self.fits, self.error = fits, error
+        self.has_happened = False
+
+    def __call__(self, frame):
+        status = self.kernel(frame)
+        if not self.has_happened and self.fits(status, self.walk.cursor):
+            self.has_happened = True
+            raise self.error
+        return status
+
+
+def test_ctrl_c_is_heard_amid_a_large_batch_and_changes_nothing():
+    algorithm = batched("external", 300)
+    whole, cut = (Solver("kuhn_poker", algorithm, seed=4) for _ in range(2))
+    whole.iterate(3)
+    cut._slice = 50
+    kernel = cut.kernel
+    cut.kernel = interrupted = Interrupted(
+        cut,
+        lambda status, cursor: status == kernels.PAUSED and cursor[kernels.PLAYER] == 1,
+        KeyboardInterrupt(),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        cut.iterate(3)
+    assert interrupted.has_happened
+    assert cut.state.is_midway
+    assert cut.num_iterations < 3
+    cut.kernel = kernel
+    cut = pickle.loads(pickle.dumps(cut))
+    cut.iterate(3 - cut.num_iterations)
+    assert_equal_bit_for_bit(cut, whole)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_batch_that_an_error_cuts_is_saved_and_finished_later(estimator):
+    algorithm = batched(estimator, 4)
+    whole, cut = (Solver(KUHN_3, algorithm, seed=5) for _ in range(2))
+    whole.iterate(30)
+
+    class EndlessError(Interrupted):
+        def __call__(self, frame):
+            if self.has_happened:
+                raise self.error
+            return super().__call__(frame)
+
+    cut.kernel = EndlessError(
+        cut,
+        lambda status, cursor: (
+            status == kernels.GROW and cursor[kernels.WALK] == 2 and cursor[1] == 1
+        ),
+        RuntimeError("of the game"),
+    )
+    with pytest.raises(RuntimeError, match="of the game"):
+        cut.iterate(30)
+    again = pickle.loads(pickle.dumps(cut))  # the walk begins at its root again
+    assert again.state.is_midway
+    assert again.state.walk.cursor[kernels.WALK] == 2
+    again.iterate(30 - again.num_iterations)
+    assert_equal_bit_for_bit(again, whole)
+
+
+def test_a_cursor_of_a_file_without_batches_is_read():
+    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(10)
+    header, arrays = solver.contents()
+    del header["algorithm"]["batch"]
+    old = arrays | {"cursor": arrays["cursor"][: kernels.WALK]}
+    again = Solver.from_contents(Contents(header, old))
+    for one in (solver, again):
+        one.iterate(10)
+    assert_equal_bit_for_bit(again, solver)
+
+
+def test_batches_go_with_an_abstraction():
+    tree = GameTree(
+        "leduc_poker", abstraction=lambda s, p: s.information_state_string(p)
+    )
+    tied = Solver(tree.expand_all(), batched("external"), seed=6)
+    plain = Solver("leduc_poker", batched("external"), seed=6)
+    for solver in (tied, plain):
+        solver.iterate(50)
+    assert_equal_bit_for_bit(plain, tied)
+
+
+def test_a_batch_is_refused_in_words():
+    for algorithm, words in (
+        (ms.EXTERNAL_SAMPLING._replace(batch=0), "batch=0 is not an integer >= 1"),
+        (ms.EXTERNAL_SAMPLING._replace(batch=2**40), "batch=1099511627776 is above"),
+        (ms.CFR._replace(batch=2), "batch=2 is given, but nothing is sampled"),
+        (ms.PRUNED_CFR._replace(batch=2), "nothing is sampled"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Solver("kuhn_poker", algorithm)
+    with pytest.raises(ValueError, match="about one walk for a player, not 3"):
+        nash_conv_bound("kuhn_poker", batched("outcome")._replace(averaging=ms.UNIFORM))
+
+
+def test_files_names_and_flags_know_the_batch():
+    algorithm = ms.OUTCOME_SAMPLING._replace(batch=16)
+    stored = files.algorithm_to_json(algorithm)
+    assert files.algorithm_from_json(stored) == algorithm
+    assert name_of(algorithm) == "outcome_sampling_batch=16"
+    settings = named_settings(game="kuhn_poker", algorithm="outcome_sampling", batch=16)
+    assert settings.algorithm == algorithm
+    assert named_settings(**flags_of(settings)) == settings
+    with pytest.raises(ValueError, match="nothing is sampled"):
+        named_settings(algorithm="cfr", batch=2)

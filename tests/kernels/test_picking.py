@@ -1,0 +1,174 @@
+"""Walks that follow some of the player's actions: average-strategy sampling, and
+Pluribus's pruning. That the first is unbiased is in test_estimators.py."""
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.algorithms import Sampling
+from mccfr_spiel.evaluation.theory import nash_conv_bound
+from mccfr_spiel.experiments.algorithm_names import name_of
+from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.kernels.pruning import FLOOR, SKIPPED
+from mccfr_spiel.solving import files
+from tests.reference import Textbook
+from tests.small_games import three_players
+from tests.test_solver import (
+    GOOFSPIEL,
+    KUHN_3,
+    LEDUC,
+    assert_equal_bit_for_bit,
+    assert_same,
+)
+from tests.vectors import start_together
+
+AVERAGE = {
+    "gibson": ms.average_strategy(0.1, 1.5, 0.5),
+    "no bonus": ms.average_strategy(0.05, 0.5, 0.0),
+    "published": ms.AVERAGE_STRATEGY,
+}
+PRUNED = {"soon": -1.0, "later": -3.0}
+SAMPLINGS: dict[str, Sampling] = AVERAGE | {
+    name: ms.EXTERNAL._replace(prune_below=below) for name, below in PRUNED.items()
+}
+START = ms.regret_matching(initial_regret=0.1)  # no ties
+GAMES = {
+    "kuhn_poker": lambda: "kuhn_poker",
+    KUHN_3: lambda: KUHN_3,
+    LEDUC: lambda: LEDUC,
+    "three_players": three_players,
+}
+
+
+@pytest.mark.parametrize("name", SAMPLINGS)
+@pytest.mark.parametrize("game", GAMES)
+def test_the_solver_is_the_textbook(game, name):
+    game = GAMES[game]()
+    for alternating in (True, False):
+        algorithm = ms.Algorithm(SAMPLINGS[name], START, ms.LINEAR, alternating)
+        solver = Solver(GameTree(game).expand_all(), algorithm, seed=5)
+        textbook = Textbook(game, *algorithm, seed=5)
+        start_together(solver, textbook)
+        for more in (1, 1, 28):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+
+
+def test_average_strategy_sampling_goes_with_batches_and_whole_chance():
+    for sampling, batch in (
+        (AVERAGE["gibson"], 3),
+        (AVERAGE["gibson"]._replace(chance=False), 1),
+        (AVERAGE["gibson"]._replace(opponents=False), 2),
+    ):
+        algorithm = ms.Algorithm(sampling, START, ms.LINEAR, True, batch)
+        solver = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=6)
+        textbook = Textbook(KUHN_3, *algorithm, seed=6)
+        start_together(solver, textbook)
+        solver.iterate(15)
+        textbook.run(15)
+        assert_same(solver, textbook)
+
+
+@pytest.mark.parametrize(
+    ("name", "max_nodes"), [("gibson", 60), ("no bonus", 60), ("soon", 60)]
+)
+def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(name, max_nodes):
+    algorithm = ms.Algorithm(SAMPLINGS[name], ms.regret_matching())
+    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
+    grown = Solver(GOOFSPIEL, algorithm, seed=2)
+    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=max_nodes)
+    for solver in (whole, grown, small):
+        solver.iterate(100)
+        assert_equal_bit_for_bit(solver, whole)
+    assert small.tree.num_nodes <= max_nodes
+    again = Solver.from_contents(grown.contents())
+    for solver in (again, whole):
+        solver.iterate(50)
+    assert_equal_bit_for_bit(again, whole)
+
+
+def test_both_visit_fewer_nodes_than_external_sampling():
+    touched = {}
+    for name in ("external", "gibson", "published", "soon"):
+        sampling = SAMPLINGS.get(name, ms.EXTERNAL)
+        solver = Solver(LEDUC, ms.Algorithm(sampling, ms.regret_matching()), seed=1)
+        solver.iterate(300)
+        touched[name] = solver.nodes_touched
+    assert touched["published"] == touched["external"]  # their bonus is for long runs
+    assert touched["gibson"] < 0.8 * touched["external"]
+    assert touched["soon"] < 0.9 * touched["external"]
+
+
+def test_regrets_stay_above_the_floor_and_no_mark_is_left():
+    algorithm = ms.Algorithm(SAMPLINGS["later"], ms.regret_matching())
+    solver = Solver("leduc_poker", algorithm, seed=1)
+    solver.iterate(3_000)
+    tables = solver.state.tables
+    assert tables.memory.min() == pytest.approx(FLOOR * PRUNED["later"], rel=1e-15)
+    assert (tables.memory == tables.memory.min()).sum() > 50
+    assert not np.any(tables.gradient == SKIPPED)
+
+
+@pytest.mark.slow
+def test_both_approach_an_equilibrium_of_leduc_poker():
+    followed = ms.average_strategy(0.05, 1000.0, 100.0)
+    for sampling in (followed, ms.EXTERNAL._replace(prune_below=-200.0)):
+        solver = Solver("leduc_poker", ms.Algorithm(sampling, ms.regret_matching()))
+        solver.iterate(100_000)
+        assert ms.nash_conv("leduc_poker", solver.average_policy()) < 0.3
+
+
+def test_what_cannot_work_is_refused_in_words():
+    nan = float("nan")
+    for make, words in (
+        (lambda: ms.average_strategy(0.0), "epsilon=0.0"),
+        (lambda: ms.average_strategy(0.05, -1.0), "threshold=-1.0"),
+        (lambda: ms.average_strategy(0.05, 1.0, nan), "bonus=nan"),
+        (lambda: ms.EXTERNAL._replace(bonus=1.0), "only average-strategy sampling"),
+        (lambda: ms.EXTERNAL._replace(prune_below=0), "prune_below=0 is not below 0"),
+        (lambda: ms.EXTERNAL._replace(prune_below=nan), "prune_below=nan"),
+        (lambda: ms.OUTCOME._replace(prune_below=-1), "only external sampling"),
+        (lambda: ms.FULL._replace(prune_below=-1), "only external sampling"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    pruned, average = SAMPLINGS["soon"], ms.AVERAGE_STRATEGY
+    for algorithm, words in (
+        (ms.Algorithm(pruned, ms.regret_matching_plus()), "choose regret_matching"),
+        (ms.Algorithm(pruned, ms.ftrl(1.0)), "choose regret_matching"),
+        (ms.Algorithm(pruned, START, batch=2), "walks of a batch"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Solver("kuhn_poker", algorithm)
+
+    def told(state, player):
+        return state.information_state_string(player)
+
+    for sampling, words in ((pruned, "prune_below"), (average, "Average-strategy")):
+        algorithm = ms.Algorithm(sampling, ms.regret_matching())
+        with pytest.raises(ValueError, match=words):
+            Solver("kuhn_poker", algorithm, abstraction=told)
+        with pytest.raises(ValueError, match="neither about average-strategy"):
+            nash_conv_bound("kuhn_poker", algorithm)
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ({"algorithm": "average_strategy_sampling"}, "average_strategy_sampling"),
+        (
+            {"sampling": "average_strategy", "epsilon": 0.1, "bonus": 2.0},
+            "average_strategy_epsilon=0.1_bonus=2_regret_matching",
+        ),
+        ({"prune_below": -300.0}, "external_prune_below=-300_regret_matching"),
+    ],
+)
+def test_files_names_and_flags_know_them(flags, name):
+    settings = named_settings(game="kuhn_poker", **flags)
+    algorithm = settings.algorithm
+    assert isinstance(algorithm, ms.Algorithm)
+    assert name_of(algorithm) == name
+    assert named_settings(**flags_of(settings)) == settings
+    assert files.algorithm_from_json(files.algorithm_to_json(algorithm)) == algorithm
