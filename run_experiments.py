@@ -7,6 +7,7 @@ same flags.
   python run_experiments.py --game=kuhn_poker --players=3 --algorithm=cfr_plus
   python run_experiments.py --game="leduc_poker(suit_isomorphism=True)" \
       --sampling=outcome --epsilon=0.4 --minimizer=ftrl --step_size=0.5
+  python run_experiments.py --algorithm=hs_dcfr --iterations=1000 --evaluate_last
   python run_experiments.py --algorithm=practical_egt --iterations=2000 --bounds
   python run_experiments.py --algorithm=sparsified_lp --method=interior_point
 

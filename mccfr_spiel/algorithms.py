@@ -9,6 +9,7 @@ code that makes it; `str` of an algorithm is what papers call it.
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -459,8 +460,8 @@ def _horizon(value: Any, *changes: float) -> int:
     horizon = refusals.integer(value, "horizon", 0)
     if any(changes) and not horizon:
         raise ValueError(
-            "A parameter that changes needs a horizon: the number of iterations, at "
-            "least 1, in the course of which it does."
+            f"horizon={horizon} is not at least 1. A parameter that changes needs a "
+            "horizon: the number of iterations in the course of which it does."
         )
     return horizon
 
@@ -847,6 +848,25 @@ def _falling(gamma: float, horizon: int) -> Averaging:
     if refusals.integer(horizon, "horizon", 1) and not gamma:
         return UNIFORM
     return Averaging(gamma, -min(gamma, 5.0), horizon)
+
+
+SCHEDULES: dict[str, Callable[..., Algorithm]] = {
+    "hs_dcfr": hs_dcfr,
+    "hs_pcfr_plus": hs_pcfr_plus,
+}
+"""The algorithms that depend on a horizon, as the command line calls them. They are
+called with the horizon, and with `gamma` to change the average."""
+
+
+def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
+    """The name in SCHEDULES, the horizon and the gamma that make an algorithm, except
+    for whether players alternate; None if there are none."""
+    averaging = algorithm.averaging
+    horizon = averaging.horizon or getattr(algorithm.minimizer, "horizon", 0)
+    for name, make in SCHEDULES.items():
+        if horizon and make(horizon, gamma=averaging.gamma)[:3] == algorithm[:3]:
+            return name, horizon, averaging.gamma
+    return None
 
 
 ALGORITHMS = {

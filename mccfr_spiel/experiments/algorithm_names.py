@@ -5,6 +5,7 @@ an `OfflineMethod`. Its name and its parts come from the value alone, so two set
 that run the same thing agree on what it is called.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -14,10 +15,10 @@ from mccfr_spiel.algorithms import (
     RULES,
     Algorithm,
     Averaging,
-    EntropyMinimizer,
     Minimizer,
     Sampling,
     check_algorithm,
+    schedule_of,
 )
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 
@@ -50,8 +51,13 @@ SAMPLING_PARAMETERS = (
 )
 """The parameters of an estimator that are settings of their own."""
 
+
+def _has_step_size(kind: type[Minimizer]) -> bool:
+    return any(field.name == "step_size" for field in dataclasses.fields(kind))
+
+
 MINIMIZERS: dict[str, Minimizer] = {
-    name: kind(step_size=1.0) if issubclass(kind, EntropyMinimizer) else kind()
+    name: kind(**{"step_size": 1.0} if _has_step_size(kind) else {})
     for name, kind in RULES.items()
 }
 """The local rules with their default parameters; the step size is 1."""
@@ -67,6 +73,10 @@ SETTING_OF_PARAMETER = {
     "step_size": "step_size",
     "weights": "weights",
     "initial_regret": "random_initial_regrets",
+    "alpha": "alpha",
+    "beta": "beta",
+    "prediction": "prediction",
+    "temperature": "temperature",
 }
 """The parameters of rules that are settings of their own, and what they are called."""
 
@@ -77,9 +87,10 @@ SETTING_OF_PARAMETER = {
 def name_of(method: Method) -> str:
     """A word that says what a method is, such as `outcome_ftrl_step_size=0.5`.
 
-    A method in `METHODS` has its name there. Any other algorithm is called after one
-    with the same sampling and minimizer if there is one, or else after these two parts;
-    what differs from their defaults follows.
+    A method in `METHODS` has its name there, one of SCHEDULES has its horizon and gamma
+    behind it. Any other algorithm is called after one with the same sampling and
+    minimizer if there is one, or else after these two parts; what differs from their
+    defaults follows.
     """
     if isinstance(method, OfflineMethod):
         parts = method.parameters
@@ -87,9 +98,14 @@ def name_of(method: Method) -> str:
         return "_".join([method.name, *_words(parts)])
     alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
     same = [name for name in alike if ALGORITHMS[name] == method]
+    schedule = schedule_of(method)
     if same:
         return same[0]
-    if alike:
+    if schedule is not None:
+        name, horizon, gamma = schedule
+        words = [name, f"horizon={horizon}", f"gamma={_digits(gamma)}"]
+        base = method._replace(alternating=True)
+    elif alike:
         base, words = ALGORITHMS[alike[0]], [alike[0]]
     else:
         base = Algorithm(method.sampling, method.minimizer)
@@ -198,7 +214,11 @@ def _sampling_name(sampling: Sampling) -> str:
 
 
 def _averaging_name(averaging: Averaging) -> str:
-    return key_of(averaging, AVERAGINGS) or f"gamma={averaging.gamma:.12g}"
+    name = key_of(averaging, AVERAGINGS) or f"gamma={averaging.gamma:.12g}"
+    if averaging.change:
+        change = f"change={averaging.change:.12g}"
+        name = f"{name}_{change}_horizon={averaging.horizon}"
+    return name
 
 
 def key_of(value: object, values: Mapping[str, object]) -> str | None:
@@ -224,13 +244,17 @@ def settings_of_method(method: Method) -> dict[str, Any]:
     name = [*same, *alike, "external_sampling"][0]
     base = ALGORITHMS[name]
     found: dict[str, Any] = {"algorithm": name}
+    schedule = schedule_of(method)
+    if schedule is not None and not same:
+        name, horizon, gamma = schedule
+        found = {"algorithm": name, "horizon": horizon, "gamma": gamma}
+        base = method._replace(alternating=True)
     if method.sampling != base.sampling:
         found |= _sampling_settings(method.sampling)
     if method.minimizer != base.minimizer:
         found |= _minimizer_settings(method.minimizer)
     if method.averaging != base.averaging:
-        averaging = key_of(method.averaging, AVERAGINGS)
-        found["averaging"] = averaging or method.averaging._asdict()
+        found |= _averaging_settings(method.averaging)
     if method.alternating != base.alternating:
         found["alternating"] = method.alternating
     if method.batch != base.batch:
@@ -247,9 +271,22 @@ def _sampling_settings(sampling: Sampling) -> dict[str, Any]:
 
 def _minimizer_settings(minimizer: Minimizer) -> dict[str, Any]:
     rule, parameters = minimizer.rule, minimizer._asdict()
-    if rule in MINIMIZERS and parameters.keys() <= SETTING_OF_PARAMETER.keys():
-        return {"minimizer": rule} | rule_settings(minimizer)
+    default = MINIMIZERS[rule]._asdict() if rule in MINIMIZERS else {}
+    others = parameters.keys() - SETTING_OF_PARAMETER.keys()
+    if default and all(parameters[name] == default[name] for name in others):
+        named_ones = rule_settings(minimizer).items()
+        kept = {name: value for name, value in named_ones if name not in others}
+        return {"minimizer": rule} | kept
     return {"minimizer": {"rule": rule} | parameters}
+
+
+def _averaging_settings(averaging: Averaging) -> dict[str, Any]:
+    name = key_of(averaging, AVERAGINGS)
+    if name is not None:
+        return {"averaging": name}
+    if averaging.change:
+        return {"averaging": averaging._asdict()}
+    return {"gamma": averaging.gamma}
 
 
 def checked(method: object) -> Method:

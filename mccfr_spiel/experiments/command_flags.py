@@ -9,6 +9,7 @@ import math
 
 from absl import flags
 
+from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.experiments import reproduction, table_1
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
@@ -80,6 +81,12 @@ def define_flags() -> None:
         )
 
 
+def _rules_with(parameter: str) -> str:
+    """The rules that have a parameter, in words."""
+    names = [name for name, rule in MINIMIZERS.items() if parameter in rule._asdict()]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _define_method() -> None:
     """The game, and what solves it."""
     flags.DEFINE_string(
@@ -94,9 +101,16 @@ def _define_method() -> None:
     flags.DEFINE_enum(
         "algorithm",
         DEFAULT["algorithm"],
-        list(METHODS),
+        [*METHODS, *SCHEDULES],
         "What to run. --sampling, --minimizer, --averaging and --alternating replace "
         f"parts of it, except in {', '.join(OFFLINE_METHODS)}, which have none.",
+    )
+    _define_integer(
+        "horizon",
+        None,
+        f"Of {' and '.join(SCHEDULES)}: the iterations in the course of which their "
+        "parameters change; as many as --iterations if not given.",
+        lower_bound=1,
     )
     flags.DEFINE_enum("sampling", None, SAMPLINGS, "What a walk over the tree samples.")
     flags.DEFINE_float(
@@ -129,14 +143,15 @@ def _define_method() -> None:
     flags.DEFINE_float(
         "step_size",
         None,
-        "Step size of ftrl and omd, 1 if not given, or of mirror_prox, by default 1 "
-        "over the largest entry of the payoff matrix.",
+        f"Step size of {_rules_with('step_size')}, 1 if not given, or of mirror_prox, "
+        "by default 1 over the largest entry of the payoff matrix.",
     )
     flags.DEFINE_enum(
         "weights",
         None,
         ["constant", "kroer"],
-        "Weights of the dilated entropy in ftrl and omd; constant if not given.",
+        f"Weights of the dilated entropy in {_rules_with('weights')}; constant if not "
+        "given.",
     )
     flags.DEFINE_float(
         "random_initial_regrets",
@@ -144,11 +159,41 @@ def _define_method() -> None:
         "Start from random regrets between 0 and this, drawn by --seed; from 0 if not "
         "given.",
     )
+    flags.DEFINE_float(
+        "alpha",
+        None,
+        "In iteration t, with k = t - 1, discounted_regret_matching multiplies regrets "
+        "above 0 by k ** alpha / (k ** alpha + 1); 1.5 if not given. "
+        "predictive_regret_matching_plus, too, if this is given.",
+    )
+    flags.DEFINE_float(
+        "beta",
+        None,
+        "The same for the other regrets of discounted_regret_matching; 0 if not given.",
+    )
+    flags.DEFINE_float(
+        "prediction",
+        None,
+        "The weight of what predictive_regret_matching_plus expects of the next "
+        "iteration: 0 for nothing, 1 if not given.",
+    )
+    flags.DEFINE_float(
+        "temperature",
+        None,
+        "Of mmd (magnetic mirror descent): how much entropy counts; 1 if not given.",
+    )
     flags.DEFINE_enum(
         "averaging",
         None,
         AVERAGINGS,
         "Weight of iteration t in the average policy: 1, t or t squared.",
+    )
+    flags.DEFINE_float(
+        "gamma",
+        None,
+        "In place of --averaging: the weight of iteration t is t to this power, in 0 "
+        f".. 100. Of {' and '.join(SCHEDULES)}: the power in the first iteration, 30 "
+        "if not given; it falls by 5.",
     )
     flags.DEFINE_boolean(
         "alternating", None, "Update the players one after the other, or all at once."
@@ -225,6 +270,12 @@ def _define_evaluation() -> None:
         20.0,
         "Seconds of learning a response for each player, with --evaluate=sampled.",
         lower_bound=0.0,
+    )
+    flags.DEFINE_boolean(
+        "evaluate_last",
+        DEFAULT["evaluate_last"],
+        "Add the NashConv of the current policy, the last iterate, to each row and to "
+        "the picture.",
     )
     flags.DEFINE_boolean(
         "bounds",

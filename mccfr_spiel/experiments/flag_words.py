@@ -20,6 +20,7 @@ _SENTENCES = {
     "can, with an abstraction that makes the strings (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
     "with --overwrite or in another --output_dir, or undo the change of the game.",
+    "Use it with ms.FULL, not": "Use it with --sampling=full, not",
     "Use outcome sampling, which": "Use outcome sampling (--sampling=outcome), which",
     "another output folder": "another --output_dir",
     IMPORT_WAY_OUT: "name the module that registers it with --import",

@@ -9,11 +9,13 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
+from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import (
     RULES,
+    SCHEDULES,
     Algorithm,
     Averaging,
     Minimizer,
@@ -44,7 +46,8 @@ class Flags(TypedDict, total=False):
 
     Attributes:
         players: the game's parameter of that name, added to `game`.
-        algorithm: a name in `algorithm_names.METHODS`.
+        algorithm: a name in `algorithm_names.METHODS` or `algorithms.SCHEDULES`.
+        horizon: of an algorithm in SCHEDULES; if not given, `iterations`.
         sampling: a name in SAMPLINGS, or the fields of a `Sampling`.
         epsilon: the exploration of outcome sampling, or the least probability of an
             action in average-strategy sampling, in (0, 1].
@@ -55,10 +58,15 @@ class Flags(TypedDict, total=False):
         baseline: of outcome sampling, "learned" or "predictive", see `Sampling`.
         baseline_rate: how quickly baselines move, in (0, 1].
         minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
-        step_size: eta of ftrl, omd and mirror_prox.
-        weights: of the dilated entropy in ftrl and omd, "constant" or "kroer".
+        step_size: eta of rules with dilated entropy, such as ftrl, and of mirror_prox.
+        weights: of the dilated entropy, "constant" or "kroer".
         random_initial_regrets: the regrets start at random between 0 and this.
+        alpha, beta: the powers by which discounted and predictive rules discount.
+        prediction: the weight of a predictive rule's prediction.
+        temperature: of magnetic mirror descent.
         averaging: a name in AVERAGINGS, or the fields of an `Averaging`.
+        gamma: iteration t has the weight t ** gamma in the average; in place of
+            `averaging`. Of an algorithm in SCHEDULES, gamma in the first iteration.
         alternating: whether players are updated one after the other.
         batch: the walks for each player in an iteration, where something is sampled.
         method: of HiGHS in lp and sparsified_lp, a name in `linear_program.METHODS`.
@@ -80,7 +88,13 @@ class Flags(TypedDict, total=False):
     step_size: float | None
     weights: str | None
     random_initial_regrets: float | None
+    alpha: float | None
+    beta: float | None
+    prediction: float | None
+    temperature: float | None
     averaging: str | dict | None
+    gamma: float | None
+    horizon: int | None
     alternating: bool | None
     batch: int | None
     iterations: int
@@ -91,6 +105,7 @@ class Flags(TypedDict, total=False):
     rows_from: int
     until_nash_conv: float | None
     evaluate: str
+    evaluate_last: bool
     bounds: bool
     method: str | None
     factorization: str | None
@@ -110,7 +125,13 @@ _ONLINE_PARTS = (
     "step_size",
     "weights",
     "random_initial_regrets",
+    "alpha",
+    "beta",
+    "prediction",
+    "temperature",
     "averaging",
+    "gamma",
+    "horizon",
     "alternating",
     "batch",
 )
@@ -142,6 +163,8 @@ def named_settings(**flags: Unpack[Flags]) -> Settings:
     given: dict[str, Any] = {**flags}
     game = load_string(given.get("game", Settings().game), given.get("players"))
     parts = {name: given.get(name) for name in _PARTS}
+    if given.get("algorithm") in SCHEDULES and parts["horizon"] is None:
+        parts["horizon"] = _default_horizon(given)
     method = _make_method(given.get("algorithm", DEFAULT["algorithm"]), parts)
     fields = {name: given[name] for name in _FIELDS if name in given}
     return Settings(game, method, **fields)
@@ -157,6 +180,24 @@ def flags_of(settings: Settings) -> Flags:
     return typing.cast(Flags, flags)
 
 
+def settled(flags: Flags) -> Flags:
+    """The flags with the horizon that they imply, which --iterations may not change
+    when a run is resumed."""
+    if flags.get("algorithm") in SCHEDULES and flags.get("horizon") is None:
+        return {**flags, "horizon": _default_horizon(flags)}
+    return flags
+
+
+def _default_horizon(given: Mapping[str, Any]) -> int:
+    if given.get("until_nodes_touched") is not None:
+        raise ValueError(
+            f"algorithm={given['algorithm']} with until_nodes_touched="
+            f"{given['until_nodes_touched']} needs a horizon: the number of iterations "
+            "in the course of which its parameters change, such as horizon=1000."
+        )
+    return given.get("iterations", Settings().iterations)
+
+
 DEFAULT: Mapping[str, Any] = types.MappingProxyType({**flags_of(Settings())})
 """What each flag is when it is not given."""
 
@@ -166,7 +207,7 @@ DEFAULT: Mapping[str, Any] = types.MappingProxyType({**flags_of(Settings())})
 
 def _make_method(name: str, parts: dict[str, Any]) -> Method:
     """The named method with the parts that are not None in the place of its own."""
-    method = named("algorithm", name, METHODS)
+    method = _base_of(name, parts)
     if isinstance(method, OfflineMethod):
         return _make_offline(method, parts)
     for part in ("method", "factorization", "time_limit"):
@@ -179,12 +220,34 @@ def _make_method(name: str, parts: dict[str, Any]) -> Method:
     algorithm = Algorithm(
         _make_sampling(method.sampling, parts),
         _make_minimizer(method.minimizer, parts),
-        _make_averaging(method.averaging, parts["averaging"]),
+        _make_averaging(method.averaging, parts["averaging"], parts["gamma"]),
         method.alternating if alternating is None else alternating,
         method.batch if batch is None else batch,
     )
     check_algorithm(algorithm)
     return algorithm
+
+
+def _base_of(name: str, parts: dict[str, Any]) -> Method:
+    """The method of a name, made for the horizon if it has one.
+
+    The horizon and gamma are then taken from the parts, as they are used up.
+    """
+    if name in SCHEDULES:
+        horizon, gamma = parts.pop("horizon"), parts["gamma"]
+        if parts["averaging"] is not None or gamma is None:
+            return SCHEDULES[name](horizon)
+        parts["gamma"] = None
+        return SCHEDULES[name](horizon, gamma=gamma)
+    if parts["horizon"] is not None:
+        raise ValueError(
+            f"horizon={parts['horizon']} is given, but {name} has none; choose "
+            f"{_choices('algorithm', SCHEDULES)}, or drop it."
+        )
+    if name not in METHODS:
+        known = ", ".join([*METHODS, *SCHEDULES])
+        raise ValueError(f"algorithm={name!r} is none of {known}.")
+    return METHODS[name]
 
 
 def _make_offline(method: OfflineMethod, parts: dict[str, Any]) -> OfflineMethod:
@@ -240,27 +303,34 @@ def _make_minimizer(default: Minimizer, parts: dict[str, Any]) -> Minimizer:
 
 def _check_parameters(minimizer: Minimizer, given: dict[str, Any]) -> None:
     """Raises ValueError if a parameter is given that the rule does not have."""
-    rule = minimizer.rule
-    unknown = given.keys() - minimizer._asdict().keys()
-    if "step_size" in unknown:
+    fields = minimizer._asdict().keys()
+    for parameter in SETTING_OF_PARAMETER.keys() & given.keys() - fields:
+        setting = SETTING_OF_PARAMETER[parameter]
+        having = [
+            name for name, one in MINIMIZERS.items() if parameter in one._asdict()
+        ]
         raise ValueError(
-            f"step_size={given['step_size']} is given, but {rule} has none; choose "
-            "minimizer=ftrl or minimizer=omd, or drop it."
-        )
-    if "weights" in unknown:
-        raise ValueError(
-            f"weights={given['weights']} is given, but {rule} has no regularizer; "
-            "choose minimizer=ftrl or minimizer=omd, or drop it."
-        )
-    if "initial_regret" in unknown:
-        raise ValueError(
-            f"random_initial_regrets={given['initial_regret']} is given, but {rule} "
-            "keeps no regrets; choose minimizer=regret_matching or "
-            "minimizer=regret_matching_plus, or drop it."
+            f"{setting}={given[parameter]} is given, but {minimizer.rule} has none; "
+            f"choose {_choices('minimizer', having)}, or drop it."
         )
 
 
-def _make_averaging(default: Averaging, given: str | dict | None) -> Averaging:
+def _choices(flag: str, names: Iterable[str]) -> str:
+    """`flag=one or flag=other`."""
+    words = [f"{flag}={name}" for name in names]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def _make_averaging(
+    default: Averaging, given: str | dict | None, gamma: float | None
+) -> Averaging:
+    if gamma is not None:
+        if given is not None:
+            raise ValueError(
+                f"averaging={given} and gamma={gamma} both say how iterations weigh in "
+                "the average; drop one."
+            )
+        return algorithms.polynomial(gamma)
     if isinstance(given, dict):
         return _from_fields("averaging", Averaging, given)
     return default if given is None else named("averaging", given, AVERAGINGS)

@@ -33,10 +33,14 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "nash_conv",
     "nash_conv_std",
     "bound",
+    "last_nash_conv",
 )
 """The header of a summary. A row has means over seeds, and the standard deviation of
 NashConv, at the point where each seed has reached `due` iterations (or nodes touched,
 if the settings go by those)."""
+
+
+_MEASURED = "nash_conv", "bound", "last_nash_conv"
 
 
 class Curve(NamedTuple):
@@ -172,7 +176,7 @@ def _mean_row(
     panel: Panel, curve: Curve, due: int, rows: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
     """A row of the summary, from the rows of some seeds at one due number."""
-    averaged = ("iteration", "nodes_touched", "seconds", "nash_conv", "bound")
+    averaged = "iteration", "nodes_touched", "seconds", *_MEASURED
     gaps = [row["nash_conv"] for row in rows]
     evaluations = [row["nodes_touched"] / panel.num_nodes for row in rows]
     return {
@@ -183,7 +187,7 @@ def _mean_row(
         "due": due,
         "gradient_evaluations": statistics.fmean(evaluations),
         "nash_conv_std": statistics.stdev(gaps) if len(gaps) > 1 else 0.0,
-    } | {name: _mean([row[name] for row in rows]) for name in averaged}
+    } | {name: _mean([row.get(name, math.nan) for row in rows]) for name in averaged}
 
 
 def _read(path: pathlib.Path) -> list[dict[str, float]]:

@@ -43,6 +43,7 @@ _LABELS = {
     "seconds": "seconds",
     "nash_conv": "NashConv",
     "exploitability": "exploitability",
+    "last_nash_conv": "NashConv of the current policy",
 }
 
 
@@ -77,12 +78,13 @@ def convergence_figure(
     title: str = "",
     style: str = "paper",
 ) -> Figure:
-    """A line for each result file, a dotted one for its bounds, on logarithmic axes.
+    """A line for each result file, a dotted one for its bounds and a dashed one for its
+    current policy, if that was measured, on logarithmic axes.
 
     Args:
         results: label -> path of a results.csv, or of the folder that has it.
-        x, y: the columns on the axes. Bounds are on NashConv, and are drawn with it
-            only.
+        x, y: the columns on the axes. Bounds, which are on NashConv, and the current
+            policy's NashConv are drawn with NashConv only.
         title: above the axes; a long one is broken into lines.
         style: "paper" or "dark".
 
@@ -106,6 +108,12 @@ def convergence_figure(
             drawn = up > 0
             if drawn.any():
                 draw_curve(axes, label, look, across[drawn], up[drawn])
+            of_last = columns.get("last_nash_conv", ()) if y == "nash_conv" else ()
+            last = np.array(of_last)
+            drawn = last > 0
+            if drawn.any():
+                label_of_last = f"current policy of {label}"
+                draw_last(axes, label_of_last, look, across[drawn], last[drawn])
             bounds = np.array(columns.get("bound", ()) if y == "nash_conv" else ())
             drawn = bounds > 0  # nan, no bound, is not above 0
             if drawn.any():
@@ -134,6 +142,13 @@ def draw_curve(
     axes.plot(across, mean, **look._asdict(), **dots, label=label)
     if low is not None and high is not None:
         axes.fill_between(across, low, high, color=look.color, alpha=0.2, lw=0)
+
+
+def draw_last(
+    axes: Any, label: str, look: Look, across: np.ndarray, last: np.ndarray
+) -> None:
+    """Draws how far the current policy is from an equilibrium."""
+    axes.plot(across, last, "--", color=look.color, lw=0.8, alpha=0.8, label=label)
 
 
 def draw_bound(

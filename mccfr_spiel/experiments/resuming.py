@@ -248,12 +248,14 @@ def _match(
 def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
     """A line of results.csv as a row, or None if the line is damaged.
 
-    Files of earlier versions have no `due`, so it is not read but computed again.
+    Files of earlier versions have no `due`, so it is not read but computed again, and
+    no `last_nash_conv`.
     """
     try:
         row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
         for name in COLUMNS[2:-1]:
-            row[name] = float(line[name]) if line[name] else None
+            text = line.get(name, "") if name == "last_nash_conv" else line[name]
+            row[name] = float(text) if text else None
         row |= {name: float(line[name]) for name in metrics}
     except (ValueError, KeyError):
         return None

@@ -27,9 +27,11 @@ COLUMNS: tuple[str, ...] = (
     "nash_conv",
     "exploitability",
     "bound",
+    "last_nash_conv",
     "due",
 )
-"""The keys of a row and the header of results.csv. `due` is the largest number of
+"""The keys of a row and the header of results.csv. `last_nash_conv` is that of the
+current policy, which `Settings.evaluate_last` asks for. `due` is the largest number of
 `row_dues` that the row has reached. Rows of two seeds are compared by it, because one
 iteration may pass several of these numbers and then leaves only one row."""
 
@@ -118,8 +120,8 @@ def rows(
 
     NashConv is that of the average policy, and None if the settings do not evaluate it.
     Exploitability is NashConv / 2 in two-player constant-sum games and None in others.
-    The bound is None unless the settings ask for it. Seconds are those that the solver
-    has spent on iterations.
+    The bound and the current policy's NashConv are None unless the settings ask for
+    them. Seconds are those that the solver has spent on iterations.
 
     Args:
         solver: from `make_solver(settings)` or `resuming.load_solver`.
@@ -168,9 +170,12 @@ def _row_maker(
     bound = make_bound(solver) if settings.bounds else lambda: None
 
     def make_row(due: int) -> dict[str, Any]:
-        gap = None
+        gap = last = None
         if settings.evaluate == "exact":
             gap = nash_conv(solver.tree, solver.average_vector())
+        if settings.evaluate_last:
+            assert isinstance(solver, Solver)
+            last = nash_conv(solver.tree, solver.current_vector())
         return {
             "iteration": solver.num_iterations,
             "nodes_touched": solver.nodes_touched,
@@ -178,6 +183,7 @@ def _row_maker(
             "nash_conv": gap,
             "exploitability": gap / 2 if gap is not None and exploitable else None,
             "bound": bound(),
+            "last_nash_conv": last,
             "due": due,
             **{label: measured(label, metrics[label], solver) for label in metrics},
         }

@@ -11,10 +11,15 @@ from mccfr_spiel.experiments.flag_words import in_flags
 from mccfr_spiel.experiments.settings import Settings, algorithm_parts
 from mccfr_spiel.policies.game_solver import GameSolver
 
-HEADER = (
+_COMMON = (
     f"{'iteration':>12} {'nodes touched':>15} {'seconds':>9} {'NashConv':>12} "
     f"{'exploitability':>14}"
 )
+
+
+def header(settings: Settings) -> str:
+    """The line above the rows of a run."""
+    return _COMMON + f" {'last NashConv':>14}" * settings.evaluate_last
 
 
 def show(text: str) -> None:
@@ -52,15 +57,16 @@ def describe(solver: GameSolver, settings: Settings) -> str:
 
 
 def format_row(row: dict[str, Any]) -> str:
-    """A row under HEADER; exploitability is NashConv / 2."""
+    """A row under `header`; exploitability is NashConv / 2."""
 
     def measure(value: float | None) -> str:
         return "-" if value is None else f"{value:.6g}"
 
+    last = row["last_nash_conv"]
     return (
         f"{row['iteration']:>12,} {row['nodes_touched']:>15,} {row['seconds']:>9.3f} "
         f"{measure(row['nash_conv']):>12} {measure(row['exploitability']):>14}"
-    )
+    ) + ("" if last is None else f" {measure(last):>14}")
 
 
 def show_estimates(result: dict[str, Any]) -> None:

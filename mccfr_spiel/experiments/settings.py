@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, Algorithm
+from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of, parts_of
 from mccfr_spiel.limits.budget import (
@@ -38,7 +38,8 @@ class Settings:
     Attributes:
         game: a load_game string.
         algorithm: an `Algorithm` or an `OfflineMethod`. The name of one in
-            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value.
+            `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value, and
+            one in `algorithms.SCHEDULES` by that for a horizon of `iterations`.
         seed: of all draws.
         iterations: how many; in each, every player is updated once.
         until_nodes_touched: if given, it takes the place of `iterations`: the run ends
@@ -51,6 +52,7 @@ class Settings:
         rows_from: the first log-spaced row is not due before that.
         evaluate: "exact" computes NashConv in each row, for which the whole tree must
             fit into memory; "sampled" plays the policy at the end, see playing.py.
+        evaluate_last: whether rows have the NashConv of the current policy, too.
         bounds: whether rows have the theorem's bound on NashConv, see
             `runs.make_bound`.
         max_nodes: of the tree, see `GameTree`.
@@ -74,13 +76,17 @@ class Settings:
     rows_per_decade: int = 5
     rows_from: int = 1
     evaluate: str = "exact"
+    evaluate_last: bool = False
     bounds: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
     max_memory: int | str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
-        object.__setattr__(self, "algorithm", checked(self.algorithm))
+        method: Any = self.algorithm
+        if isinstance(method, str) and method in SCHEDULES:
+            method = SCHEDULES[method](self.iterations)
+        object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
         for name in _COUNTS:
@@ -101,6 +107,8 @@ class Settings:
             )
         if self.bounds:
             self._check_has_tree("bounds take")
+        if self.evaluate_last:
+            self._check_has_tree("evaluate_last takes")
         if isinstance(self.algorithm, OfflineMethod):
             self._check_fits_offline(self.algorithm)
 
@@ -120,6 +128,11 @@ class Settings:
             raise ValueError(
                 f"until_nodes_touched={nodes} is given, but {method.name} goes by "
                 "iterations; use those."
+            )
+        if self.evaluate_last:
+            raise ValueError(
+                f"{method.name} has one policy, no current one beside an average; drop "
+                "evaluate_last=True."
             )
         if self.bounds and not method.is_iterative:
             raise ValueError(

@@ -7,7 +7,13 @@ import platform
 import typing
 from typing import Any
 
-from mccfr_spiel.experiments.flags import KINDS, Flags, flags_of, named_settings
+from mccfr_spiel.experiments.flags import (
+    KINDS,
+    Flags,
+    flags_of,
+    named_settings,
+    settled,
+)
 from mccfr_spiel.experiments.settings import Settings, algorithm_parts
 from mccfr_spiel.storage.results_folder import write_json
 
@@ -28,7 +34,7 @@ def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any
         except importlib.metadata.PackageNotFoundError:
             versions[package] = "not installed"
     return {
-        "settings": flags_of(settings) if flags is None else flags,
+        "settings": flags_of(settings) if flags is None else settled(flags),
         "algorithm": algorithm_parts(settings),
         "versions": versions,
     }

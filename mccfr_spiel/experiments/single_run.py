@@ -19,9 +19,9 @@ from mccfr_spiel.experiments.flags import Flags, named_settings
 from mccfr_spiel.experiments.playing import evaluation
 from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.screen import (
-    HEADER,
     describe,
     format_row,
+    header,
     show,
     show_estimates,
     warn,
@@ -284,7 +284,7 @@ def _print_and_record(
             recording.save_if_due()
             return signals.received is not None
 
-        show(HEADER)
+        show(header(settings))
         for row in kept:
             show(format_row(row))
         gap = kept[-1]["nash_conv"] if kept else None

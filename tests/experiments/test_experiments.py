@@ -4,14 +4,15 @@ import dataclasses
 import itertools
 import json
 import pathlib
-from typing import Any, cast
+from typing import cast
 
 import pyspiel
 import pytest
+from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import algorithms
-from mccfr_spiel.experiments import Settings, named_settings
+from mccfr_spiel.experiments import Settings, named_settings, panels, resuming, runs
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
     METHODS,
@@ -20,12 +21,19 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
 )
 from mccfr_spiel.experiments.dues import row_dues
-from mccfr_spiel.experiments.flags import Flags, flags_of
-from mccfr_spiel.experiments.results import default_folder
+from mccfr_spiel.experiments.flags import DEFAULT, Flags, flags_of
+from mccfr_spiel.experiments.plotting import convergence_figure
+from mccfr_spiel.experiments.results import default_folder, row_writer
 from mccfr_spiel.experiments.resuming import resumed_flags
+from mccfr_spiel.experiments.screen import format_row, header
 from mccfr_spiel.experiments.settings import algorithm_name
-from mccfr_spiel.experiments.settings_files import read_settings, write_settings
+from mccfr_spiel.experiments.settings_files import (
+    description,
+    read_settings,
+    write_settings,
+)
 from mccfr_spiel.offline import methods as offline
+from mccfr_spiel.storage.row_file import read_whole_table
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -59,7 +67,8 @@ def test_another_algorithm_is_named_by_what_is_run(changes, name):
 
 
 def test_two_algorithms_never_have_one_name():
-    names, refused = {}, 0
+    names = {}
+    everywhere = (ms.FULL,)
     for name, sampling, minimizer, averaging, alternating in itertools.product(
         algorithms.ALGORITHMS,
         (None, *SAMPLINGS),
@@ -67,30 +76,106 @@ def test_two_algorithms_never_have_one_name():
         (None, *AVERAGINGS),
         (None, True, False),
     ):
-        parts: dict[str, Any] = {
-            "algorithm": name,
-            "sampling": sampling,
-            "minimizer": minimizer,
-            "averaging": averaging,
-            "alternating": alternating,
-        }
-        rule = MINIMIZERS.get(minimizer or "") or algorithms.ALGORITHMS[name].minimizer
-        of_name = algorithms.ALGORITHMS[name].sampling
-        estimator = SAMPLINGS[sampling] if sampling else of_name
-        if rule.moves_everywhere and estimator != algorithms.FULL:
-            with pytest.raises(ValueError, match="moves the policy everywhere"):
-                named_settings(**parts)
-            refused += 1
+        chosen = algorithms.ALGORITHMS[name]
+        sampled = chosen.sampling if sampling is None else SAMPLINGS[sampling]
+        moved = chosen.minimizer if minimizer is None else MINIMIZERS[minimizer]
+        if moved.moves_everywhere and sampled not in everywhere:
             continue
-        settings = named_settings(**parts)
+        settings = named_settings(
+            algorithm=name,
+            sampling=sampling,
+            minimizer=minimizer,
+            averaging=averaging,
+            alternating=alternating,
+        )
         known = names.setdefault(algorithm_name(settings), settings.algorithm)
         assert known == settings.algorithm
         assert named_settings(**flags_of(settings)) == settings
-    assert refused > 0
-    # Of every sampling with every default rule, every average, in turn or not.
-    whole = sum(rule.moves_everywhere for rule in MINIMIZERS.values())
-    assert len(names) >= (7 * len(MINIMIZERS) - 6 * whole) * 3 * 2
-    assert len(set(names.values())) == len(names)
+    expected = {
+        ms.Algorithm(sampling, minimizer, averaging, alternating)
+        for sampling, minimizer, averaging, alternating in itertools.product(
+            SAMPLINGS.values(), MINIMIZERS.values(), AVERAGINGS.values(), (True, False)
+        )
+        if sampling in everywhere or not minimizer.moves_everywhere
+    }
+    assert expected < {*names.values()}
+    assert len({*names.values()}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "algorithm"),
+    [
+        (
+            {"algorithm": "hs_dcfr", "horizon": 500},
+            "hs_dcfr_horizon=500_gamma=30",
+            algorithms.hs_dcfr(500),
+        ),
+        (
+            {"algorithm": "hs_pcfr_plus", "iterations": 700, "gamma": 8.0},
+            "hs_pcfr_plus_horizon=700_gamma=8",
+            algorithms.hs_pcfr_plus(700, gamma=8.0),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "alternating": False},
+            "hs_dcfr_horizon=9_gamma=30_simultaneous",
+            algorithms.hs_dcfr(9)._replace(alternating=False),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "averaging": "linear"},
+            "full_discounted_regret_matching_alpha=1_beta=-1_alpha_change=3_"
+            "beta_change=-2_horizon=9_linear",
+            algorithms.hs_dcfr(9)._replace(averaging=ms.LINEAR),
+        ),
+        (
+            {"algorithm": "dcfr", "alpha": 2.0, "beta": -0.5, "gamma": 3.5},
+            "full_discounted_regret_matching_alpha=2_beta=-0.5_gamma=3.5",
+            ms.Algorithm(
+                ms.FULL,
+                algorithms.discounted_regret_matching(2.0, -0.5),
+                ms.polynomial(3.5),
+            ),
+        ),
+        (
+            {"algorithm": "dcfr", "sampling": "external"},
+            "external_discounted_regret_matching_quadratic",
+            ms.DCFR._replace(sampling=ms.EXTERNAL),
+        ),
+        (
+            {"algorithm": "pcfr_plus", "prediction": 0.25, "gamma": 2.0},
+            "full_predictive_regret_matching_plus_prediction=0.25_quadratic",
+            ms.PCFR_PLUS._replace(
+                minimizer=algorithms.predictive_regret_matching_plus(0.25)
+            ),
+        ),
+        (
+            {"sampling": "full", "minimizer": "mmd", "temperature": 0.1},
+            "full_mmd_temperature=0.1",
+            ms.Algorithm(ms.FULL, algorithms.magnetic_mirror_descent(1.0, 0.1)),
+        ),
+        ({"algorithm": "cfr", "gamma": 1.0}, "cfr_linear", None),
+        ({"algorithm": "pdcfr_plus", "gamma": 5.0}, "pdcfr_plus", ms.PDCFR_PLUS),
+    ],
+)
+def test_the_newer_rules_have_flags_names_and_files(flags, name, algorithm, tmp_path):
+    settings = named_settings(game="kuhn_poker", **flags)
+    assert algorithm in (None, settings.algorithm)
+    assert algorithm_name(settings) == name
+    assert named_settings(**flags_of(settings)) == settings
+    write_settings(tmp_path / "settings.json", settings)
+    assert read_settings(tmp_path / "settings.json") == settings
+
+
+def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):
+    flags: Flags = {"algorithm": "hs_dcfr", "iterations": 300, "game": "kuhn_poker"}
+    about = description(named_settings(**flags), flags)
+    (tmp_path / "settings.json").write_text(json.dumps(about))
+    longer: Flags = {"algorithm": "hs_dcfr", "iterations": 900}
+    resumed = named_settings(**resumed_flags(tmp_path, longer, {}))
+    assert resumed.iterations == 900
+    assert resumed.algorithm == algorithms.hs_dcfr(300)
+    assert Settings("kuhn_poker", "hs_dcfr", iterations=40).algorithm == (  # pyright: ignore[reportArgumentType]
+        algorithms.hs_dcfr(40)
+    )
 
 
 def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
@@ -205,14 +290,14 @@ def test_flags_of_a_resumed_run_may_be_repeated_but_not_changed(tmp_path):
     stored = run["settings"]
     same: Flags = {"sampling": "outcome", "step_size": 0.5, "iterations": 900}
     found = resumed_flags(tmp_path, same, {})
-    added = dict.fromkeys(found.keys() - stored.keys())  # flags newer than the file
-    assert found == stored | {"iterations": 900} | added
+    assert found == {**DEFAULT, **stored, "iterations": 900}
     for name, value in {"seed": 1, "sampling": "external", "players": 3}.items():
         with pytest.raises(ValueError, match=f"has {name}={stored[name]}, not {value}"):
             resumed_flags(tmp_path, cast(Flags, {name: value}), {})
     assert stored["game"] == "leduc_poker"
     for given in ({"players": 2}, {"game": "leduc_poker(players=2)"}):
-        assert resumed_flags(tmp_path, cast(Flags, given), {}) == stored | added
+        found = resumed_flags(tmp_path, cast(Flags, given), {})
+        assert found == {**DEFAULT, **stored}
 
 
 def test_a_name_has_no_default_that_the_value_does_not_have():
@@ -226,6 +311,57 @@ def test_what_is_no_algorithm_is_refused_with_the_way_out():
         Settings(algorithm="crf")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="is not an Algorithm"):
         Settings(algorithm=ms.FULL)  # pyright: ignore[reportArgumentType]
+
+
+# --- the current policy ----------------------------------------------------------
+
+
+def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
+    settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
+    solver, rows = runs.run(settings)
+    assert isinstance(solver, ms.Solver)
+    current = openspiels_nash_conv(solver.current_policy())
+    assert rows[-1]["last_nash_conv"] == pytest.approx(current, abs=1e-12)
+    average = openspiels_nash_conv(solver.average_policy())
+    assert rows[-1]["nash_conv"] == pytest.approx(average, abs=1e-12)
+    assert current != pytest.approx(average)
+    _, plain = runs.run(settings._replace(evaluate_last=False))
+    assert [row["last_nash_conv"] for row in plain] == [None] * len(rows)
+    assert "last NashConv" in header(settings)
+    assert f"{current:.6g}" in format_row(rows[-1])
+    path = tmp_path / "results.csv"
+    row_writer(path, rows).close()
+    axes = convergence_figure({"PCFR+": path}).axes[0]
+    labels = [line.get_label() for line in axes.lines]
+    assert labels == ["PCFR+", "current policy of PCFR+"]
+    lows = axes.lines[1].get_ydata()
+    assert lows == pytest.approx([row["last_nash_conv"] for row in rows])
+    kept = resuming.read_rows(path, settings, solver).rows
+    assert kept == rows
+    old = path.read_text().replace("last_nash_conv", "something_else")
+    path.write_text(old)
+    older = resuming.read_rows(path, settings, solver).rows
+    assert [row["nash_conv"] for row in older] == [row["nash_conv"] for row in rows]
+
+
+def openspiels_nash_conv(policy):
+    theirs = exploitability.nash_conv(policy.game, policy.to_tabular())
+    return cast(float, theirs)
+
+
+def test_a_summary_has_the_mean_over_seeds_of_the_current_policys(tmp_path):
+    settings = Settings(
+        "kuhn_poker", ms.EXTERNAL_SAMPLING, iterations=10, evaluate_last=True
+    )
+    curve = panels.Curve("external", settings)
+    experiment = panels.Experiment((panels.Panel("Kuhn", (curve,), 58),), seeds=2)
+    gaps = []
+    for name, one in panels.sweep(experiment).items():
+        _, rows = runs.run(one)
+        row_writer(tmp_path / f"{name}.csv", rows).close()
+        gaps.append(rows[-1]["last_nash_conv"])
+    table = read_whole_table(panels.summarize(experiment, tmp_path)).rows
+    assert float(table[-1]["last_nash_conv"]) == pytest.approx(sum(gaps) / 2)
 
 
 # --- when rows are due -----------------------------------------------------------

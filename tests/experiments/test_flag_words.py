@@ -24,6 +24,34 @@ REFUSED = [
         {"random_initial_regrets": 0.1, "minimizer": "ftrl"},
         ["--random_initial_regrets=0.1 is", "--minimizer=regret_matching_plus"],
     ),
+    (
+        {"alpha": 2.0},
+        ["--alpha=2.0 is given", "--minimizer=discounted_regret_matching"],
+    ),
+    ({"alpha": float("nan"), "algorithm": "dcfr"}, ["--alpha=nan is not a number in"]),
+    ({"beta": 0.0, "algorithm": "pcfr_plus"}, ["--beta=0.0 is given", "has none"]),
+    ({"prediction": -1.0, "algorithm": "pcfr_plus"}, ["--prediction=-1.0 is not"]),
+    ({"prediction": 0.5, "algorithm": "dcfr"}, ["--minimizer=predictive_regret_mat"]),
+    (
+        {"prediction": 1.0, "algorithm": "pcfr_plus", "sampling": "external"},
+        ["Use it with --sampling=full, not with external sampling"],
+    ),
+    ({"temperature": 1.0, "algorithm": "cfr"}, ["choose --minimizer=mmd, or drop"]),
+    ({"gamma": -1.0, "algorithm": "dcfr"}, ["--gamma=-1.0 is not"]),
+    (
+        {"gamma": 2.0, "averaging": "linear"},
+        ["--averaging=linear and --gamma=2.0 both"],
+    ),
+    ({"gamma": 2.0, "algorithm": "lp"}, ["--gamma=2.0 is given"]),
+    (
+        {"horizon": 9},
+        ["--horizon=9 is given", "--algorithm=hs_dcfr or --algorithm=hs_p"],
+    ),
+    ({"horizon": 0, "algorithm": "hs_dcfr"}, ["--horizon=0 is not"]),
+    (
+        {"algorithm": "hs_pcfr_plus", "until_nodes_touched": 99},
+        ["--algorithm=hs_pcfr_plus with --until_nodes_touched=99 needs a horizon"],
+    ),
     ({"averaging": "linear", "algorithm": "lp"}, ["--averaging=linear is given"]),
     ({"iterations": 0}, ["--iterations=0 is not"]),
     ({"until_nodes_touched": 9, "algorithm": "egt"}, ["--until_nodes_touched=9 is"]),
@@ -36,6 +64,11 @@ REFUSED = [
         {"evaluate": "sampled", "bounds": True},
         ["--evaluate=sampled spares", "use --evaluate=exact"],
     ),
+    (
+        {"evaluate": "none", "evaluate_last": True},
+        ["which --evaluate_last takes; use --evaluate=exact"],
+    ),
+    ({"evaluate_last": True, "algorithm": "egt"}, ["egt has one policy", "drop --ev"]),
     ({"bounds": True, "algorithm": "lp"}, ["drop --bounds=True"]),
     (
         {"bounds": True, "algorithm": "cfr_plus"},

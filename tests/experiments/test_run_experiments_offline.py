@@ -107,7 +107,7 @@ def test_bounds_are_above_the_measured_nash_conv(algorithm):
         ({"algorithm": "egt", "evaluate": "none"}, "egt takes"),
         ({"algorithm": "egt", "players": 3}, "3 players; the sequence-form"),
         ({"algorithm": "cfr", "method": "simplex"}, "cfr solves no linear program"),
-        ({"algorithm": "cfr", "weights": "kroer"}, "no regularizer"),
+        ({"algorithm": "cfr", "weights": "kroer"}, "matching has none"),
         ({"algorithm": "cfr_plus", "bounds": True}, "Theorems 3 to 5"),
         ({"algorithm": "chance_sampling", "bounds": True}, "Proposition 2"),
         (

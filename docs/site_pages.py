@@ -1,4 +1,4 @@
-"""A hook of mkdocs: each notebook of the documentation becomes a page.
+"""Hooks of mkdocs: notebooks become pages, and files of the repository parts of pages.
 
 Notebooks are kept with their outputs (tests/docs/test_tutorials.py runs them and
 compares), so building the site runs nothing. The page of `tutorials/1.ipynb` is
@@ -13,6 +13,8 @@ import nbformat
 from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+ROOT = pathlib.Path(__file__).parents[1]
 
 NOTE = """
 !!! note ""
@@ -31,7 +33,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Has links to notebooks lead to their pages, except where one is offered."""
+    """Has links to notebooks lead to their pages, except where one is offered.
+
+    A page that is a file of the repository gets the file's text; its links are made for
+    the repository's top.
+    """
+    if whole := re.fullmatch(r'--8<-- "(\w+\.md)"\s*', markdown):
+        text = (ROOT / whole[1]).read_text(encoding="utf-8")
+        return text.replace("](docs/", "](")
     if page.file.src_uri.startswith("tutorials/") and "/index" not in page.file.src_uri:
         return markdown
     return re.sub(r"\]\(([\w/]+)\.ipynb\)", r"](\1.md)", markdown)

@@ -1,0 +1,331 @@
+"""The league table: every algorithm on twelve games, until NashConv 1e-1 .. 1e-9.
+
+    python -m benchmarks.league                 # some minutes; prints the page
+    python -m benchmarks.league --write         # also docs/league.md, its files, and
+                                                # what `ms.evaluation.recommend` reads
+    python -m benchmarks.league --seconds=60    # the long version, some five hours
+    python -m benchmarks.league --only=leduc    # games whose titles contain this
+
+Each algorithm runs for some seconds of solving on each game, from one seed, in one
+thread. NashConv is measured after 1, 2, 3, ... iterations, each number at most a tenth
+larger than the one before, so that what is written is at most that much too high. The
+time of measuring does not count. The last iterate's NashConv is taken of magnetic
+mirror descent, the average's of all others.
+"""
+
+import argparse
+import itertools
+import math
+import pathlib
+import pprint
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
+
+import games  # noqa: F401  registers the papers' games
+from benchmarks.machine import describe, markdown
+from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.offline.linear_program import LinearProgramError
+from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import GameTree
+
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
+TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league_table.py"
+
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-6, 1e-9)
+
+GAMES = {
+    "Kuhn": "kuhn_poker",
+    "Leduc": "leduc_poker",
+    "Leduc13": "python_leduc_ranks(ranks=13)",
+    "Liar's dice, 4 sides": "liars_dice(dice_sides=4)",
+    "Liar's dice, 6 sides": "liars_dice",
+    "Goofspiel 4, bids hidden": "python_goofspiel(num_cards=4)",
+    "Goofspiel 4, bids seen": "python_goofspiel(num_cards=4,imp_info=False,"
+    "points_order=random,returns_type=point_difference)",
+    "Battleship": "battleship(board_width=3,board_height=2,ship_sizes=[2],"
+    "ship_values=[1],num_shots=2,allow_repeated_shots=false)",
+    "Search 5": "python_search(turns=5)",
+    "One-Card 100": "python_one_card_poker(cards=100)",
+    "Kuhn, three players": "kuhn_poker(players=3)",
+    "Goofspiel 3, general sum": "goofspiel(num_cards=3,imp_info=True,"
+    "points_order=random,returns_type=total_points)",
+}
+"""The load strings by the titles that the page gives them."""
+
+HORIZON = 1000
+
+
+def entrants() -> dict[str, Algorithm | OfflineMethod]:
+    """What takes part, by the names on the page."""
+    named = {name: one for name, one in ALGORITHMS.items() if name != "omd"}
+    found: dict[str, Algorithm | OfflineMethod] = {**named}
+    for gamma in (8.0, 30.0):
+        found[f"hs_dcfr gamma={gamma:g}"] = algorithms.hs_dcfr(HORIZON, gamma=gamma)
+    found["hs_pcfr_plus"] = algorithms.hs_pcfr_plus(HORIZON)
+    found["dcfr alpha=2"] = algorithms.DCFR._replace(
+        minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
+    )
+    found["external dcfr"] = algorithms.DCFR._replace(sampling=algorithms.EXTERNAL)
+    found["optimistic_ftrl step=10"] = Algorithm(
+        FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
+    )
+    mmd = algorithms.magnetic_mirror_descent(0.5, 1.0, temperature_power=0.5)
+    found["mmd step=0.5"] = Algorithm(FULL, mmd)
+    for name in ("practical_egt", "mirror_prox", "lp"):
+        found[name] = OFFLINE_METHODS[name]
+    return found
+
+
+class Point(NamedTuple):
+    """Where a run stood at a measurement.
+
+    Attributes:
+        iteration, nodes, seconds: done, touched and spent.
+        gap: NashConv.
+    """
+
+    iteration: int
+    nodes: int
+    seconds: float
+    gap: float
+
+
+Curve = list[Point]
+
+
+def run(tree: GameTree, method: Algorithm | OfflineMethod, seconds: float) -> Curve:
+    """The points of one run, of so many seconds of solving.
+
+    It ends early at the last target. Of a linear program there is one point, or none if
+    it takes ten times the seconds, and five.
+    """
+    if method is OFFLINE_METHODS["lp"]:
+        method = method._replace(time_limit=max(10 * seconds, 5.0))
+    vector: Callable[[], Any]
+    if isinstance(method, Algorithm):
+        solver: Any = Solver(tree, method, seed=0)
+        is_last = method.minimizer.rule == "mmd"
+        vector = solver.current_vector if is_last else solver.average_vector
+    else:
+        solver = method.start(tree)
+        vector = solver.average_vector
+    curve: Curve = []
+    for due in dues():
+        try:
+            solver.iterate(due - solver.num_iterations)
+        except LinearProgramError:
+            return curve
+        gap = max(nash_conv(tree, vector()), 0.0)
+        done = solver.num_iterations, solver.nodes_touched, solver.seconds
+        curve.append(Point(*done, gap))
+        if solver.seconds > seconds or gap <= TARGETS[-1] or not is_iterative(method):
+            return curve
+    return curve
+
+
+def is_iterative(method: Algorithm | OfflineMethod) -> bool:
+    """Whether a method has a curve."""
+    return isinstance(method, Algorithm) or method.is_iterative
+
+
+def dues() -> Iterator[int]:
+    """1, 2, 3, ..., each at most a tenth larger than the one before from 10 on."""
+    due = 1
+    while True:
+        yield due
+        due += max(1, due // 10)
+
+
+def warm_up() -> None:
+    """Compiles everything, so that no run's seconds include the compiler's."""
+    tree = GameTree("kuhn_poker").expand_all()
+    for method in entrants().values():
+        run(tree, method, 0.0)
+
+
+def first_below(curve: Curve, target: float) -> Point | None:
+    """The first point whose NashConv is not above a target."""
+    return next((point for point in curve if point.gap <= target), None)
+
+
+def can_run(tree: GameTree, method: Algorithm | OfflineMethod) -> bool:
+    """Offline methods are for two-player zero-sum games."""
+    return isinstance(method, Algorithm) or is_two_player_constant_sum(tree.game)
+
+
+# --- the page --------------------------------------------------------------------
+
+
+def short(number: float) -> str:
+    """Three digits at most, in thousands or millions."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def cell(point: Point | None) -> str:
+    """Nodes touched and seconds."""
+    return "" if point is None else f"{short(point.nodes)}, {point.seconds:.2g} s"
+
+
+def best(curve: Curve) -> Point:
+    """The point with the lowest NashConv."""
+    return min(curve, key=lambda point: point.gap)
+
+
+def rank(curve: Curve) -> tuple[Any, ...]:
+    """Sorts curves: the lowest target that was reached, and how soon; then the gap."""
+    reached = [first_below(curve, target) for target in TARGETS]
+    times = [point.seconds for point in reached if point is not None]
+    return -len(times), times[-1] if times else 0.0, best(curve).gap
+
+
+def table_of(curves: dict[str, Curve]) -> str:
+    """A game's markdown table, the best algorithms first."""
+    rows = [
+        [
+            name,
+            *(cell(first_below(curve, target)) for target in TARGETS),
+            f"{best(curve).gap:.2g}",
+        ]
+        for name, curve in sorted(curves.items(), key=lambda item: rank(item[1]))
+    ]
+    return markdown(["algorithm", *(f"{t:g}" for t in TARGETS), "lowest"], rows)
+
+
+def draw(title: str, curves: dict[str, Curve], path: pathlib.Path) -> None:
+    """NashConv over seconds: the six that come lowest, and four that people know."""
+    known = ("cfr", "cfr_plus", "external_sampling", "outcome_sampling")
+    ranked = sorted(curves, key=lambda name: rank(curves[name]))
+    chosen = [n for n in ranked if len(curves[n]) > 1][:6]
+    chosen += [name for name in known if name not in chosen]
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes: Any = figure.add_subplot()
+    for number, name in enumerate(chosen):
+        points = [p for p in curves[name] if p.gap > 0 and p.seconds > 0]
+        style = "--" if name in known else "-"
+        across = [point.seconds for point in points]
+        axes.plot(
+            across,
+            [point.gap for point in points],
+            style,
+            color=f"C{number}",
+            lw=1.3,
+            label=name,
+        )
+    axes.set(xscale="log", yscale="log", title=title)
+    axes.set(xlabel="seconds of solving", ylabel="NashConv")
+    axes.grid(which="major", alpha=0.3)
+    axes.legend(fontsize=7)
+    figure.savefig(path, dpi=80)
+
+
+def file_of(title: str) -> str:
+    """The name of a game's picture."""
+    kept = "".join(c if c.isalnum() else "_" for c in title.lower())
+    return "_".join(part for part in kept.split("_") if part) + ".png"
+
+
+def page_of(results: dict[str, dict[str, Curve]], sizes: dict[str, int]) -> str:
+    """All tables as markdown, with the pictures."""
+    parts = []
+    for title, curves in results.items():
+        parts.append(
+            f"## {title}\n\n`{GAMES[title]}`, {sizes[title]:,} nodes\n\n"
+            f"{table_of(curves)}\n\n![{title}](league/{file_of(title)})"
+        )
+    return "\n\n".join(parts)
+
+
+def module_of(
+    results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, int, bool]]
+) -> str:
+    """The module that `recommend` reads: for each game and target, who was there first
+    and second, and after how many nodes touched and seconds."""
+    rows = []
+    for title, curves in results.items():
+        first: dict[float, list[tuple[str, int, float]]] = {}
+        for target in TARGETS:
+            found = [
+                (name, point.nodes, round(point.seconds, 4))
+                for name, curve in curves.items()
+                if (point := first_below(curve, target)) is not None
+            ]
+            first[target] = sorted(found, key=lambda item: item[2])[:2]
+        ranked = sorted(curves, key=lambda name: best(curves[name]).gap)
+        lowest = ranked[0], float(f"{best(curves[ranked[0]]).gap:.2g}")
+        rows.append((title, *trees[title], first, lowest))
+    body = pprint.pformat(rows, width=86, sort_dicts=False)
+    return f"{_HEAD}{body}\n"
+
+
+_HEAD = '''"""What `python -m benchmarks.league --write` measured; see recommending.py.
+
+A row has a game's title, its nodes, its players, whether it is zero-sum, for each
+NashConv the two algorithms that got there first, with nodes touched and seconds, and
+the algorithm that came lowest, with its NashConv.
+"""
+
+from typing import Any
+
+ROWS: list[tuple[Any, ...]] = '''
+
+
+def main() -> None:
+    """Runs the league."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=0.8)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    warm_up()
+    results: dict[str, dict[str, Curve]] = {}
+    trees: dict[str, tuple[int, int, bool]] = {}
+    for title in GAMES:
+        if options.only.lower() not in title.lower():
+            continue
+        tree = GameTree(GAMES[title]).expand_all()
+        zero_sum = is_two_player_constant_sum(tree.game)
+        trees[title] = tree.num_nodes, tree.num_players, zero_sum
+        curves = {
+            name: run(tree, method, options.seconds)
+            for name, method in entrants().items()
+            if can_run(tree, method)
+        }
+        results[title] = {name: curve for name, curve in curves.items() if curve}
+        print(f"{title}: {time.perf_counter() - began:.0f} s", flush=True)
+        print(table_of(results[title]), flush=True)
+    minutes = math.ceil((time.perf_counter() - began) / 60)
+    if options.write:
+        (DOCS / "league").mkdir(exist_ok=True)
+        for title, curves in results.items():
+            draw(title, curves, DOCS / "league" / file_of(title))
+        about = f"{describe('league')} It took {minutes} minutes."
+        sizes = {title: size[0] for title, size in trees.items()}
+        write_page(about, page_of(results, sizes))
+        TABLE.write_text(module_of(results, trees), encoding="utf-8")
+
+
+MARK = "<!-- written by python -m benchmarks.league --write -->"
+
+
+def write_page(about: str, tables: str) -> None:
+    """Puts the tables behind the words that a person wrote, which end at the mark."""
+    path = DOCS / "league.md"
+    words = path.read_text(encoding="utf-8") if path.exists() else f"{MARK}\n"
+    head = "".join(
+        itertools.takewhile(lambda line: MARK not in line, words.splitlines(True))
+    )
+    path.write_text(f"{head}{MARK}\n\n{about}\n\n{tables}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""What the first algorithms keep, the rules of 2019 and later keep as well.
+
+That they are what their papers say is in test_solver.py, with all other rules.
+"""
+
+import itertools
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.storage.checkpoint import DamagedError
+from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
+from tests.test_solver import KUHN_3, assert_equal_bit_for_bit, assert_same
+from tests.tree.test_abstraction import jack_or_queen
+
+DISCOUNTED = algorithms.discounted_regret_matching(1.5, -0.5)
+UNPREDICTED = algorithms.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5)
+SCHEDULED = algorithms.hs_dcfr(60, gamma=8.0)
+
+SAMPLED = {
+    "discounted, external": ms.Algorithm(ms.EXTERNAL, DISCOUNTED, ms.QUADRATIC),
+    "discounted, outcome": ms.Algorithm(ms.OUTCOME, DISCOUNTED, ms.LINEAR),
+    "discounted, chance, at once": ms.Algorithm(
+        ms.CHANCE, DISCOUNTED, ms.QUADRATIC, alternating=False
+    ),
+    "scheduled, external": SCHEDULED._replace(sampling=ms.EXTERNAL),
+    "RM+ with discounts, external": ms.Algorithm(
+        ms.EXTERNAL, UNPREDICTED, ms.polynomial(4.0)
+    ),
+    "RM+ with discounts, opponent, at once": ms.Algorithm(
+        ms.OPPONENT, UNPREDICTED, ms.QUADRATIC, alternating=False
+    ),
+}
+FULL = {
+    "lcfr": ms.LCFR,
+    "dcfr": ms.DCFR,
+    "pdcfr_plus": ms.PDCFR_PLUS,
+    "hs_dcfr": SCHEDULED,
+    "hs_pcfr_plus": algorithms.hs_pcfr_plus(60),
+    "optimistic_ftrl": ms.Algorithm(ms.FULL, algorithms.optimistic_ftrl(0.5)),
+    "optimistic_omd": ms.Algorithm(ms.FULL, algorithms.optimistic_omd(0.5)),
+    "mmd": ms.Algorithm(
+        ms.FULL, algorithms.magnetic_mirror_descent(0.3, 0.5, temperature_power=0.5)
+    ),
+}
+ALL = FULL | SAMPLED
+
+
+# --- the same numbers, the same bits -------------------------------------------
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_sampled_forms_are_the_textbooks(name):
+    algorithm = SAMPLED[name]
+    solver = Solver(KUHN_3, algorithm, seed=6)
+    textbook = Textbook(KUHN_3, *algorithm, seed=6)
+    for more in (1, 1, 8, 15):
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("name", ["hs_dcfr", "hs_pcfr_plus", "mmd"])
+def test_three_players_are_the_textbooks(name, alternating):
+    algorithm = FULL[name]._replace(alternating=alternating)
+    solver = Solver(KUHN_3, algorithm)
+    textbook = Textbook(KUHN_3, *algorithm)
+    for more in (1, 2, 12):
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_saved_and_loaded_it_goes_on_to_the_bit(name, tmp_path):
+    expected = Solver(KUHN_3, ALL[name], seed=5)
+    expected.iterate(40)
+    solver = Solver(KUHN_3, ALL[name], seed=5)
+    for more in (0, 1, 16, 23):
+        solver.iterate(more)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver")
+    assert solver.algorithm == ALL[name]
+    assert_equal_bit_for_bit(solver, expected)
+    if name in FULL:
+        tables, others = solver.state.tables, expected.state.tables
+        for mine, theirs in zip(tables, others, strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+
+
+class RefusalError(Exception):
+    """Of a tree that does not grow now."""
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_saved_in_the_middle_of_an_iteration_it_goes_on_to_the_bit(
+    name, tmp_path, monkeypatch
+):
+    expected = Solver(KUHN_3, SAMPLED[name], seed=5)
+    expected.iterate(30)
+    midway = 0
+    for calls in range(2, 60, 3):
+        solver = Solver(KUHN_3, SAMPLED[name], seed=5)
+        left = itertools.count(calls, -1)
+        expand = GameTree.expand_held
+
+        def fail_after_some_calls(tree, *arguments, left=left, expand=expand, **more):
+            if next(left) <= 0:
+                raise RefusalError
+            return expand(tree, *arguments, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(GameTree, "expand_held", fail_after_some_calls)
+            try:
+                solver.iterate(30)
+            except RefusalError:
+                midway += solver.state.is_midway
+                solver.save(tmp_path / "solver")
+                solver = Solver.load(tmp_path / "solver")
+        solver.iterate(30 - solver.num_iterations)
+        assert_equal_bit_for_bit(solver, expected)
+    assert midway > 3
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_grown_or_whole_the_bits_are_the_same(name):
+    whole = Solver(GameTree(KUHN_3).expand_all(), SAMPLED[name], seed=21)
+    grown = Solver(KUHN_3, SAMPLED[name], seed=21)
+    small = Solver(KUHN_3, SAMPLED[name], seed=21, max_nodes=450)
+    for more in (1, 2, 40, 57):
+        grown.iterate(more)
+        grown.average_policy()
+    for solver in (whole, small):
+        solver.iterate(100)
+        assert_equal_bit_for_bit(solver, whole)
+    assert_equal_bit_for_bit(grown, whole)
+    assert small.tree.num_nodes <= 450 < whole.tree.num_nodes
+
+
+@pytest.mark.parametrize(
+    ("file", "algorithm", "done"),
+    [
+        ("cfr_plus", ms.CFR_PLUS, 9),
+        ("external_linear", ms.EXTERNAL_SAMPLING._replace(averaging=ms.LINEAR), 23),
+    ],
+)
+def test_a_checkpoint_of_version_0_1_goes_on_to_the_bit(file, algorithm, done):
+    folder = pathlib.Path(__file__).parent / "storage"
+    solver = Solver.load(folder / f"{file}_of_version_0_1.checkpoint")
+    assert (solver.algorithm, solver.num_iterations) == (algorithm, done)
+    expected = Solver("kuhn_poker", algorithm, seed=5)
+    expected.iterate(done + 30)
+    solver.iterate(30)
+    assert_equal_bit_for_bit(solver, expected)
+
+
+def test_a_checkpoint_without_a_rules_own_tables_is_damaged():
+    solver = Solver("kuhn_poker", ms.DCFR._replace(sampling=ms.EXTERNAL))
+    solver.iterate(5)
+    contents = solver.contents()
+    arrays = {k: v for k, v in contents.arrays.items() if k != "log_positive"}
+    with pytest.raises(DamagedError):
+        Solver.from_contents(contents._replace(arrays=arrays))
+
+
+# --- memory ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "per_infoset", "per_sequence"),
+    [("dcfr", 16, 0), ("pdcfr_plus", 16, 0), ("mmd", 8, 0), ("optimistic_omd", 8, 8)],
+)
+def test_the_tables_of_a_rule_are_counted(name, per_infoset, per_sequence):
+    tree = GameTree("leduc_poker").expand_all()
+    plain = Solver(tree, ms.CFR).memory()
+    memory = Solver(tree, FULL[name]).memory()
+    more = per_infoset * plain.num_infosets + per_sequence * plain.num_sequences
+    assert memory.tables - plain.tables == more
+
+
+# --- the last iterate ----------------------------------------------------------
+
+
+def smoothed_response(game, policy, player, temperature):
+    """The plan that is best against the others if the entropy of each decision pays
+    `temperature` times its probability; computed from the leaves up."""
+    _, infosets = read_game(turn_based(game))
+    values = dict(full_gradient(game, policy, player))
+    response = {}
+    for infoset in reversed(list(infosets.values())):
+        if infoset.player != player:
+            continue
+        gains = np.array([values.get(s, 0.0) for s in infoset.sequences])
+        most = gains.max()
+        weights = np.exp((gains - most) / temperature)
+        response[infoset.info_state] = dict(
+            zip(infoset.actions, weights / weights.sum(), strict=True)
+        )
+        value = most + temperature * math.log(weights.mean())
+        values[infoset.parent] = values.get(infoset.parent, 0.0) + value
+    assert EMPTY in values
+    return response
+
+
+@pytest.mark.parametrize("temperature", [0.5, 0.1])
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker(suit_isomorphism=True)"])
+def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
+    rule = algorithms.magnetic_mirror_descent(temperature / 2, temperature)
+    solver = Solver(game, ms.Algorithm(ms.FULL, rule))
+    solver.iterate(10_000)
+    policy = solver.current_policy().to_dict()
+    assert max(max(row.values()) for row in policy.values()) > 0.7
+    for player in range(2):
+        response = smoothed_response(game, policy, player, temperature)
+        for name, row in response.items():
+            assert policy[name] == pytest.approx(row, abs=1e-8)
+
+
+# --- refused -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "minimizer",
+    [
+        DISCOUNTED,
+        algorithms.predictive_regret_matching_plus(),
+        algorithms.optimistic_ftrl(1.0),
+        algorithms.optimistic_omd(1.0),
+        algorithms.magnetic_mirror_descent(1.0, 1.0),
+    ],
+    ids=lambda rule: rule.rule,
+)
+def test_an_abstraction_is_refused_in_words(minimizer):
+    words = f"{minimizer.rule} is only for players who forget nothing.*regret_matching"
+    with pytest.raises(ValueError, match=words):
+        Solver(
+            "kuhn_poker", ms.Algorithm(ms.FULL, minimizer), abstraction=jack_or_queen
+        )
+
+
+@pytest.mark.parametrize(
+    "minimizer",
+    [
+        algorithms.predictive_regret_matching_plus(0.5),
+        algorithms.optimistic_ftrl(1.0),
+        algorithms.optimistic_omd(1.0),
+        algorithms.magnetic_mirror_descent(1.0, 1.0),
+    ],
+    ids=lambda rule: rule.rule,
+)
+@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.full(prune=True)], ids=str)
+def test_what_moves_everywhere_is_refused_where_walks_do_not_come(minimizer, sampling):
+    words = (
+        rf"{minimizer.rule} moves the policy everywhere.*ms\.FULL, not with {sampling}"
+    )
+    with pytest.raises(ValueError, match=words):
+        Solver("kuhn_poker", ms.Algorithm(sampling, minimizer))
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: algorithms.discounted_regret_matching(math.nan), "alpha=nan"),
+        (lambda: algorithms.discounted_regret_matching(1.0, math.inf), "beta=inf"),
+        (lambda: algorithms.discounted_regret_matching(21.0), "alpha=21.0"),
+        (
+            lambda: algorithms.discounted_regret_matching(1.0, alpha_change=1.0),
+            "horizon=0 is not at least 1",
+        ),
+        (lambda: algorithms.predictive_regret_matching_plus(-1.0), "prediction=-1.0"),
+        (
+            lambda: algorithms.predictive_regret_matching_plus(alpha=math.nan),
+            "alpha=nan",
+        ),
+        (lambda: algorithms.hs_dcfr(0), "horizon=0"),
+        (lambda: algorithms.hs_pcfr_plus(0), "horizon=0"),
+        (lambda: algorithms.hs_pcfr_plus(0, gamma=0.0), "horizon=0"),
+        (lambda: algorithms.hs_dcfr(10, gamma=101.0), "gamma=101.0"),
+        (lambda: algorithms.magnetic_mirror_descent(0.0, 1.0), "step_size=0.0"),
+        (lambda: algorithms.magnetic_mirror_descent(1.0, -1.0), "temperature=-1.0"),
+        (
+            lambda: algorithms.magnetic_mirror_descent(1.0, 1.0, step_power=2.0),
+            "step_power=2.0",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused_by_value(make, named):
+    with pytest.raises(ValueError, match=named):
+        make()
