@@ -272,8 +272,8 @@ def _make_sampling(default: Sampling, parts: dict[str, Any]) -> Sampling:
     if "epsilon" in numbers and sampling.player not in ("epsilon", "average"):
         raise ValueError(
             f"epsilon={numbers['epsilon']} is given, but only outcome sampling "
-            "explores with epsilon, and average-strategy sampling has one; choose one "
-            "of them or drop epsilon."
+            "explores with epsilon, and average-strategy sampling has one; choose "
+            "sampling=outcome or sampling=average_strategy, or drop epsilon."
         )
     return sampling._replace(**numbers)
 
