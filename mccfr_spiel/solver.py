@@ -67,7 +67,8 @@ class Solver:
     Attributes:
         tree: the game's tree: whole, or what walks have met so far.
         lock: the tree's, see tree/lock.py.
-        algorithm, seed: as given.
+        algorithm: as given.
+        seed: as given.
         seconds: time spent in `iterate`, that before a checkpoint included.
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.

@@ -192,8 +192,7 @@ def learned_response(
 
     Raises:
         ValueError: there is no such player, the game has simultaneous moves, or
-        `Solver`
-            refuses the game.
+            `Solver` refuses the game.
     """
     loaded = load_game(game)
     player = refusals.player(player, loaded.num_players())

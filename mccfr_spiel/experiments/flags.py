@@ -273,7 +273,7 @@ def _make_sampling(default: Sampling, parts: dict[str, Any]) -> Sampling:
         raise ValueError(
             f"epsilon={numbers['epsilon']} is given, but only outcome sampling "
             "explores with epsilon, and average-strategy sampling has one; choose "
-            "sampling=outcome or sampling=average_strategy, or drop it."
+            "sampling=outcome or sampling=average_strategy, or drop epsilon."
         )
     return sampling._replace(**numbers)
 

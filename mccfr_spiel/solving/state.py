@@ -287,12 +287,14 @@ class SolverState:
         fresh = self.tables._asdict() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan
-        is_old = "clock" not in arrays  # version 0.1 had neither clock nor these tables
+        # Files of version 0.1 have a shorter cursor, no clock, and not all the tables
+        # that are empty for the algorithms of that version.
+        is_old = len(arrays["cursor"]) == _OLD_CURSOR
         for name, table in fresh.items():
-            if name not in arrays and (name == "clock" or not len(table)):
-                continue  # older files do not know it
+            if is_old and name not in arrays and (name == "clock" or not len(table)):
+                continue
             found = arrays[name]
-            if name == "cursor" and len(found) == _OLD_CURSOR:
+            if is_old and name == "cursor":
                 found = np.append(found, table[_OLD_CURSOR:])
             if found.dtype != table.dtype or found.shape != table.shape:
                 raise DamagedError(

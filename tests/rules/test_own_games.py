@@ -361,7 +361,7 @@ def test_a_mistake_in_simultaneous_moves_is_found_in_their_turn_based_form(
 def auction_code(*changes: tuple[str, str]) -> str:
     """The example of docs/own_game.md with (old, new) replaced."""
     page = (ROOT / "docs" / "own_game.md").read_text()
-    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    (code,) = re.findall(r"```py title=.auction\.py.\n(.*?)```", page, re.DOTALL)
     for old, new in changes:
         assert old in code
         code = code.replace(old, new)

@@ -311,7 +311,7 @@ def test_arrays_that_do_not_fit_are_refused_though_the_digest_is_right(name):
         refused(contents._replace(header={k: header[k] for k in header if k != lost}))
     for lost, table in arrays.items():
         refused(contents._replace(arrays={k: arrays[k] for k in arrays if k != lost}))
-        longer = np.concatenate((table, np.zeros(1, table.dtype)))
+        longer = np.concatenate((table, np.zeros((1, *table.shape[1:]), table.dtype)))
         refused(contents._replace(arrays=arrays | {lost: longer}))
         if lost != "text":  # whose bytes would be the same
             refused(contents._replace(arrays=arrays | {lost: table[:, None]}))
