@@ -22,10 +22,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import mccfr_spiel.games  # noqa: F401  registers the papers' games
 from matplotlib.figure import Figure
 from PIL import Image  # matplotlib brings it
 
-import games  # noqa: F401  registers the papers' games
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv

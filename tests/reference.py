@@ -254,7 +254,7 @@ def discounted(memory: list[float], minimizer: Any, t: int) -> list[float]:
 
     def kept(power: float, offset: float) -> float:
         k = t - 1
-        return k**power / (k**power + offset) if k else 0.0
+        return k**power / (k**power + offset) if k else 1.0  # there is nothing yet
 
     if minimizer.rule == "discounted_regret_matching":
         done = min((t - 1) / minimizer.horizon, 1.0) if minimizer.horizon else 0.0

@@ -42,8 +42,8 @@ ESTIMATORS = {
 }
 RM = minimizer("regret_matching")
 RM_PLUS = minimizer("regret_matching_plus")
-UNIFORM = SimpleNamespace(gamma=0)
-LINEAR = SimpleNamespace(gamma=1)
+UNIFORM = SimpleNamespace(gamma=0, change=0.0, horizon=0)
+LINEAR = SimpleNamespace(gamma=1, change=0.0, horizon=0)
 KUHN = "kuhn_poker"
 KUHN_3 = "kuhn_poker(players=3)"
 LEDUC = "leduc_poker(suit_isomorphism=True)"  # chance is not uniform

@@ -3,6 +3,7 @@
 import pickle
 import sys
 
+import mccfr_spiel.games
 import numpy as np
 import pyspiel
 import pytest
@@ -64,8 +65,6 @@ def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, alg
 
 
 def test_a_policy_of_compiled_rules_has_the_rules_names():
-    import games  # noqa: F401
-
     policy = solved("python_one_card_poker(cards=4)", ms.CFR, 5)
     expected = rows_by_openspiel(policy)
     for row in policy.table():

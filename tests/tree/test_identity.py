@@ -417,7 +417,7 @@ def test_a_game_whose_own_class_has_changed_is_another_game(monkeypatch, tmp_pat
 
 
 PRINT = """
-import pyspiel, games
+import importlib, pyspiel
 from mccfr_spiel.tree.identity import content_print
 
 importlib.import_module("mccfr_spiel.games")  # registers them

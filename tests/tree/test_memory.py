@@ -172,7 +172,7 @@ def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
 
 
 _PEAK_OF_SOLVERS = """
-import resource, sys
+import importlib, resource, sys
 import mccfr_spiel as ms
 
 importlib.import_module("mccfr_spiel.games")  # registers them

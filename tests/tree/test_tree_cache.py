@@ -833,7 +833,7 @@ def test_what_a_game_reads_unseen_is_named_and_the_tree_not_kept(
 
 
 KEYS = """
-import pyspiel, games, time
+import importlib, pyspiel
 from open_spiel.python.games import kuhn_poker
 from mccfr_spiel.tree.fingerprint import fingerprint
 from tests.small_games import three_players, uneven_deal
