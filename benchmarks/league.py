@@ -14,6 +14,7 @@ mirror descent, the average's of all others.
 """
 
 import argparse
+import importlib
 import itertools
 import math
 import pathlib
@@ -22,7 +23,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import mccfr_spiel.games  # noqa: F401  registers the papers' games
 from matplotlib.figure import Figure
 from PIL import Image  # matplotlib brings it
 
@@ -34,6 +34,8 @@ from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
+
+importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league_table.py"

@@ -1,5 +1,6 @@
 """A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
 
+import importlib
 import pickle
 import sys
 
@@ -65,6 +66,7 @@ def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, alg
 
 
 def test_a_policy_of_compiled_rules_has_the_rules_names():
+    importlib.import_module("mccfr_spiel.games")  # registers them
     policy = solved("python_one_card_poker(cards=4)", ms.CFR, 5)
     expected = rows_by_openspiel(policy)
     for row in policy.table():
