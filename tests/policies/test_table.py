@@ -4,7 +4,6 @@ import importlib
 import pickle
 import sys
 
-import mccfr_spiel.games
 import numpy as np
 import pyspiel
 import pytest
