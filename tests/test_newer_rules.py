@@ -208,7 +208,13 @@ def smoothed_response(game, policy, player, temperature):
 
 
 @pytest.mark.parametrize("temperature", [0.5, 0.1])
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker(suit_isomorphism=True)"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        "kuhn_poker",
+        pytest.param("leduc_poker(suit_isomorphism=True)", marks=pytest.mark.slow),
+    ],
+)
 def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
     rule = algorithms.magnetic_mirror_descent(temperature / 2, temperature)
     solver = Solver(game, ms.Algorithm(ms.FULL, rule))

@@ -10,6 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -175,7 +176,12 @@ def not_for_numba(policy, memory, gradient, parameters, t):
     [
         (wrong_sum, None, r"wrong_sum with 1 actions, update 1 leaves the policy"),
         (wrong_gradient, None, "changes the gradient or the parameters"),
-        (not_for_numba, None, r"numba cannot compile .*compiled=False"),
+        pytest.param(
+            not_for_numba,
+            None,
+            r"numba cannot compile .*compiled=False",
+            marks=pytest.mark.skipif(not IS_COMPILED, reason="numba is not asked"),
+        ),
         (uniform_rule, hedge_of_lists, r"Update 1: the (policy|memory) is .*textbook"),
     ],
 )
@@ -188,6 +194,7 @@ def test_a_wrong_rule_is_told_where(function, textbook, words):
             check_rule(nan)
 
 
+@pytest.mark.slow
 def test_the_pages_example_runs_and_converges(capsys):
     page = pathlib.Path(__file__).parents[1] / "docs" / "own_rule.md"
     code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]

@@ -54,6 +54,7 @@ def test_values_are_known_and_policies_are_certified_by_openspiel(game, method, 
     assert openspiel_nash_conv(solution, sequences.tree.game) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simplex", "interior_point"])
 def test_liars_dice_is_minus_7_over_258(method):
     solution = solve_lp("liars_dice", method=method)
