@@ -75,6 +75,17 @@ def _battleship(draw: Choice) -> dict[str, object]:
     }
 
 
+def _oshi_zumo(draw: Choice) -> dict[str, object]:
+    coins = draw.randint(1, 60)
+    return {
+        "coins": coins,
+        "size": draw.randint(1, 5),
+        "horizon": draw.choice((1, 2, 5, 20, 200)),
+        "min_bid": draw.choice((0, draw.randint(0, coins))),
+        "alesia": draw.random() < 0.5,
+    }
+
+
 def _phantom_ttt(draw: Choice) -> dict[str, object]:
     return {
         "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
@@ -98,6 +109,7 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "kuhn_poker": _kuhn_poker,
     "leduc_poker": _leduc_poker,
     "liars_dice": _liars_dice,
+    "oshi_zumo": _oshi_zumo,
     "phantom_ttt": _phantom_ttt,
 }
 """Game -> random values of its parameters."""

@@ -29,9 +29,10 @@ from mccfr_spiel.twins.catalog import difference_to, twin_of
 from mccfr_spiel.twins.names import key_of, spelled, write_places
 from mccfr_spiel.twins.twin import BoundTwin
 
-WORTH_LOADING, WORTH_COMPILING = 20_000, 1_000_000
+WORTH_LOADING, WORTH_COMPILING = 20_000, 3_000_000
 """A twin expands trees from so many nodes on: where its compiled code is on disk, and
-where it must be compiled first, which takes as long as pyspiel takes for that many."""
+where it must be compiled first. Loading (0.05 s) and compiling (6-8 s) take as long as
+pyspiel takes for that many nodes."""
 
 _NEAR = 10
 """A tree is looked at closely if about so many times its nodes would not fit."""
@@ -160,21 +161,30 @@ def expanded_by_twin(
         least = WORTH_LOADING if _is_compiled(twin) else WORTH_COMPILING
         if nodes < least:
             return None
-    difference = difference_to(tree.game, twin, histories=_HISTORIES, moves=_MOVES)
-    if difference is not None:
-        warnings.warn(
-            f"The compiled twin of {tree.game} is not used, since it differs from it: "
-            f"{difference}. The tree is expanded through OpenSpiel, which takes "
-            "longer.",
-            TwinWarning,
-            stacklevel=2,
-        )
+    if not plays_alike(tree.game, twin):
         return None
     try:
         whole = expand_rules(twin, most, tree.budget)
     except GameError:
         return None
     return whole._replace(names=_spell(twin, whole))
+
+
+def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
+    """Whether a twin plays some random histories, other ones at each call, as its game.
+
+    If not, a TwinWarning says how they differ, and after which history.
+    """
+    difference = difference_to(game, twin, histories=_HISTORIES, moves=_MOVES)
+    if difference is None:
+        return True
+    warnings.warn(
+        f"The compiled twin of {game} is not used, since it differs from it: "
+        f"{difference}. OpenSpiel's game is used, which takes longer.",
+        TwinWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 def _estimate(tree: Expandable, most: int) -> float:

@@ -18,6 +18,7 @@ from mccfr_spiel.twins import (
     kuhn_poker,
     leduc_poker,
     liars_dice,
+    oshi_zumo,
 )
 from mccfr_spiel.twins.twin import BoundTwin, Maker
 
@@ -28,6 +29,7 @@ TWINS: dict[str, Maker] = {
     "kuhn_poker": kuhn_poker.twin,
     "leduc_poker": leduc_poker.twin,
     "liars_dice": liars_dice.twin,
+    "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
 }
 """OpenSpiel's name of a game -> what makes its twin."""
@@ -46,7 +48,7 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
     is_turn_based = name == TURN_BASED
     if is_turn_based:
         inner: Any = parameters["game"]
-        name = inner["name"]
+        name = inner.get("name")
         parameters = {key: value for key, value in inner.items() if key != "name"}
     if name not in TWINS or is_turn_based != (name in _SIMULTANEOUS):
         return None

@@ -18,8 +18,8 @@ from mccfr_spiel.rules.kernel import Pool
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import SPELL_SIGNATURE, BoundTwin
 
-_BATCH = 1 << 16
-"""Strings that are spelled at a time."""
+_BATCH = 1 << 24
+"""The bytes that strings spelled at a time may take."""
 
 
 @jit
@@ -43,15 +43,33 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
 
 
 @jit
+def spelled_place(spell, settings, player, key, length, text, scratch):
+    """The place of the infoset with key[:length], as `infoset_place` gives it.
+
+    Args:
+        spell: a pointer to `Twin.spell`.
+        settings: the values of the game's parameters.
+        player: who acts.
+        key: int64, the information key.
+        length: of the key.
+        text: a buffer made by `BoundTwin.new_text`.
+        scratch: `[SCRATCH]` uint64, a buffer for the hash.
+    """
+    at = put_number(text, 0, player)
+    text[at] = 32  # a space
+    at += 1
+    at += spell(settings, player, key, length, text[at:])
+    return blake2b(text, at, scratch)
+
+
+@jit
 def _write_places(spell, settings, values, rows, key, text, scratch, infosets):
-    """Hashes the player and the string of each infoset, as `infoset_place` does."""
+    """Writes the place of each infoset into its record."""
     for infoset in range(len(infosets)):
         player, length = _read_key(values, rows, infoset, key)
-        at = put_number(text, 0, player)
-        text[at] = 32  # a space
-        at += 1
-        at += spell(settings, player, key, length, text[at:])
-        infosets[infoset]["place"] = blake2b(text, at, scratch)
+        infosets[infoset]["place"] = spelled_place(
+            spell, settings, player, key, length, text, scratch
+        )
 
 
 def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
@@ -85,8 +103,9 @@ def spelled(rules: BoundTwin, keys: Pool, count: int) -> Iterator[str]:
     spell: Any = pointer_to("spell", rules.twin.spell, SPELL_SIGNATURE)
     key, size = _new_key(rules), len(rules.new_text())
     # One pass spells a batch of strings, so that no more text is in memory.
-    for first in range(0, count, _BATCH):
-        stop = min(first + _BATCH, count)
+    batch = max(_BATCH // size, 1)
+    for first in range(0, count, batch):
+        stop = min(first + batch, count)
         text = np.zeros((stop - first) * size, np.uint8)
         ends = np.zeros(stop - first, np.int64)
         _spell_all(

@@ -5,18 +5,22 @@ through it.
 """
 
 import hashlib
+import pickle
 import re
 import warnings
 
 import numpy as np
 import pyspiel
 import pytest
+from numba import types
 
 import mccfr_spiel as ms
 from benchmarks import twins as settings
-from mccfr_spiel import CFR_PLUS, GameTree, Solver, cached_tree
+from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tree
 from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
+from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
 from mccfr_spiel.rules import compiled
+from mccfr_spiel.rules.description import RULE_SIGNATURES
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
@@ -29,6 +33,7 @@ SMALL = [
     "kuhn_poker(players=3)",
     "goofspiel(num_cards=3,imp_info=True)",
     "dark_hex(num_rows=2,num_cols=2)",
+    "oshi_zumo(coins=2,size=1,horizon=2)",
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
 ]
@@ -47,6 +52,7 @@ MEDIUM = [
     "goofspiel(num_cards=5,num_turns=1,points_order=ascending)",
     "dark_hex(num_rows=2,num_cols=3,gameversion=adh,obstype=reveal-numturns)",
     "dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
+    "oshi_zumo(coins=4,size=1,horizon=4,min_bid=1,alesia=True)",
     "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
     "num_shots=2,allow_repeated_shots=False)",
 ]
@@ -228,6 +234,23 @@ def test_a_twin_keeps_to_the_limits():
         GameTree("leduc_poker(players=6)", max_nodes=10**6, twin=True).expand_all()
 
 
+@compiled
+def never_called(settings, state):
+    return 0
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="Nothing is compiled.")
+def test_whether_code_is_compiled_is_known_without_compiling_it():
+    twin = TWINS["kuhn_poker"]({"players": 2})
+    assert twin is not None
+    acting = twin.description.rules.acting
+    acting(np.ones(1), np.zeros(9, np.int64))
+    assert is_ready(acting, RULE_SIGNATURES.acting)
+    other = types.int64(types.int64)
+    assert not is_ready(acting, other)
+    assert not is_ready(never_called, other)
+
+
 # --- who gets one --------------------------------------------------------------
 
 
@@ -245,26 +268,31 @@ def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
     assert not is_expanded_by_twin(abstracted.expand_all())
 
 
-def test_results_are_equal_to_the_bit_and_files_fit_either_way(tmp_path):
-    solvers = {}
-    for twin in (True, False):
-        solver = Solver("kuhn_poker", CFR_PLUS, twin=twin)
+@pytest.mark.parametrize("algorithm", [CFR_PLUS, EXTERNAL_SAMPLING], ids=str)
+def test_results_are_equal_to_the_bit_and_files_fit_either_way(tmp_path, algorithm):
+    trees = {
+        twin: GameTree("kuhn_poker", twin=twin).expand_all() for twin in (True, False)
+    }
+    solvers = {twin: Solver(trees[twin], algorithm, seed=3) for twin in trees}
+    for twin, solver in solvers.items():
         solver.iterate(20)
         solver.save(tmp_path / str(twin))
-        solvers[twin] = solver
-    for twin in (True, False):  # each goes on from the file of the other
-        tree = GameTree("kuhn_poker", twin=twin).expand_all()
-        solver = Solver.load(tmp_path / str(not twin), tree)
+    all_solvers = [
+        *solvers.values(),
+        # These go on from the files of the others.
+        *(Solver.load(tmp_path / str(not twin), trees[twin]) for twin in trees),
+        Solver.load(tmp_path / "True"),
+        pickle.loads(pickle.dumps(solvers[True])),
+    ]
+    for solver in all_solvers:
         solver.iterate(20)
-        solvers[twin].iterate(20)
-        policies = solver.average_policy(), solvers[twin].average_policy()
-        ours, theirs = (policy.vector.tobytes() for policy in policies)
-        assert ours == theirs
-        assert ms.nash_conv("kuhn_poker", policies[0]) == ms.nash_conv(
-            tree, policies[1]
-        )
-    ours, theirs = (solvers[twin].average_policy() for twin in (True, False))
-    assert ours.to_dict() == theirs.to_dict()
+    policies = [solver.average_policy() for solver in all_solvers]
+    assert len({policy.vector.tobytes() for policy in policies}) == 1
+    assert len({ms.nash_conv("kuhn_poker", policy) for policy in policies}) == 1
+    assert policies[0].to_dict() == policies[1].to_dict()
+    policies[0].save(tmp_path / "policy")
+    loaded = ms.SequencePolicy.load(tmp_path / "policy")
+    assert ms.nash_conv(trees[False], loaded) == ms.nash_conv(trees[True], policies[1])
 
 
 def test_cached_trees_are_the_same(tmp_path, monkeypatch):
