@@ -156,11 +156,15 @@ def expanded_by_twin(
     twin = known_twin(tree.game)
     if twin is None:
         return None
-    nodes = _estimate(tree, most)
+    nodes = _estimate(tree)
     if not is_forced:
         least = WORTH_LOADING if _is_compiled(twin) else WORTH_COMPILING
         if nodes < least:
             return None
+    if nodes > most / _NEAR:
+        error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
+        if error is not None:
+            raise error
     if not plays_alike(tree.game, twin):
         return None
     try:
@@ -187,26 +191,21 @@ def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
     return False
 
 
-def _estimate(tree: Expandable, most: int) -> float:
-    """About how many nodes a tree has.
+def _estimate(tree: Expandable) -> float:
+    """About how many nodes a tree has, by a few random histories.
 
     Raises:
-        TreeFullError, MemoryBudgetError: surely more than fit.
+        ValueError: a history does not end.
     """
-    quick = forecast(
+    found = forecast(
         tree.new_state,
         longest=tree.longest_history,
         per_infoset=tree.budget.per_infoset,
         most_nodes=math.inf,  # so few histories are followed
     )
-    if quick.endless is not None:
-        tree.check_length(quick.endless)
-    nodes = statistics.fmean(quick.nodes)
-    if nodes > most / _NEAR:
-        error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
-        if error is not None:
-            raise error
-    return nodes
+    if found.endless is not None:
+        tree.check_length(found.endless)
+    return statistics.fmean(found.nodes)
 
 
 def known_twin(game: pyspiel.Game) -> BoundTwin | None:

@@ -6,6 +6,7 @@ through it.
 
 import hashlib
 import pickle
+import random
 import re
 import warnings
 
@@ -20,6 +21,7 @@ from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tr
 from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
 from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
 from mccfr_spiel.rules import compiled
+from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.rules.description import RULE_SIGNATURES
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
@@ -97,6 +99,24 @@ def test_every_game_with_a_twin_has_random_settings():
 def test_random_histories_are_equal_at_random_settings(name):
     for text in settings.random_games(name, 3, seed=1):
         assert settings.check(text, 3, seed=2) is None, text
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_rules_and_strings_keep_to_the_sizes_that_they_declare(name):
+    """Compiled code does not check that; here the rules run as plain Python."""
+    for text in settings.random_games(name, 5, seed=4):
+        game = turn_based(pyspiel.load_game(text))
+        twin = twin_of(game)
+        assert twin is not None
+        check_sizes(twin)
+        generator, state = random.Random(5), game.new_initial_state()
+        longest = 0
+        while not state.is_terminal():
+            player = state.current_player()
+            if player >= 0:
+                longest = max(longest, len(state.information_state_string(player)))
+            state.apply_action(generator.choice(state.legal_actions()))
+        assert 0 < longest <= twin.twin.text_size
 
 
 @pytest.mark.slow
