@@ -85,6 +85,7 @@ class Solver:
         max_nodes: int = DEFAULT_MAX_NODES,
         max_memory: MaxMemory = None,
         abstraction: Abstraction | None = None,
+        twin: bool | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -119,6 +120,9 @@ class Solver:
                 for regret matching and regret matching+, with any sampling but the
                 balanced and the average-strategy one, and without prune_below. A
                 GameTree has its own.
+            twin: whether the game's compiled twin may expand the whole tree, where the
+                algorithm needs one: see `GameTree`, which has its own. It changes the
+                time that this takes, and no result.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -140,6 +144,7 @@ class Solver:
                 max_nodes=max_nodes,
                 max_memory=max_memory,
                 abstraction=abstraction,
+                twin=twin,
             )
         elif abstraction in (None, game.abstraction):
             self.tree = game

@@ -349,6 +349,11 @@ class CodeCache:
             self._store.remove(self._folder, file)
             return None
 
+    def has(self, sig: Any, codegen: Any) -> bool:
+        """Whether there is a file for a signature, damaged or not."""
+        folder = pathlib.Path(self.cache_path)
+        return (folder / self._file(self._key(sig, codegen))).is_file()
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keeps a function compiled for a signature, or warns that it cannot."""
         if not self._store.is_writable or not self._is_cachable(data):

@@ -54,6 +54,15 @@ class _Dispatcher(_Numbas):
         """Sets where compiled versions are kept."""
         self._cache: Any = cache
 
+    def is_ready(self, signature: Any) -> bool:
+        """Whether the version for a signature is in memory or on disk."""
+        if tuple(signature.args) in self.overloads:
+            return True
+        cache = self._cache
+        if not isinstance(cache, CodeCache):
+            return False
+        return cache.has(signature, self.targetctx.codegen())
+
 
 @contextlib.contextmanager
 def _in_one_go(function: Callable[..., Any]) -> Iterator[None]:
@@ -191,6 +200,18 @@ def jit(
     made = _dispatcher(function, options)
     made.keep(CodeCache(function, store, folder))
     return made
+
+
+def is_ready(function: Any, signature: Any) -> bool:
+    """Whether a function made by `jit` can be called without being compiled first.
+
+    Args:
+        function: the function.
+        signature: numba's, with the types of the arguments.
+    """
+    if config.DISABLE_JIT:
+        return True
+    return isinstance(function, _Dispatcher) and function.is_ready(signature)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

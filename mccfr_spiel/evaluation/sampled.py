@@ -382,7 +382,7 @@ class _ResponseTree(GameTree):
         max_nodes: int,
         max_memory: MaxMemory,
     ) -> None:
-        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory)
+        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory, twin=False)
         self.rules = None
         self._asked = asked
         self._player = player

@@ -53,7 +53,10 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
             `OfflineMethod.start`.
     """
     tree = tree or GameTree(
-        settings.game, max_nodes=settings.max_nodes, max_memory=budget_of(settings)
+        settings.game,
+        max_nodes=settings.max_nodes,
+        max_memory=budget_of(settings),
+        twin=settings.twin,
     )
     if settings.evaluate == "exact":
         tree.expand_all()

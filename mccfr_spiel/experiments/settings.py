@@ -60,6 +60,8 @@ class Settings:
             default, the run may take half of the memory that is free when it begins. A
             run with evaluate other than "exact" leaves a quarter for the end, when
             policies are written and played.
+        twin: whether the game's compiled twin expands the tree, see `GameTree`; no
+            result depends on it.
 
     Raises:
         ValueError: a number is out of range, a name is unknown, or two settings
@@ -80,6 +82,7 @@ class Settings:
     bounds: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
     max_memory: int | str | None = None
+    twin: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
@@ -169,7 +172,7 @@ def check(settings: Settings) -> None:
 
     This does not expand the tree: what only the whole tree shows comes up later.
     """
-    tree = GameTree(settings.game, max_nodes=settings.max_nodes)
+    tree = GameTree(settings.game, max_nodes=settings.max_nodes, twin=settings.twin)
     if isinstance(settings.algorithm, OfflineMethod):
         check_players(tree)
     elif settings.bounds:

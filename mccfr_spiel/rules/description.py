@@ -177,7 +177,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 _INTEGERS = types.Array(types.int64, 1, "C")
 _FLOATS = types.Array(types.float64, 1, "C")
-_SIGNATURES = Rules(
+RULE_SIGNATURES = Rules(
     start=types.void(_FLOATS, _INTEGERS),
     acting=types.int64(_FLOATS, _INTEGERS),
     legal_actions=types.int64(_FLOATS, _INTEGERS, _INTEGERS),
@@ -186,6 +186,7 @@ _SIGNATURES = Rules(
     info_key=types.int64(_FLOATS, _INTEGERS, types.int64, _INTEGERS),
     returns=types.void(_FLOATS, _INTEGERS, _FLOATS),
 )
+"""Numba's signature of each rule."""
 
 
 class _Pointer(types.WrapperAddressProtocol):
@@ -213,29 +214,45 @@ def rule_pointers(rules: Rules) -> Rules:
     Raises:
         ValueError: a function is not `compiled`, or does not have the right type.
     """
-    if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
-        return rules
-    pointers = []
-    for name, function, signature in zip(
-        Rules._fields, rules, _SIGNATURES, strict=True
-    ):
-        if not isinstance(function, CPUDispatcher):
-            raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
-        try:
-            result = function.get_compile_result(signature)
-        except TypingError as error:
-            raise ValueError(
-                f"The rule {name} cannot be compiled as {signature} (see rules.Rules "
-                f"for what it gets and returns): {error}"
-            ) from error
-        made = types.unliteral(result.signature.return_type)
-        if made != signature.return_type:
-            raise ValueError(
-                f"The rule {name} returns {made}; it must return "
-                f"{signature.return_type} on every path."
+    return Rules(
+        *(
+            pointer_to(name, function, signature)
+            for name, function, signature in zip(
+                Rules._fields, rules, RULE_SIGNATURES, strict=True
             )
-        pointers.append(_Pointer(result, signature))
-    return Rules(*pointers)
+        )
+    )
+
+
+def pointer_to(name: str, function: Any, signature: Any) -> Any:
+    """A `compiled` function in the form that compiled loops take as an argument.
+
+    Args:
+        name: what messages call it.
+        function: the function; with NUMBA_DISABLE_JIT it is returned as it is.
+        signature: numba's, of what it gets and returns.
+
+    Raises:
+        ValueError: it is not `compiled`, or does not have that type.
+    """
+    if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
+        return function
+    if not isinstance(function, CPUDispatcher):
+        raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
+    try:
+        result = function.get_compile_result(signature)
+    except TypingError as error:
+        raise ValueError(
+            f"The rule {name} cannot be compiled as {signature} (see rules.Rules "
+            f"for what it gets and returns): {error}"
+        ) from error
+    made = types.unliteral(result.signature.return_type)
+    if made != signature.return_type:
+        raise ValueError(
+            f"The rule {name} returns {made}; it must return "
+            f"{signature.return_type} on every path."
+        )
+    return _Pointer(result, signature)
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:

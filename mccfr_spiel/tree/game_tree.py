@@ -31,11 +31,17 @@ from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.sizes import LEAVES, UNCOUNTED
+from mccfr_spiel.tree.twin_trees import expanded_by_twin, known_twin
 from mccfr_spiel.tree.whole import expand_depth_first
+from mccfr_spiel.twins.catalog import TWINS
 
 
 class GameTree(ReadableTree):
-    """A game's tree in arrays, grown node by node."""
+    """A game's tree in arrays, grown node by node.
+
+    Attributes:
+        twin: as given.
+    """
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class GameTree(ReadableTree):
         max_nodes: int = DEFAULT_MAX_NODES,
         max_memory: MaxMemory = None,
         abstraction: Abstraction | None = None,
+        twin: bool | None = None,
     ) -> None:
         """Makes a tree of one unexpanded node, the root.
 
@@ -62,12 +69,18 @@ class GameTree(ReadableTree):
             abstraction: (state of `self.game`, player) -> string. States with the same
                 string must have the same legal actions and must not lie on one history.
                 The function must read nothing that the player does not know.
+            twin: whether `expand_all` uses the game's compiled twin (docs/twins.md),
+                which makes the same tree in less time. By default it does if the game
+                has one and the tree is so large that this saves time. True uses it for
+                small trees, too.
 
         Raises:
             ValueError: `load_game` or `turn_based` refuse the game, or it has no
-                information-state strings and there is no abstraction.
+                information-state strings and there is no abstraction; or `twin` is True
+                and the game has none.
         """
         super().__init__(game, max_nodes, max_memory, abstraction)
+        self.twin = self._checked_twin(twin)
         self._is_python = may_be_python(self.source)
         self._leaves: kernels.Passes | None = None
 
@@ -95,9 +108,11 @@ class GameTree(ReadableTree):
     def _expand_all(self, most: int, most_memory: int | None) -> None:
         if self.is_complete:  # by another thread, while this one waited
             return
-        if self.rules is not None and self.num_nodes == 1 and not self.num_infosets:
-            self._take_over(expand_rules(self.rules, most, self.budget))
-            return
+        if self.num_nodes == 1 and not self.num_infosets:
+            whole = self._expansion_by_rules(most)
+            if whole is not None:
+                self._take_over(whole)
+                return
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
@@ -109,6 +124,28 @@ class GameTree(ReadableTree):
             raise
         finally:
             self.node_store.take_everything(False)
+
+    def _expansion_by_rules(self, most: int) -> Expansion | None:
+        """The whole tree by compiled rules or a twin; None if there are none."""
+        if self.rules is not None:
+            return expand_rules(self.rules, most, self.budget)
+        if self.twin is False or self.abstraction is not None:
+            return None
+        return expanded_by_twin(self, most, is_forced=self.twin is True)
+
+    def _checked_twin(self, twin: Any) -> bool | None:
+        if twin is None or twin is False:
+            return twin
+        if twin is not True:
+            raise ValueError(f"twin={twin!r} is none of None, True and False.")
+        if self.abstraction is not None:
+            raise ValueError("twin=True: a tree with an abstraction has no twin.")
+        if known_twin(self.game) is None:
+            raise ValueError(
+                f"twin=True, but {self.source} has no compiled twin. The games "
+                f"{', '.join(TWINS)} have one for most of their parameters."
+            )
+        return True
 
     @changes
     def take_over(self, whole: Expansion, leaves: kernels.Passes | None = None) -> None:

@@ -92,7 +92,12 @@ def whole_tree_beside(
         most = most if max_nodes is None else max_nodes
         if max_memory is None and not grown.budget.is_default:
             max_memory = grown.budget.limit
-        whole = GameTree(source, max_nodes=most, max_memory=max_memory).expand_all()
+        whole = GameTree(
+            source,
+            max_nodes=most,
+            max_memory=max_memory,
+            twin=False if grown.twin is False else None,
+        ).expand_all()
     _kept[grown] = whole, seen
     if told:
         _by_string[str(source)] = whole

@@ -1,0 +1,203 @@
+"""Compiled twins beside OpenSpiel's own games: equal, and how fast.
+
+python -m benchmarks.twins --check      random histories of random settings
+python -m benchmarks.twins --speed      nanoseconds a node with and without twins
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pyspiel
+
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import turn_based
+from mccfr_spiel.twins import difference_to, twin_of
+
+Choice = random.Random
+
+
+def _kuhn_poker(draw: Choice) -> dict[str, object]:
+    return {"players": draw.randint(2, 10)}
+
+
+def _leduc_poker(draw: Choice) -> dict[str, object]:
+    players = draw.randint(2, 10)
+    return {
+        "players": players,
+        "action_mapping": draw.random() < 0.5,
+        "suit_isomorphism": draw.random() < 0.5,
+        "starting_player": draw.randrange(players),
+    }
+
+
+def _liars_dice(draw: Choice) -> dict[str, object]:
+    dice = draw.randint(1, 5)
+    return {
+        "numdice": dice,
+        "dice_sides": draw.randint(1, 9 if dice > 1 else 20),
+        "bidding_rule": draw.choice(("reset-face", "reset-quantity")),
+    }
+
+
+def _goofspiel(draw: Choice) -> dict[str, object]:
+    cards = draw.randint(2, 16)
+    turns = [n for n in range(1, cards + 1) if n != cards - 1]
+    return {
+        "players": draw.randint(2, 10),
+        "num_cards": cards,
+        "num_turns": draw.choice((-1, draw.choice(turns))),
+        "imp_info": draw.random() < 0.6,
+        "egocentric": draw.random() < 0.3,
+        "points_order": draw.choice(("random", "ascending", "descending")),
+        "returns_type": draw.choice(("win_loss", "point_difference", "total_points")),
+    }
+
+
+def _battleship(draw: Choice) -> dict[str, object]:
+    rows, columns = draw.randint(1, 8), draw.randint(1, 7)
+    # Ships that fill a third of the board's rows always fit.
+    count = draw.randint(1, max(1, min(4, rows // 2)))
+    repeats = draw.random() < 0.5
+    sizes = [draw.randint(1, columns) for _ in range(count)]
+    values = [draw.choice((0, 1, 0.1, 2.5, 3)) for _ in sizes]
+    return {
+        "board_height": rows,
+        "board_width": columns,
+        "ship_sizes": f"[{';'.join(map(str, sizes))}]",
+        "ship_values": f"[{';'.join(map(str, values))}]",
+        "num_shots": draw.randint(1, 2 if not repeats else 6)
+        if rows * columns > 1
+        else 1,
+        "allow_repeated_shots": repeats,
+        "loss_multiplier": draw.choice((1.0, 0.0, 2.0, 0.3, -1.0)),
+    }
+
+
+def _oshi_zumo(draw: Choice) -> dict[str, object]:
+    coins = draw.randint(1, 60)
+    return {
+        "coins": coins,
+        "size": draw.randint(1, 5),
+        "horizon": draw.choice((1, 2, 5, 20, 200)),
+        "min_bid": draw.choice((0, draw.randint(0, coins))),
+        "alesia": draw.random() < 0.5,
+    }
+
+
+def _phantom_ttt(draw: Choice) -> dict[str, object]:
+    return {
+        "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
+        "gameversion": draw.choice(("classical", "abrupt")),
+    }
+
+
+def _dark_hex(draw: Choice) -> dict[str, object]:
+    return {
+        "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
+        "gameversion": draw.choice(("cdh", "adh")),
+        "num_rows": draw.randint(2, 7),
+        "num_cols": draw.randint(2, 7),
+    }
+
+
+SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
+    "battleship": _battleship,
+    "dark_hex": _dark_hex,
+    "goofspiel": _goofspiel,
+    "kuhn_poker": _kuhn_poker,
+    "leduc_poker": _leduc_poker,
+    "liars_dice": _liars_dice,
+    "oshi_zumo": _oshi_zumo,
+    "phantom_ttt": _phantom_ttt,
+}
+"""Game -> random values of its parameters."""
+
+
+def random_games(name: str, count: int, seed: int) -> Iterator[str]:
+    """Load strings of a game with random parameters, different as far as possible.
+
+    Args:
+        name: the game, one of `SETTINGS`.
+        count: how many.
+        seed: of the draws.
+    """
+    draw, seen = random.Random(seed), set()
+    for _ in range(100 * count):
+        values = SETTINGS[name](draw)
+        text = ",".join(f"{key}={value}" for key, value in values.items())
+        if text not in seen:
+            seen.add(text)
+            yield f"{name}({text})"
+        if len(seen) == count:
+            return
+
+
+def check(text: str, histories: int, seed: int) -> str | None:
+    """The first difference between a game and its twin; None if there is none."""
+    game = turn_based(pyspiel.load_game(text))
+    twin = twin_of(game)
+    if twin is None:
+        return "it has no twin"
+    return difference_to(game, twin, histories=histories, seed=seed)
+
+
+SPEED_GAMES = (
+    "leduc_poker",
+    "liars_dice",
+    "goofspiel(num_cards=5,imp_info=True)",
+    "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
+    "num_shots=3)",
+    "dark_hex(num_rows=2,num_cols=3,gameversion=adh,obstype=reveal-numturns)",
+)
+
+
+def _measure(text: str) -> str:
+    """Nanoseconds a node of both ways to expand a game, the better of three each."""
+    times: dict[bool, float] = {}
+    tree = GameTree(text, twin=True).expand_all()  # compiles
+    for twin in (True, False):
+        for _ in range(3):
+            began = time.process_time()
+            tree = GameTree(text, twin=twin).expand_all()
+            took = time.process_time() - began
+            times[twin] = min(took, times.get(twin, took))
+    ours, theirs = (1e9 * times[twin] / tree.num_nodes for twin in (True, False))
+    return (
+        f"| {text} | {tree.num_nodes:,} | {tree.num_infosets:,} | {theirs:,.0f} | "
+        f"{ours:,.0f} | {theirs / ours:.1f} |"
+    )
+
+
+def main() -> None:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--games", default=",".join(SETTINGS))
+    parser.add_argument("--settings", type=int, default=50)
+    parser.add_argument("--histories", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.check:
+        for name in arguments.games.split(","):
+            games = list(random_games(name, arguments.settings, arguments.seed))
+            found = [(g, check(g, arguments.histories, arguments.seed)) for g in games]
+            wrong = [(game, text) for game, text in found if text is not None]
+            print(
+                f"{name}: {len(games)} settings, {arguments.histories:,} histories "
+                f"each, {len(wrong)} differ",
+                flush=True,
+            )
+            for game, text in wrong:
+                print(f"  {game}: {text}", flush=True)
+    if arguments.speed:
+        print("| game | nodes | infosets | through pyspiel | twin | ratio |")
+        print("| --- | --- | --- | --- | --- | --- |")
+        for text in SPEED_GAMES:
+            print(_measure(text), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Whole trees of OpenSpiel's games, expanded by their compiled twins.
+
+The tree is that of the game itself: its nodes, infosets, strings and numbers are those
+of an expansion through pyspiel, to the bit. Only the time differs. So nothing that is
+made of a tree, such as a checkpoint or a policy, knows how the tree was expanded.
+"""
+
+import math
+import statistics
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.arrays import Name, shared_by
+from mccfr_spiel.compiled.jit import is_ready
+from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.limits.budget import Budget
+from mccfr_spiel.limits.forecast import Forecast, forecast, refusal
+from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import RULE_SIGNATURES
+from mccfr_spiel.rules.expansion import Expansion, expand_rules
+from mccfr_spiel.rules.kernel import Pool
+from mccfr_spiel.tree.identity import told_by_string
+from mccfr_spiel.tree.names import stored_name
+from mccfr_spiel.twins.catalog import difference_to, twin_of
+from mccfr_spiel.twins.names import key_of, spelled, write_places
+from mccfr_spiel.twins.twin import BoundTwin
+
+WORTH_LOADING, WORTH_COMPILING = 20_000, 3_000_000
+"""A twin expands trees from so many nodes on: where its compiled code is on disk, and
+where it must be compiled first. Loading (0.05 s) and compiling (6-8 s) take as long as
+pyspiel takes for that many nodes."""
+
+_NEAR = 10
+"""A tree is looked at closely if about so many times its nodes would not fit."""
+
+_HISTORIES, _MOVES = 20, 400
+"""What is played at each load: some 10 ms."""
+
+
+class TwinWarning(UserWarning):
+    """A twin does not play as its game does, so it was not used."""
+
+
+class TwinNames:
+    """The names of the infosets of a tree that a twin expanded, kept as keys."""
+
+    def __init__(self, rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
+        """Keeps the keys.
+
+        Args:
+            rules: the twin.
+            keys: of the infosets.
+            infosets: `[I]` the tree's, which know their places.
+        """
+        self._rules, self._infosets = rules, infosets
+        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by place
+        self._order: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self._infosets)
+
+    def strings(self) -> list[str]:
+        """`[I]` the information-state strings."""
+        return list(spelled(self._rules, self._keys, len(self)))
+
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        if not 0 <= infoset < len(self):
+            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
+        return self._rules.info_state(*key_of(self._keys, infoset))
+
+    def stored(self, players: Sequence[int]) -> Iterable[str]:
+        """`[I]` the names as files spell them."""
+        owners: dict[str, int] = {}
+        strings = spelled(self._rules, self._keys, len(self))
+        for string, player in zip(strings, players, strict=True):
+            is_first = owners.setdefault(string, player) == player
+            yield stored_name(string if is_first else (player, string), player)
+
+    def shared(self, players: Sequence[int]) -> set[str]:
+        """The strings that more than one player has."""
+        return shared_by(spelled(self._rules, self._keys, len(self)), players)
+
+    def get(self, name: Name, default: int = -1) -> int:
+        """The infoset with that name, found among the places, or the default."""
+        player, string = (None, name) if isinstance(name, str) else name
+        found = [self._find(p, string) for p in range(self._rules.num_players)]
+        first = min((infoset for infoset in found if infoset >= 0), default=-1)
+        if player is None:
+            return first if first >= 0 else default
+        # Only a player who was not the first with the string has a pair for a name.
+        is_pair = found[player] >= 0 and found[player] != first
+        return found[player] if is_pair else default
+
+    def _find(self, player: int, string: str) -> int:
+        """The player's infoset with that string; -1 if there is none."""
+        places = self._infosets["place"]
+        if self._order is None:
+            self._order = np.argsort(places, kind="stable").astype(np.int32)
+        place = np.uint64(infoset_place(player, string))
+        position = int(np.searchsorted(places, place, sorter=self._order))
+        while position < len(self) and places[self._order[position]] == place:
+            infoset = int(self._order[position])
+            if self.info_state(infoset) == string:
+                return infoset
+            position += 1
+        return -1
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the keys, and of what finds them if it has been made."""
+        order = 0 if self._order is None else self._order.nbytes
+        return sum(array.nbytes for array in self._keys) + order
+
+
+class Expandable(Protocol):
+    """What an expansion by a twin needs of a tree."""
+
+    @property
+    def source(self) -> pyspiel.Game: ...
+    @property
+    def game(self) -> pyspiel.Game: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def longest_history(self) -> int: ...
+    def new_state(self) -> pyspiel.State: ...
+    def check_length(self, state: pyspiel.State) -> None: ...
+    def forecast(self, most: int) -> Forecast: ...
+
+
+def expanded_by_twin(
+    tree: Expandable, most: int, *, is_forced: bool
+) -> Expansion | None:
+    """The whole tree of a game by its compiled twin.
+
+    Args:
+        tree: which gets the expansion.
+        most: how many nodes there may be.
+        is_forced: whether the tree's size does not matter. Otherwise small trees, which
+            pyspiel expands in less time than the twin's code is loaded or compiled in,
+            are left to pyspiel.
+
+    Returns:
+        None where pyspiel should expand the tree: the game has no twin, its tree is
+        small, the twin differs from it, or the tree cannot be made, which pyspiel's
+        expansion says in the game's own words.
+
+    Raises:
+        TreeFullError, MemoryBudgetError: the tree has more nodes, or does not fit.
+    """
+    twin = known_twin(tree.game)
+    if twin is None:
+        return None
+    nodes = _estimate(tree)
+    if not is_forced:
+        least = WORTH_LOADING if _is_compiled(twin) else WORTH_COMPILING
+        if nodes < least:
+            return None
+    if nodes > most / _NEAR:
+        error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
+        if error is not None:
+            raise error
+    if not plays_alike(tree.game, twin):
+        return None
+    try:
+        whole = expand_rules(twin, most, tree.budget)
+    except GameError:
+        return None
+    return whole._replace(names=_spell(twin, whole))
+
+
+def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
+    """Whether a twin plays some random histories, other ones at each call, as its game.
+
+    If not, a TwinWarning says how they differ, and after which history.
+    """
+    difference = difference_to(game, twin, histories=_HISTORIES, moves=_MOVES)
+    if difference is None:
+        return True
+    warnings.warn(
+        f"The compiled twin of {game} is not used, since it differs from it: "
+        f"{difference}. OpenSpiel's game is used, which takes longer.",
+        TwinWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def _estimate(tree: Expandable) -> float:
+    """About how many nodes a tree has, by a few random histories.
+
+    Raises:
+        ValueError: a history does not end.
+    """
+    found = forecast(
+        tree.new_state,
+        longest=tree.longest_history,
+        per_infoset=tree.budget.per_infoset,
+        most_nodes=math.inf,  # so few histories are followed
+    )
+    if found.endless is not None:
+        tree.check_length(found.endless)
+    return statistics.fmean(found.nodes)
+
+
+def known_twin(game: pyspiel.Game) -> BoundTwin | None:
+    """The twin of a game that is surely OpenSpiel's own; None if there is none.
+
+    Args:
+        game: in its turn-based form.
+    """
+    twin = twin_of(game)
+    return twin if twin is not None and told_by_string(game) else None
+
+
+def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
+    """Puts the places of OpenSpiel's strings in place of those of the keys."""
+    names: Any = whole.names  # which are KeyNames
+    keys = names.keys
+    write_places(twin, keys, whole.infosets)
+    return TwinNames(twin, keys, whole.infosets)
+
+
+def _is_compiled(twin: BoundTwin) -> bool:
+    """Whether the twin's code is in memory or on disk already."""
+    rules = twin.description.rules
+    return all(map(is_ready, rules, RULE_SIGNATURES))

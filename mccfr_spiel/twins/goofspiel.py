@@ -1,0 +1,377 @@
+"""The twin of OpenSpiel's goofspiel in its turn-based form.
+
+Each player has the cards 1 .. K and bids one of them for the point card of each turn;
+the highest bid wins its points, and a tie loses them. Bids of a turn are made one after
+the other, unseen. The last card of all is played by itself. With perfect information
+players see all hands, otherwise only who won each turn.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.spelling import put, put_number, word
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
+_ORDERS = ("random", "ascending", "descending")
+_RETURNS = ("win_loss", "point_difference", "total_points")
+_RANDOM, _ASCENDING = 0, 1
+_WIN_LOSS, _DIFFERENCE = 0, 1
+# The state has the turns played, the bids made in this turn, the point cards shown and
+# the set of them; then for each player the points, the set of cards in hand and the bid
+# of this turn; then for each turn the point card, the winner + 1, and everybody's bid.
+_TURN, _BIDS, _SHOWN, _SHOWN_SET, _OF_PLAYERS = range(5)
+_NOBODY = -3  # how OpenSpiel writes that no player has won
+
+
+@compiled
+def _turn_at(settings, turn):
+    """Where the state keeps what happened in a turn."""
+    players = int(settings[_PLAYERS])
+    return _OF_PLAYERS + 3 * players + turn * (players + 2)
+
+
+@compiled
+def _show(settings, state, card):
+    state[_turn_at(settings, state[_SHOWN])] = card
+    state[_SHOWN] += 1
+    state[_SHOWN_SET] |= 1 << card
+
+
+@compiled
+def _show_next(settings, state):
+    """Shows the next point card if the order of them is fixed."""
+    if int(settings[_ORDER]) == _RANDOM:
+        return
+    if int(settings[_ORDER]) == _ASCENDING:
+        _show(settings, state, state[_SHOWN])
+    else:
+        _show(settings, state, int(settings[_CARDS]) - 1 - state[_SHOWN])
+
+
+@compiled
+def _start(settings, state):
+    players = int(settings[_PLAYERS])
+    for player in range(players):
+        state[_OF_PLAYERS + players + player] = (1 << int(settings[_CARDS])) - 1
+    _show_next(settings, state)
+
+
+@compiled
+def _acting(settings, state):
+    if state[_TURN] == int(settings[_TURNS]):
+        return TERMINAL
+    if state[_SHOWN] == state[_TURN]:
+        return CHANCE
+    return state[_BIDS]
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    players = int(settings[_PLAYERS])
+    cards = int(settings[_CARDS])
+    if state[_SHOWN] == state[_TURN]:
+        left = ((1 << cards) - 1) & ~state[_SHOWN_SET]
+    else:
+        left = state[_OF_PLAYERS + players + state[_BIDS]]
+    count = 0
+    for card in range(cards):
+        if left >> card & 1:
+            actions[count] = card
+            count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    left = int(settings[_CARDS]) - state[_SHOWN]
+    for k in range(left):
+        probs[k] = 1.0 / left
+
+
+@compiled
+def _end_turn(settings, state):
+    """Gives the point card to the highest bid, once everybody has made one."""
+    players = int(settings[_PLAYERS])
+    best = -1
+    winner = -1
+    place = _turn_at(settings, state[_TURN])
+    for player in range(players):
+        bid = state[_OF_PLAYERS + 2 * players + player]
+        state[place + 2 + player] = bid
+        state[_OF_PLAYERS + players + player] &= ~(1 << bid)
+        if bid > best:
+            best = bid
+            winner = player
+        elif bid == best:
+            winner = -1
+    if winner >= 0:
+        state[_OF_PLAYERS + winner] += state[place] + 1
+    state[place + 1] = winner + 1
+    state[_TURN] += 1
+    state[_BIDS] = 0
+    if state[_TURN] < int(settings[_TURNS]):
+        _show_next(settings, state)
+
+
+@compiled
+def _only_card(cards, left):
+    for card in range(cards):
+        if left >> card & 1:
+            return card
+    return -1
+
+
+@compiled
+def _apply_action(settings, state, action):
+    players = int(settings[_PLAYERS])
+    cards = int(settings[_CARDS])
+    if state[_SHOWN] == state[_TURN]:
+        _show(settings, state, action)
+        return
+    state[_OF_PLAYERS + 2 * players + state[_BIDS]] = action
+    state[_BIDS] += 1
+    if state[_BIDS] < players:
+        return
+    _end_turn(settings, state)
+    if state[_TURN] != cards - 1 or state[_TURN] == int(settings[_TURNS]):
+        return
+    if state[_SHOWN] == state[_TURN]:
+        left = ((1 << cards) - 1) & ~state[_SHOWN_SET]
+        _show(settings, state, _only_card(cards, left))
+    for player in range(players):
+        hand = state[_OF_PLAYERS + players + player]
+        state[_OF_PLAYERS + 2 * players + player] = _only_card(cards, hand)
+    _end_turn(settings, state)
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    """One number for each point card shown, after the hands if players see those.
+
+    It has the card, then the winner of the turn, then the own bid if hands are hidden.
+    """
+    players = int(settings[_PLAYERS])
+    cards = int(settings[_CARDS])
+    hides = settings[_HIDES] != 0.0
+    length = 0
+    if not hides:
+        for other in range(players):
+            key[length] = state[_OF_PLAYERS + players + other]
+            length += 1
+    for turn in range(state[_SHOWN]):
+        place = _turn_at(settings, turn)
+        number = state[place]
+        if turn < state[_TURN]:
+            number = number * (players + 1) + state[place + 1]
+            if hides:
+                number = number * cards + state[place + 2 + player]
+        key[length] = number
+        length += 1
+    if state[_SHOWN] == state[_TURN]:  # somewhere else than at the player's decisions
+        key[length] = cards
+        length += 1
+    return length
+
+
+@compiled
+def _returns(settings, state, returns):
+    players = int(settings[_PLAYERS])
+    pays = int(settings[_PAYS])
+    best = -1
+    winners = 0
+    total = 0.0
+    for player in range(players):
+        points = state[_OF_PLAYERS + player]
+        returns[player] = points
+        total += points
+        if points > best:
+            best = points
+            winners = 0
+        winners += int(points == best)
+    for player in range(players):
+        points = state[_OF_PLAYERS + player]
+        if pays == _DIFFERENCE:
+            returns[player] -= total / players
+        elif pays == _WIN_LOSS:
+            if winners == players:
+                returns[player] = 0.0
+            elif points == best:
+                returns[player] = 1.0 / winners
+            else:
+                returns[player] = -1.0 / (players - winners)
+
+
+_CURRENT, _HAND, _P = map(word, ("Current player: ", " hand: ", "P"))
+_BID_SEQUENCE, _CARD_SEQUENCE = map(
+    word, (" action sequence: ", "Point card sequence: ")
+)
+_WINNERS, _POINTS = map(word, ("Win sequence: ", "Points: "))
+_NOT_OVER = word("Terminal?: 0\n")
+
+
+@compiled
+def _put_hand(settings, text, at, player, hand):
+    at = put(text, at, _P)
+    at = put_number(text, at, player)
+    at = put(text, at, _HAND)
+    for card in range(int(settings[_CARDS])):
+        if hand >> card & 1:
+            at = put_number(text, at, card + 1)
+            text[at] = 32  # a space
+            at += 1
+    text[at] = 10  # the end of the line
+    return at + 1
+
+
+@compiled
+def _card_of(settings, number, is_over):
+    """The point card in a number of a key; `is_over` says whether the turn is."""
+    if not is_over:
+        return number
+    each = int(settings[_PLAYERS]) + 1
+    if settings[_HIDES] != 0.0:
+        each *= int(settings[_CARDS])
+    return number // each
+
+
+@compiled
+def _winner_of(settings, number):
+    """The winner + 1 in a number of a key."""
+    if settings[_HIDES] != 0.0:
+        number //= int(settings[_CARDS])
+    return number % (int(settings[_PLAYERS]) + 1)
+
+
+@compiled
+def _put_own(settings, text, at, player, key, length):
+    """Writes the own hand and bids, for hidden hands."""
+    cards = int(settings[_CARDS])
+    hand = (1 << cards) - 1
+    for k in range(length - 1):
+        hand &= ~(1 << key[k] % cards)
+    at = _put_hand(settings, text, at, player, hand)
+    at = put(text, at, _P)
+    at = put_number(text, at, player)
+    at = put(text, at, _BID_SEQUENCE)
+    for k in range(length - 1):
+        at = put_number(text, at, key[k] % cards)
+        text[at] = 32
+        at += 1
+    text[at] = 10
+    return at + 1
+
+
+@compiled
+def _put_points(settings, text, at, key, first, length):
+    at = put(text, at, _POINTS)
+    for player in range(int(settings[_PLAYERS])):
+        points = 0
+        for k in range(first, length - 1):
+            if _winner_of(settings, key[k]) == player + 1:
+                points += _card_of(settings, key[k], True) + 1
+        at = put_number(text, at, points)
+        text[at] = 32
+        at += 1
+    text[at] = 10
+    return at + 1
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    hides = settings[_HIDES] != 0.0
+    first = 0 if hides else int(settings[_PLAYERS])
+    at = put(text, 0, _CURRENT)
+    at = put_number(text, at, player)
+    text[at] = 10
+    at += 1
+    if hides:
+        at = _put_own(settings, text, at, player, key, length)
+    at = put(text, at, _CARD_SEQUENCE)
+    for k in range(first, length):
+        at = put_number(text, at, _card_of(settings, key[k], k < length - 1) + 1)
+        text[at] = 32
+        at += 1
+    text[at] = 10
+    at += 1
+    if not hides:
+        for other in range(first):
+            at = _put_hand(settings, text, at, other, key[other])
+    at = put(text, at, _WINNERS)
+    for k in range(first, length - 1):
+        winner = _winner_of(settings, key[k])
+        at = put_number(text, at, winner - 1 if winner > 0 else _NOBODY)
+        text[at] = 32
+        at += 1
+    text[at] = 10
+    at = _put_points(settings, text, at + 1, key, first, length)
+    if hides:
+        at = put(text, at, _NOT_OVER)
+    return at
+
+
+_RULES = Rules(
+    start=_start,
+    acting=_acting,
+    legal_actions=_legal_actions,
+    chance_probs=_chance_probs,
+    apply_action=_apply_action,
+    info_key=_info_key,
+    returns=_returns,
+)
+_MOST_CARDS = 16
+"""A hand is a set of 16 bits, and a turn's number must be below 2^16."""
+
+
+def twin(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin for OpenSpiel's parameters, with 2 to 16 cards.
+
+    There is none for one turn less than cards, with which OpenSpiel's game goes on
+    behind its end.
+    """
+    names = {
+        *("egocentric", "imp_info", "num_cards", "num_turns", "players"),
+        *("points_order", "returns_type"),
+    }
+    if set(parameters) != names:
+        return None
+    players, cards = int(parameters["players"]), int(parameters["num_cards"])
+    turns = int(parameters["num_turns"])
+    turns = cards if turns == -1 else turns
+    order, pays = parameters["points_order"], parameters["returns_type"]
+    if not 2 <= cards <= _MOST_CARDS or not 1 <= turns <= cards or turns == cards - 1:
+        return None
+    if order not in _ORDERS or pays not in _RETURNS:
+        return None
+    hides = bool(parameters["imp_info"])
+    of_a_turn = cards * (players + 1) * (cards if hides else 1)
+    hands = () if hides else (2**cards,) * players
+    is_random = order == "random"
+    sizes = Sizes(
+        state=_OF_PLAYERS + 3 * players + (turns + 1) * (players + 2),
+        num_actions=cards,
+        max_chance_outcomes=cards if is_random else 0,
+        max_moves=turns * players,
+        max_chance_moves=turns if is_random else 0,
+        key=(*hands, *(of_a_turn + 1,) * (turns + 1)),
+        min_utility=0.0,
+        max_utility=0.0,
+    )
+    values = {
+        "players": players,
+        "num_cards": cards,
+        "num_turns": turns,
+        "points_order": _ORDERS.index(order),
+        "imp_info": hides,
+        "returns_type": _RETURNS.index(pays),
+    }
+    return make_twin(
+        "goofspiel",
+        num_players=players,
+        values=values,
+        sizes=sizes,
+        rules=_RULES,
+        spell=_spell,
+        text_size=150 + 30 * players + (12 + 4 * players) * cards,
+    )

@@ -1,0 +1,260 @@
+"""The twins of OpenSpiel's phantom_ttt and dark_hex.
+
+Two players put stones on a board in turn, and neither sees those of the other. A player
+who picks a cell that is taken learns so, and moves again, or in the abrupt version
+loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex player 0
+wins by connecting the top with the bottom, player 1 by connecting left with right.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.spelling import put_number
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
+# The state has who acts, the winner + 1 (3: nobody), the moves made, each player's
+# stones and the cells that each player knows, as sets of bits; then each move as
+# 2 * cell + 1 if it succeeded, plus 2 * cells if it was player 1's.
+_TURN, _WINNER, _COUNT, _STONES, _KNOWN, _MOVES = 0, 1, 2, 3, 5, 7
+_DRAW = 3
+_LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)
+"""The lines of tic-tac-toe as sets of cells."""
+
+
+@compiled
+def _start(settings, state):
+    pass
+
+
+@compiled
+def _acting(settings, state):
+    return TERMINAL if state[_WINNER] != 0 else state[_TURN]
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    known = state[_KNOWN + state[_TURN]]
+    count = 0
+    for cell in range(cells):
+        if not known >> cell & 1:
+            actions[count] = cell
+            count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    pass
+
+
+@compiled
+def _has_line(stones):
+    for line in _LINES:  # noqa: SIM110
+        if stones & line == line:
+            return True
+    return False
+
+
+@compiled
+def _connects(settings, stones, cell, player):
+    """Whether the stones that are connected to a cell reach both of a player's sides.
+
+    One pass of the loop adds the neighbors of all cells reached so far. The neighbors
+    of a cell are those beside it, the one above it and the one to the right of that,
+    the one below it and the one to the left of that.
+    """
+    rows = int(settings[_ROWS])
+    columns = int(settings[_COLUMNS])
+    left = 0
+    for row in range(rows):
+        left |= 1 << row * columns
+    right = left << (columns - 1)
+    first, last = left, right
+    if player == 0:
+        first = (1 << columns) - 1
+        last = first << (rows - 1) * columns
+    reached = 1 << cell
+    while True:
+        leftward, rightward = reached & ~left, reached & ~right
+        grown = reached | reached << columns | reached >> columns
+        grown |= leftward >> 1 | rightward << 1
+        grown |= leftward << (columns - 1) | rightward >> (columns - 1)
+        grown &= stones
+        if grown == reached:
+            return reached & first != 0 and reached & last != 0
+        reached = grown
+
+
+@compiled
+def _apply_action(settings, state, action):
+    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    player = state[_TURN]
+    is_free = not (state[_STONES] | state[_STONES + 1]) >> action & 1
+    state[_KNOWN + player] |= 1 << action
+    move = 2 * cells * player + 2 * action + int(is_free)
+    state[_MOVES + state[_COUNT]] = move
+    state[_COUNT] += 1
+    if is_free:
+        state[_STONES + player] |= 1 << action
+        stones = state[_STONES + player]
+        if settings[_IS_HEX] != 0.0:
+            wins = _connects(settings, stones, action, player)
+        else:
+            wins = _has_line(stones)
+        if wins:
+            state[_WINNER] = player + 1
+        elif state[_STONES] | state[_STONES + 1] == (1 << cells) - 1:
+            state[_WINNER] = _DRAW
+    if is_free or settings[_IS_ABRUPT] != 0.0:
+        state[_TURN] = 1 - player
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    """The own moves in order, and a 0 for each of the other's if turns are shown.
+
+    In dark hex the number of all moves comes first, which is shown in any case.
+    """
+    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    length = 0
+    if settings[_IS_HEX] != 0.0:
+        key[0] = state[_COUNT]
+        length = 1
+    for k in range(state[_COUNT]):
+        move = state[_MOVES + k]
+        if move // (2 * cells) == player:
+            key[length] = 1 + move % (2 * cells)
+            length += 1
+        elif settings[_SHOWS_TURNS] != 0.0:
+            key[length] = 0
+            length += 1
+    return length
+
+
+@compiled
+def _returns(settings, state, returns):
+    if state[_WINNER] != _DRAW:
+        winner = state[_WINNER] - 1
+        returns[winner] = 1.0
+        returns[1 - winner] = -1.0
+
+
+@compiled
+def _put_board(settings, text, at, player, key, first, length):
+    rows = int(settings[_ROWS])
+    columns = int(settings[_COLUMNS])
+    for row in range(rows):
+        for column in range(columns):
+            text[at + row * (columns + 1) + column] = 46  # a dot
+        text[at + row * (columns + 1) + columns] = 10  # the end of the line
+    for k in range(first, length):
+        if key[k] > 0:
+            cell = (key[k] - 1) // 2
+            owner = player if (key[k] - 1) % 2 == 1 else 1 - player
+            mark = 120 if owner == 0 else 111  # x and o
+            text[at + cell // columns * (columns + 1) + cell % columns] = mark
+    return at + rows * (columns + 1)
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    first = 1 if settings[_IS_HEX] != 0.0 else 0
+    at = _put_board(settings, text, 0, player, key, first, length)
+    if first == 1 or settings[_SHOWS_TURNS] != 0.0:
+        at = put_number(text, at, key[0] if first == 1 else length)
+        text[at] = 10
+        at += 1
+    for k in range(first, length):
+        at = put_number(text, at, player if key[k] > 0 else 1 - player)
+        text[at] = 44  # a comma
+        at += 1
+        if key[k] > 0:
+            at = put_number(text, at, (key[k] - 1) // 2)
+        else:
+            text[at] = 63  # a question mark
+            at += 1
+        text[at] = 32  # a space
+        at += 1
+    return at
+
+
+_RULES = Rules(
+    start=_start,
+    acting=_acting,
+    legal_actions=_legal_actions,
+    chance_probs=_chance_probs,
+    apply_action=_apply_action,
+    info_key=_info_key,
+    returns=_returns,
+)
+_MOST_CELLS = 49
+"""A set of cells, shifted by a row, must fit 63 bits."""
+
+_SHOWN = {"reveal-nothing": False, "reveal-numturns": True}
+
+
+def phantom_ttt(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin of phantom_ttt for OpenSpiel's parameters."""
+    if set(parameters) != {"obstype", "gameversion"}:
+        return None
+    versions = {"classical": False, "abrupt": True}
+    return _twin(
+        "phantom_ttt",
+        {"rows": 3, "columns": 3, "is_hex": False},
+        versions.get(parameters["gameversion"]),
+        parameters["obstype"],
+    )
+
+
+def dark_hex(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin of dark_hex for OpenSpiel's parameters, with up to 49 cells.
+
+    There is none for a single row or column: on such boards OpenSpiel's game misses
+    wins and ends up with a player who has no action.
+    """
+    names = {"obstype", "gameversion", "board_size", "num_cols", "num_rows"}
+    if set(parameters) != names:
+        return None
+    rows, columns = int(parameters["num_rows"]), int(parameters["num_cols"])
+    if min(rows, columns) < 2 or rows * columns > _MOST_CELLS:
+        return None
+    versions = {"cdh": False, "adh": True}
+    return _twin(
+        "dark_hex",
+        {"rows": rows, "columns": columns, "is_hex": True},
+        versions.get(parameters["gameversion"]),
+        parameters["obstype"],
+    )
+
+
+def _twin(
+    name: str, board: dict[str, Any], is_abrupt: bool | None, shown: str
+) -> Twin | None:
+    if is_abrupt is None or shown not in _SHOWN:
+        return None
+    shows = _SHOWN[shown]
+    cells = board["rows"] * board["columns"]
+    longest = 2 * cells - 1
+    count = (longest + 1,) if board["is_hex"] else ()
+    sizes = Sizes(
+        state=_MOVES + longest,
+        num_actions=cells,
+        max_chance_outcomes=0,
+        max_moves=longest,
+        max_chance_moves=0,
+        key=(*count, *(2 * cells + 1,) * (longest if shows else cells)),
+        min_utility=0.0,
+        max_utility=0.0,
+    )
+    return make_twin(
+        name,
+        num_players=2,
+        values={**board, "is_abrupt": is_abrupt, "shows_turns": shows},
+        sizes=sizes,
+        rules=_RULES,
+        spell=_spell,
+        text_size=cells + board["rows"] + 8 + 8 * longest,
+    )

@@ -1,0 +1,171 @@
+"""The twin of OpenSpiel's kuhn_poker, for any number of players.
+
+P players ante 1 and get one of P + 1 cards. In turn they pass or bet 1; once somebody
+has bet, each of the others passes (and is out) or bets, once. The highest card among
+those who bet wins the pot, or among all if nobody did.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.spelling import put_number
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_PLAYERS = 0  # in settings
+# The state has the number of moves, chance's included, the first player who bet + 1,
+# the winner + 1, the cards, and from _moves on the players' actions.
+_COUNT, _BETTOR, _WINNER, _CARDS = range(4)
+_PASS, _BET = range(2)
+
+
+@compiled
+def _start(settings, state):
+    pass
+
+
+@compiled
+def _acting(settings, state):
+    players = int(settings[_PLAYERS])
+    if state[_WINNER] != 0:
+        return TERMINAL
+    if state[_COUNT] < players:
+        return CHANCE
+    return state[_COUNT] % players
+
+
+@compiled
+def _is_dealt(state, card):
+    player = 0
+    while player < state[_COUNT] and state[_CARDS + player] != card:
+        player += 1
+    return player < state[_COUNT]
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    players = int(settings[_PLAYERS])
+    if state[_COUNT] >= players:
+        actions[0] = _PASS
+        actions[1] = _BET
+        return 2
+    count = 0
+    for card in range(players + 1):
+        if not _is_dealt(state, card):
+            actions[count] = card
+            count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    left = int(settings[_PLAYERS]) + 1 - state[_COUNT]
+    for k in range(left):
+        probs[k] = 1.0 / left
+
+
+@compiled
+def _has_bet(settings, state, player):
+    players = int(settings[_PLAYERS])
+    bettor = state[_BETTOR] - 1
+    moves = _CARDS + players
+    if bettor < 0:
+        return False
+    if player == bettor:
+        return True
+    if player > bettor:
+        return state[moves + player] == _BET
+    return state[moves + players + player] == _BET
+
+
+@compiled
+def _apply_action(settings, state, action):
+    players = int(settings[_PLAYERS])
+    number = state[_COUNT]
+    state[_CARDS + number] = action  # the actions stand behind the cards
+    state[_COUNT] = number + 1
+    if number < players:
+        return
+    if action == _BET and state[_BETTOR] == 0:
+        state[_BETTOR] = number % players + 1
+    bettor = state[_BETTOR] - 1
+    moves = number + 1 - players
+    if moves != players + max(bettor, 0):
+        return
+    best = -1
+    for player in range(players):
+        is_in = bettor < 0 or _has_bet(settings, state, player)
+        if is_in and state[_CARDS + player] > best:
+            best = state[_CARDS + player]
+            state[_WINNER] = player + 1
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    players = int(settings[_PLAYERS])
+    if state[_COUNT] <= player:
+        return 0
+    key[0] = state[_CARDS + player]
+    moves = max(state[_COUNT] - players, 0)
+    for k in range(moves):
+        key[1 + k] = state[_CARDS + players + k]
+    return 1 + moves
+
+
+@compiled
+def _returns(settings, state, returns):
+    players = int(settings[_PLAYERS])
+    pot = 0.0
+    for player in range(players):
+        stake = 2.0 if _has_bet(settings, state, player) else 1.0
+        returns[player] = -stake
+        pot += stake
+    returns[state[_WINNER] - 1] += pot
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    if length == 0:
+        return 0
+    at = put_number(text, 0, key[0])
+    for k in range(1, length):
+        text[at] = 98 if key[k] == _BET else 112  # b and p
+        at += 1
+    return at
+
+
+_RULES = Rules(
+    start=_start,
+    acting=_acting,
+    legal_actions=_legal_actions,
+    chance_probs=_chance_probs,
+    apply_action=_apply_action,
+    info_key=_info_key,
+    returns=_returns,
+)
+
+
+def twin(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin for OpenSpiel's parameters."""
+    if set(parameters) != {"players"}:
+        return None
+    players = int(parameters["players"])
+    sizes = Sizes(
+        state=_CARDS + 3 * players,
+        num_actions=2,
+        max_chance_outcomes=players + 1,
+        max_moves=2 * players - 1,
+        max_chance_moves=players,
+        key=(players + 1, *(2,) * (2 * players - 1)),
+        min_utility=0.0,
+        max_utility=0.0,
+    )
+    return make_twin(
+        "kuhn_poker",
+        num_players=players,
+        values={"players": players},
+        sizes=sizes,
+        rules=_RULES,
+        spell=_spell,
+        text_size=3 + 2 * players,
+    )

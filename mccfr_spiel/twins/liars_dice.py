@@ -1,0 +1,186 @@
+"""The twin of OpenSpiel's liars_dice, for any dice and both rules of bidding.
+
+Each of two players rolls some dice in secret. In turn they bid a quantity and a face,
+each bid above the one before, until one calls the other a liar. The last bid is true if
+at least that many dice of both players show its face or the highest face.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.spelling import put_number
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
+# The state has the dice rolled, the newest bid + 1, the number of bids, whether it was
+# called, the dice of player 0 and of player 1, sorted, and the bids made, 16 to a
+# number. Since bids ascend, the set of them tells their order.
+_ROLLED, _BID, _BIDS, _CALLED, _DIE = range(5)
+_BITS = 16
+
+
+@compiled
+def _start(settings, state):
+    pass
+
+
+@compiled
+def _acting(settings, state):
+    if state[_CALLED] != 0:
+        return TERMINAL
+    if state[_ROLLED] < 2 * int(settings[_DICE]):
+        return CHANCE
+    return state[_BIDS] % 2
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    dice = int(settings[_DICE])
+    sides = int(settings[_SIDES])
+    if state[_ROLLED] < 2 * dice:
+        for face in range(sides):
+            actions[face] = face
+        return sides
+    bids = 2 * dice * sides
+    count = 0
+    for bid in range(state[_BID], bids):
+        actions[count] = bid
+        count += 1
+    if state[_BID] > 0:
+        actions[count] = bids  # to call the last bid a lie
+        count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    for face in range(int(settings[_SIDES])):
+        probs[face] = 1.0 / settings[_SIDES]
+
+
+@compiled
+def _apply_action(settings, state, action):
+    dice = int(settings[_DICE])
+    rolled = state[_ROLLED]
+    if rolled < 2 * dice:
+        first = _DIE + rolled // dice * dice  # where the player's dice begin
+        place = _DIE + rolled
+        while place > first and state[place - 1] > action:
+            state[place] = state[place - 1]
+            place -= 1
+        state[place] = action
+        state[_ROLLED] = rolled + 1
+        return
+    if action == 2 * dice * int(settings[_SIDES]):
+        state[_CALLED] = 1
+        return
+    state[_BID] = action + 1
+    state[_BIDS] += 1
+    state[_DIE + 2 * dice + action // _BITS] |= 1 << action % _BITS
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    dice = int(settings[_DICE])
+    bids = 2 * dice * int(settings[_SIDES])
+    for k in range(dice):
+        key[k] = state[_DIE + dice * player + k]
+    parts = (bids + _BITS - 1) // _BITS
+    for k in range(parts):
+        key[dice + k] = state[_DIE + 2 * dice + k]
+    return dice + parts
+
+
+@compiled
+def _face_of(settings, bid):
+    if settings[_FACE_FIRST] != 0.0:
+        return bid % int(settings[_SIDES])
+    return bid // (2 * int(settings[_DICE]))
+
+
+@compiled
+def _quantity_of(settings, bid):
+    if settings[_FACE_FIRST] != 0.0:
+        return bid // int(settings[_SIDES]) + 1
+    return bid % (2 * int(settings[_DICE])) + 1
+
+
+@compiled
+def _returns(settings, state, returns):
+    bid = state[_BID] - 1
+    face = _face_of(settings, bid)
+    matches = 0
+    for k in range(2 * int(settings[_DICE])):
+        die = state[_DIE + k]
+        matches += int(die == face or die == int(settings[_SIDES]) - 1)
+    bidder = 1 - state[_BIDS] % 2
+    is_true = matches >= _quantity_of(settings, bid)
+    returns[bidder] = 1.0 if is_true else -1.0
+    returns[1 - bidder] = -returns[bidder]
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    dice = int(settings[_DICE])
+    at = 0
+    for k in range(dice):
+        at = put_number(text, at, key[k] + 1)
+    for part in range(dice, length):
+        left = key[part]
+        bid = _BITS * (part - dice)
+        while left > 0:
+            if left & 1:
+                text[at] = 32  # a space
+                at = put_number(text, at + 1, _quantity_of(settings, bid))
+                text[at] = 45  # a hyphen
+                at = put_number(text, at + 1, _face_of(settings, bid) + 1)
+            left >>= 1
+            bid += 1
+    return at
+
+
+_RULES = Rules(
+    start=_start,
+    acting=_acting,
+    legal_actions=_legal_actions,
+    chance_probs=_chance_probs,
+    apply_action=_apply_action,
+    info_key=_info_key,
+    returns=_returns,
+)
+_BIDDING_RULES = ("reset-face", "reset-quantity")
+_MOST_SIDES = 9
+"""With more, the string "112" would stand for 1 and 12 as well as for 11 and 2."""
+
+
+def twin(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin for OpenSpiel's parameters; for dice with more sides there is none."""
+    names = {"players", "numdice", "dice_sides", "bidding_rule"}
+    if set(parameters) != names or parameters["players"] != 2:
+        return None
+    dice, sides = int(parameters["numdice"]), int(parameters["dice_sides"])
+    rule = parameters["bidding_rule"]
+    if rule not in _BIDDING_RULES or (sides > _MOST_SIDES and dice > 1):
+        return None
+    bids = 2 * dice * sides
+    parts = (bids + _BITS - 1) // _BITS
+    sizes = Sizes(
+        state=_DIE + 2 * dice + parts,
+        num_actions=bids + 1,
+        max_chance_outcomes=sides,
+        max_moves=bids + 1,
+        max_chance_moves=2 * dice,
+        key=(*(sides,) * dice, *(2**_BITS,) * parts),
+        min_utility=0.0,
+        max_utility=0.0,
+    )
+    return make_twin(
+        "liars_dice",
+        num_players=2,
+        values={"numdice": dice, "dice_sides": sides, "face_first": rule[6:] == "face"},
+        sizes=sizes,
+        rules=_RULES,
+        spell=_spell,
+        text_size=3 * dice + 8 * bids,
+    )

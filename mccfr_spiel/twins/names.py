@@ -1,0 +1,136 @@
+"""The infosets of a tree that a twin expanded: their places and their strings.
+
+The expansion keeps an information key for each infoset. The string is spelled from the
+key by compiled code, at once for the infoset's place (compiled/randomness.py), which is
+a hash of it, and later wherever somebody asks for it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
+from mccfr_spiel.compiled.jit import IS_COMPILED, jit
+from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.rules.description import SPARE, pointer_to
+from mccfr_spiel.rules.kernel import Pool
+from mccfr_spiel.twins.spelling import put_number
+from mccfr_spiel.twins.twin import SPELL_SIGNATURE, BoundTwin
+
+_BATCH = 1 << 24
+"""The bytes that strings spelled at a time may take."""
+
+
+@jit
+def _read_key(values, rows, infoset, key):
+    """Copies an infoset's key; returns the player and the key's length."""
+    start = rows[infoset]["start"]
+    length = rows[infoset + 1]["start"] - start - 1
+    for k in range(length):
+        key[k] = values[start + 1 + k]
+    return np.int64(values[start]), length
+
+
+@jit
+def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
+    """Spells the strings of infosets first .. stop - 1, one behind the other."""
+    at = 0
+    for infoset in range(first, stop):
+        player, length = _read_key(values, rows, infoset, key)
+        at += spell(settings, player, key, length, text[at:])
+        ends[infoset - first] = at
+
+
+@jit
+def spelled_place(spell, settings, player, key, length, text, scratch):
+    """The place of the infoset with key[:length], as `infoset_place` gives it.
+
+    Args:
+        spell: a pointer to `Twin.spell`.
+        settings: the values of the game's parameters.
+        player: who acts.
+        key: int64, the information key.
+        length: of the key.
+        text: a buffer made by `BoundTwin.new_text`.
+        scratch: `[SCRATCH]` uint64, a buffer for the hash.
+    """
+    at = put_number(text, 0, player)
+    text[at] = 32  # a space
+    at += 1
+    at += spell(settings, player, key, length, text[at:])
+    return blake2b(text, at, scratch)
+
+
+@jit
+def _write_places(spell, settings, values, rows, key, text, scratch, infosets):
+    """Writes the place of each infoset into its record."""
+    for infoset in range(len(infosets)):
+        player, length = _read_key(values, rows, infoset, key)
+        infosets[infoset]["place"] = spelled_place(
+            spell, settings, player, key, length, text, scratch
+        )
+
+
+def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
+    """Writes the places of all infosets into their records.
+
+    Args:
+        rules: the twin.
+        keys: the infosets' keys, each with the player before it.
+        infosets: `[I]` of dtype INFOSET.
+    """
+    if not IS_COMPILED:
+        for infoset in range(len(infosets)):
+            player, key = key_of(keys, infoset)
+            place = infoset_place(player, rules.info_state(player, key))
+            infosets[infoset]["place"] = place
+        return
+    _write_places(
+        pointer_to("spell", rules.twin.spell, SPELL_SIGNATURE),
+        rules.settings,
+        keys.values,
+        keys.rows,
+        _new_key(rules),
+        rules.new_text(),
+        np.zeros(SCRATCH, np.uint64),
+        infosets,
+    )
+
+
+def spelled(rules: BoundTwin, keys: Pool, count: int) -> Iterator[str]:
+    """The strings of the first `count` infosets."""
+    spell: Any = pointer_to("spell", rules.twin.spell, SPELL_SIGNATURE)
+    key, size = _new_key(rules), len(rules.new_text())
+    # One pass spells a batch of strings, so that no more text is in memory.
+    batch = max(_BATCH // size, 1)
+    for first in range(0, count, batch):
+        stop = min(first + batch, count)
+        text = np.zeros((stop - first) * size, np.uint8)
+        ends = np.zeros(stop - first, np.int64)
+        _spell_all(
+            spell,
+            rules.settings,
+            keys.values,
+            keys.rows,
+            first,
+            stop,
+            key,
+            text,
+            ends,
+        )
+        whole, start = text[: ends[-1]].tobytes().decode("ascii"), 0
+        for end in ends.tolist():
+            yield whole[start:end]
+            start = end
+
+
+def key_of(keys: Pool, infoset: int) -> tuple[int, np.ndarray]:
+    """The player and the information key of an infoset."""
+    start, stop = keys.rows["start"][infoset : infoset + 2]
+    row = keys.values[start:stop].astype(np.int64)
+    return int(row[0]), row[1:]
+
+
+def _new_key(rules: BoundTwin) -> np.ndarray:
+    return np.zeros(len(rules.sizes.key) + SPARE, np.int64)

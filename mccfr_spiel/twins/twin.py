@@ -1,0 +1,149 @@
+"""What a twin is: compiled rules that play one of OpenSpiel's own games to the letter.
+
+A twin has a `Description`, like the games of compiled rules, and a function that spells
+the information-state string of a key. Legal actions, chance outcomes, returns and
+strings equal those of OpenSpiel's game, so that a tree which a twin expands is the tree
+of the game itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+from numba import types
+
+from mccfr_spiel.rules.description import (
+    SPARE,
+    BoundRules,
+    Description,
+    Parameter,
+    Parameters,
+    ParameterValue,
+    Rules,
+    Sizes,
+    Words,
+)
+
+SPELL_SIGNATURE = types.int64(
+    types.Array(types.float64, 1, "C"),
+    types.int64,
+    types.Array(types.int64, 1, "C"),
+    types.int64,
+    types.Array(types.uint8, 1, "C"),
+)
+"""Numba's signature of `Twin.spell`."""
+
+
+class Twin(NamedTuple):
+    """Compiled rules for one of OpenSpiel's games with given parameters.
+
+    Attributes:
+        description: the game. Its least and greatest return and its kind of sum are
+            replaced by those that OpenSpiel's game declares.
+        spell(settings, player, key, length, text) -> int: writes the
+            information-state string of key[:length] into `text`, as ASCII, and returns
+            its length. It is made by `rules.compiled`. The player is the one who acts.
+        text_size: the length of the longest string.
+        values: the values of the description's parameters.
+    """
+
+    description: Description
+    spell: Any
+    text_size: int
+    values: Mapping[str, ParameterValue]
+
+
+def make_twin(
+    short_name: str,
+    *,
+    num_players: int,
+    values: Mapping[str, ParameterValue],
+    sizes: Sizes,
+    rules: Rules,
+    spell: Any,
+    text_size: int,
+) -> Twin:
+    """A twin of the OpenSpiel game of that name.
+
+    Args:
+        short_name: OpenSpiel's name of the game.
+        num_players: the number of players.
+        values: what compiled functions get as `settings`, in this order.
+        sizes: as in a Description; the least and greatest return do not matter.
+        rules: the compiled functions.
+        spell, text_size: see `Twin`.
+    """
+    description = Description(
+        short_name=short_name,
+        long_name=short_name,
+        parameters={name: Parameter(value) for name, value in values.items()},
+        sizes=lambda parameters: sizes,
+        rules=rules,
+        words=_WORDS,
+        num_players=num_players,
+    )
+    return Twin(description, spell, text_size, values)
+
+
+class BoundTwin(BoundRules):
+    """A twin of a given game, callable from Python.
+
+    Attributes:
+        twin: the twin.
+    """
+
+    def __init__(self, twin: Twin, game: pyspiel.Game) -> None:
+        """Makes the rules, which declare what OpenSpiel's game declares.
+
+        Args:
+            twin: for the game's parameters.
+            game: the game in its turn-based form.
+        """
+        utility = game.get_type().utility
+        kinds = pyspiel.GameType.Utility
+        total = game.utility_sum() if utility == kinds.CONSTANT_SUM else None
+        total = 0.0 if utility == kinds.ZERO_SUM else total
+        super().__init__(
+            twin.description._replace(utility_sum=total), dict(twin.values)
+        )
+        self.sizes = self.sizes._replace(
+            min_utility=game.min_utility(), max_utility=game.max_utility()
+        )
+        self.twin = twin
+
+    def new_text(self) -> np.ndarray:
+        """A buffer for the longest string, uint8."""
+        return np.zeros(self.twin.text_size + 8 * SPARE, np.uint8)
+
+    def info_state(self, player: int, key: np.ndarray) -> str:
+        """OpenSpiel's information-state string for a key."""
+        text = self.new_text()
+        length = self.twin.spell(self.settings, player, key, len(key), text)
+        return text[:length].tobytes().decode("ascii")
+
+
+def _state_words(parameters: Parameters, state: np.ndarray) -> str:
+    return str(state.tolist())
+
+
+def _action_words(parameters: Parameters, player: int, action: int) -> str:
+    return str(action)
+
+
+def _info_state_words(parameters: Parameters, player: int, key: np.ndarray) -> str:
+    return str(key.tolist())
+
+
+def _observation(
+    parameters: Parameters, state: np.ndarray, player: int
+) -> dict[str, tuple[int, list[int]]]:
+    return {}
+
+
+_WORDS = Words(_state_words, _action_words, _info_state_words, _observation)
+"""Words for errors in a twin itself; what users see comes from OpenSpiel's game."""
+
+Maker = Callable[[Mapping[str, Any]], Twin | None]
+"""Makes the twin for the parameters of a game; None for values that it does not cover.
+"""

@@ -1,0 +1,327 @@
+"""Compiled twins play OpenSpiel's games to the letter, and their trees are the games'.
+
+The oracle is pyspiel: its states on random histories, and the trees that are expanded
+through it.
+"""
+
+import hashlib
+import pickle
+import random
+import re
+import warnings
+
+import numpy as np
+import pyspiel
+import pytest
+from numba import types
+
+import mccfr_spiel as ms
+from benchmarks import twins as settings
+from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tree
+from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
+from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
+from mccfr_spiel.rules import compiled
+from mccfr_spiel.rules.check import check_sizes
+from mccfr_spiel.rules.description import RULE_SIGNATURES
+from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree.loading import turn_based
+from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
+from mccfr_spiel.twins import TWINS, difference_to, twin_of
+from mccfr_spiel.twins.twin import BoundTwin
+from tests.small_games import leaf, move, small_game
+
+SMALL = [
+    "kuhn_poker",
+    "kuhn_poker(players=3)",
+    "goofspiel(num_cards=3,imp_info=True)",
+    "dark_hex(num_rows=2,num_cols=2)",
+    "oshi_zumo(coins=2,size=1,horizon=2)",
+    "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
+    "num_shots=2,loss_multiplier=0.3)",
+]
+"""Trees small enough for plain Python."""
+
+MEDIUM = [
+    "kuhn_poker(players=4)",
+    "leduc_poker",
+    "leduc_poker(suit_isomorphism=True,starting_player=1)",
+    "liars_dice(dice_sides=4)",
+    "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
+    "goofspiel(num_cards=4,imp_info=True)",
+    "goofspiel(num_cards=3,imp_info=True,players=3,returns_type=total_points)",
+    "goofspiel(num_cards=4,imp_info=True,points_order=descending,"
+    "returns_type=point_difference)",
+    "goofspiel(num_cards=5,num_turns=1,points_order=ascending)",
+    "dark_hex(num_rows=2,num_cols=3,gameversion=adh,obstype=reveal-numturns)",
+    "dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
+    "oshi_zumo(coins=4,size=1,horizon=4,min_bid=1,alesia=True)",
+    "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
+    "num_shots=2,allow_repeated_shots=False)",
+]
+
+ARRAYS = (
+    *("nodes", "infosets", "actions", "utilities"),
+    *("chance_probs", "chance_cdf", "chance_starts"),
+)
+
+
+def is_expanded_by_twin(tree: GameTree) -> bool:
+    return isinstance(tree.infoset_names, TwinNames)
+
+
+def both_trees(text: str) -> tuple[GameTree, GameTree]:
+    by_twin = GameTree(text, twin=True).expand_all()
+    through_pyspiel = GameTree(text, twin=False).expand_all()
+    assert is_expanded_by_twin(by_twin)
+    assert not is_expanded_by_twin(through_pyspiel)
+    return by_twin, through_pyspiel
+
+
+def check_trees_are_equal(text: str) -> None:
+    ours, theirs = both_trees(text)
+    for name in ARRAYS:
+        mine, its = getattr(ours, name), getattr(theirs, name)
+        assert mine.dtype == its.dtype
+        assert mine.shape == its.shape
+        assert mine.tobytes() == its.tobytes(), name
+    assert ours.info_states == theirs.info_states
+    assert ours.names == theirs.names
+    assert ours.shared_strings == theirs.shared_strings
+    assert ours.digest() == theirs.digest()
+
+
+def test_every_game_with_a_twin_has_random_settings():
+    assert settings.SETTINGS.keys() == TWINS.keys()
+    assert set(TWINS) <= set(pyspiel.registered_names())
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_random_histories_are_equal_at_random_settings(name):
+    for text in settings.random_games(name, 3, seed=1):
+        assert settings.check(text, 3, seed=2) is None, text
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_rules_and_strings_keep_to_the_sizes_that_they_declare(name):
+    """Compiled code does not check that; here the rules run as plain Python."""
+    for text in settings.random_games(name, 5, seed=4):
+        game = turn_based(pyspiel.load_game(text))
+        twin = twin_of(game)
+        assert twin is not None
+        check_sizes(twin)
+        generator, state = random.Random(5), game.new_initial_state()
+        longest = 0
+        while not state.is_terminal():
+            player = state.current_player()
+            if player >= 0:
+                longest = max(longest, len(state.information_state_string(player)))
+            state.apply_action(generator.choice(state.legal_actions()))
+        assert 0 < longest <= twin.twin.text_size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TWINS)
+def test_many_random_histories_are_equal_at_many_random_settings(name):
+    for text in settings.random_games(name, 25, seed=0):
+        assert settings.check(text, 100, seed=3) is None, text
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_small_trees_are_equal_node_for_node(text):
+    check_trees_are_equal(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", MEDIUM)
+def test_trees_are_equal_node_for_node(text):
+    check_trees_are_equal(text)
+
+
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 129, 256, 300])
+def test_the_compiled_hash_is_blake2b(length):
+    data = np.random.default_rng(length).integers(0, 256, length, np.uint8)
+    digest = hashlib.blake2b(data.tobytes(), digest_size=8).digest()
+    with np.errstate(over="ignore"):
+        found = blake2b(data, length, np.zeros(SCRATCH, np.uint64))
+    assert int(found) == int.from_bytes(digest, "little")
+
+
+def test_infosets_are_found_by_their_strings():
+    tree, other = both_trees("kuhn_poker")
+    for infoset, string in enumerate(other.info_states):
+        assert tree.find(string) == infoset
+        assert tree.info_state(infoset) == string
+        assert tree.find(string, other.infosets[infoset]["player"]) == infoset
+    assert tree.find("nothing") == -1
+    assert tree.find("0", 1) == -1  # only player 0 has it
+    with pytest.raises(IndexError, match="no infoset 99"):
+        tree.info_state(99)
+
+
+# --- twins that differ -----------------------------------------------------------
+
+
+@compiled
+def wrong_returns(settings, state, returns):
+    returns[0] = 1.0
+    returns[1] = -1.0
+
+
+def broken(game: pyspiel.Game) -> BoundTwin:
+    """Kuhn poker's twin, with which player 0 always wins 1."""
+    twin = TWINS["kuhn_poker"]({"players": 2})
+    assert twin is not None
+    rules = twin.description.rules._replace(returns=wrong_returns)
+    return BoundTwin(
+        twin._replace(description=twin.description._replace(rules=rules)), game
+    )
+
+
+def test_a_broken_twin_is_refused_and_the_history_is_named(monkeypatch):
+    monkeypatch.setattr(twin_trees, "twin_of", broken)
+    game = pyspiel.load_game("kuhn_poker")
+    with pytest.warns(TwinWarning, match=r"after the history \[\d.*returns are") as met:
+        tree = GameTree(game, twin=True).expand_all()
+    assert not is_expanded_by_twin(tree)
+    assert tree.digest() == GameTree("kuhn_poker", twin=False).expand_all().digest()
+    # The history that the warning names is one where the two really differ.
+    words = str(met[0].message).partition("after the history [")[2].partition("]")[0]
+    state = game.new_initial_state()
+    for action in map(int, words.split(", ")):
+        state.apply_action(action)
+    assert state.is_terminal()
+    assert state.returns() != [1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("leduc_poker(players=3)", r"after the history \[\] chance has"),
+        ("leduc_poker(starting_player=1)", r"after the history \[.+\] who acts is 0"),
+        ("kuhn_poker", r"after the history \[\] chance has"),
+    ],
+)
+def test_each_kind_of_difference_is_told(other, words):
+    twin = twin_of(pyspiel.load_game(other))
+    assert twin is not None
+    found = difference_to(pyspiel.load_game("leduc_poker"), twin, histories=50)
+    assert re.search(words, str(found))
+
+
+def test_games_that_only_bear_the_name_get_no_twin():
+    game = small_game(move(0, "a", leaf(1.0, -1.0), leaf(-1.0, 1.0)))
+    assert twin_of(game) is None
+    misere = pyspiel.load_game("misere(game=kuhn_poker())")
+    assert twin_of(misere) is None
+    assert GameTree(misere).expand_all().is_complete
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "goofspiel(num_cards=5,num_turns=4)",  # goes on behind its end
+        "liars_dice(numdice=2,dice_sides=12)",  # ambiguous strings
+        "dark_hex(num_rows=1,num_cols=3)",  # OpenSpiel misses wins there
+        "battleship",  # on a board that is too large
+        "tic_tac_toe",
+    ],
+)
+def test_twins_step_aside_for_what_they_do_not_cover(text):
+    assert twin_of(turn_based(pyspiel.load_game(text))) is None
+
+
+def test_a_twin_that_does_not_exist_cannot_be_asked_for():
+    with pytest.raises(ValueError, match=r"tic_tac_toe.* has no compiled twin"):
+        GameTree("tic_tac_toe", twin=True, abstraction=None)
+    with pytest.raises(ValueError, match="abstraction has no twin"):
+        GameTree("kuhn_poker", twin=True, abstraction=lambda state, player: "")
+    with pytest.raises(ValueError, match="twin='yes' is none of"):
+        GameTree("kuhn_poker", twin="yes")  # pyright: ignore[reportArgumentType]
+
+
+def test_imperfect_recall_is_told_in_the_words_of_the_game():
+    """As without a twin: the strings of this game forget own moves."""
+    for twin in (True, False):
+        tree = GameTree("goofspiel(num_cards=4)", twin=twin)
+        with pytest.raises(ms.GameError, match=r"turn_based.*imperfect recall"):
+            tree.expand_all()
+
+
+def test_a_twin_keeps_to_the_limits():
+    with pytest.raises(ms.TreeFullError, match="max_nodes=50"):
+        GameTree("kuhn_poker", max_nodes=50, twin=True).expand_all()
+    with pytest.raises(ms.TreeFullError, match="far more"):
+        GameTree("leduc_poker(players=6)", max_nodes=10**6, twin=True).expand_all()
+
+
+@compiled
+def never_called(settings, state):
+    return 0
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="Nothing is compiled.")
+def test_whether_code_is_compiled_is_known_without_compiling_it():
+    twin = TWINS["kuhn_poker"]({"players": 2})
+    assert twin is not None
+    acting = twin.description.rules.acting
+    acting(np.ones(1), np.zeros(9, np.int64))
+    assert is_ready(acting, RULE_SIGNATURES.acting)
+    other = types.int64(types.int64)
+    assert not is_ready(acting, other)
+    assert not is_ready(never_called, other)
+
+
+# --- who gets one --------------------------------------------------------------
+
+
+def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
+    assert not is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
+    monkeypatch.setattr(twin_trees, "WORTH_LOADING", 10)
+    monkeypatch.setattr(twin_trees, "WORTH_COMPILING", 10)
+    assert is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
+    assert is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS).tree)
+    assert not is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS, twin=False).tree)
+    assert not is_expanded_by_twin(GameTree("kuhn_poker", twin=False).expand_all())
+    abstracted = GameTree(
+        "kuhn_poker", abstraction=pyspiel.State.information_state_string
+    )
+    assert not is_expanded_by_twin(abstracted.expand_all())
+
+
+@pytest.mark.parametrize("algorithm", [CFR_PLUS, EXTERNAL_SAMPLING], ids=str)
+def test_results_are_equal_to_the_bit_and_files_fit_either_way(tmp_path, algorithm):
+    trees = {
+        twin: GameTree("kuhn_poker", twin=twin).expand_all() for twin in (True, False)
+    }
+    solvers = {twin: Solver(trees[twin], algorithm, seed=3) for twin in trees}
+    for twin, solver in solvers.items():
+        solver.iterate(20)
+        solver.save(tmp_path / str(twin))
+    all_solvers = [
+        *solvers.values(),
+        # These go on from the files of the others.
+        *(Solver.load(tmp_path / str(not twin), trees[twin]) for twin in trees),
+        Solver.load(tmp_path / "True"),
+        pickle.loads(pickle.dumps(solvers[True])),
+    ]
+    for solver in all_solvers:
+        solver.iterate(20)
+    policies = [solver.average_policy() for solver in all_solvers]
+    assert len({policy.vector.tobytes() for policy in policies}) == 1
+    assert len({ms.nash_conv("kuhn_poker", policy) for policy in policies}) == 1
+    assert policies[0].to_dict() == policies[1].to_dict()
+    policies[0].save(tmp_path / "policy")
+    loaded = ms.SequencePolicy.load(tmp_path / "policy")
+    assert ms.nash_conv(trees[False], loaded) == ms.nash_conv(trees[True], policies[1])
+
+
+def test_cached_trees_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(twin_trees, "WORTH_LOADING", 10)
+    monkeypatch.setattr(twin_trees, "WORTH_COMPILING", 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cached_tree("kuhn_poker", tmp_path)
+        tree = cached_tree("kuhn_poker", tmp_path)
+    plain = GameTree("kuhn_poker", twin=False).expand_all()
+    assert tree.digest() == plain.digest()
+    assert tree.info_states == plain.info_states
