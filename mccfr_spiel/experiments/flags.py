@@ -147,6 +147,10 @@ EXPERIMENT_FLAGS = (
 )
 """The flags that only --experiment takes."""
 
+COMPARISON_FLAGS = ("nodes", "metrics")
+"""The flags that only `mccfr-spiel compare` has, as far as the library's errors name
+them."""
+
 CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv", "max_memory")
 """The flags that may be others when a run is resumed."""
 
