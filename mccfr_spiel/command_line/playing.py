@@ -1,6 +1,7 @@
 """The command `play`: a game in the terminal, against a policy."""
 
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,8 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     while True:
         try:
             answer = input("Your move: ").strip()
+            if not sys.stdin.isatty():  # then no terminal has shown it
+                print(answer)
         except EOFError:
             print()
             return None
