@@ -31,7 +31,8 @@ def define_flags(values: flags.FlagValues) -> None:
         "algorithms",
         ["cfr_plus", "external_sampling", "outcome_sampling"],
         f"What to compare, of {', '.join([*METHODS, *SCHEDULES])}. Parts of an "
-        "algorithm are replaced as in outcome_sampling:epsilon=0.4:minimizer=ftrl, by the flags of solve.",
+        "algorithm are replaced as in outcome_sampling:epsilon=0.4:minimizer=ftrl, by "
+        "the flags of solve.",
         **define,
     )
     define_integer("seeds", 10, "How many runs of each.", lower_bound=1, **define)
