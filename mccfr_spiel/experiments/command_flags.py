@@ -147,7 +147,8 @@ def _define_method() -> None:
         "baseline",
         None,
         ["learned", "predictive"],
-        "Baselines that reduce the variance of outcome sampling; none if not given.",
+        "Baselines that reduce the variance of outcome and external sampling; none if "
+        "not given.",
     )
     flags.DEFINE_float(
         "baseline_rate",

@@ -103,6 +103,8 @@ class SolverState:
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
+            if not sampling.draws_one_action:
+                self._optional_tables += ("below",)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch > 1)
@@ -210,14 +212,15 @@ class SolverState:
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and the list that takes it back, about twice as
         high."""
-        walk = self.walk
+        walk, depth = self.walk, int(self.counts[kernels.DEPTH])
         height = 2 * len(walk.node) + 2**16
-        self.walk = walk._replace(
-            node=reserve(walk.node, height),
-            sequence=reserve(walk.sequence, height),
-            weight=reserve(walk.weight, height),
-            place=reserve(walk.place, height),
-        )
+        stack = {}
+        for name in ("node", "sequence", "weight", "place"):
+            old = getattr(walk, name)
+            stack[name] = reserve(old, height)
+            # What baselines have written down is at the end, see kernels/baselines.py.
+            stack[name][len(stack[name]) - depth :] = old[len(old) - depth :]
+        self.walk = walk._replace(**stack)
         if self.batch > 1:
             self.walk = self.walk._replace(
                 undo_sequence=reserve(walk.undo_sequence, height),
