@@ -32,7 +32,7 @@ _NOTHING = (None, None, None)
 _OLD_CURSOR = 8
 """The length of a cursor in files that know no batches."""
 
-_HEIGHT = 256
+HEIGHT = 256
 """Of a new walk's stack."""
 
 
@@ -365,14 +365,14 @@ class SolverState:
 def _new_walk(*, is_batched: bool) -> kernels.Walk:
     """A walk between two iterations, with room for a few nodes and infosets."""
     return kernels.Walk(
-        node=np.zeros(_HEIGHT, np.int32),
-        sequence=np.zeros(_HEIGHT, np.int32),
-        weight=np.zeros(_HEIGHT),
-        place=np.zeros(_HEIGHT, np.uint64),
+        node=np.zeros(HEIGHT, np.int32),
+        sequence=np.zeros(HEIGHT, np.int32),
+        weight=np.zeros(HEIGHT),
+        place=np.zeros(HEIGHT, np.uint64),
         met=np.zeros(16, np.int32),
         known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
         clock=np.zeros(kernels.CLOCK_SIZE),
-        undo_sequence=np.zeros(_HEIGHT if is_batched else 0, np.int32),
-        undo_gradient=np.zeros(_HEIGHT if is_batched else 0),
+        undo_sequence=np.zeros(HEIGHT if is_batched else 0, np.int32),
+        undo_gradient=np.zeros(HEIGHT if is_batched else 0),
     )

@@ -101,14 +101,11 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(
-    kind, base, monkeypatch
-):
+def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind, base):
     sampling = BASES[base]._replace(baseline=kind)
     algorithm = ms.Algorithm(sampling, ms.regret_matching())
     whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
     grown = Solver(GOOFSPIEL, algorithm, seed=2)
-    monkeypatch.setattr(state, "_HEIGHT", 8)  # so that the stack is raised in a walk
     most = 20 if base == "outcome" else 60
     small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=most)
     for solver in (whole, grown, small):
@@ -120,6 +117,20 @@ def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(
         solver.iterate(50)
     assert_equal_bit_for_bit(again, whole)
     assert np.abs(again.state.tables.baseline).max() > 1
+
+
+def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatch):
+    tree = GameTree(GOOFSPIEL).expand_all()
+    algorithm = ms.Algorithm(algorithms.external(baseline="learned"), START)
+    baselines = []
+    for height in (state.HEIGHT, 8):
+        monkeypatch.setattr(state, "HEIGHT", height)
+        solver = Solver(tree, algorithm, seed=2)
+        solver.iterate(1)
+        baselines.append(solver.state.tables.baseline.copy())
+    assert len(solver.state.walk.node) > height
+    assert np.abs(baselines[0]).max() > 1
+    assert (baselines[0] == baselines[1]).all()
 
 
 def test_what_cannot_work_is_refused_in_words():
