@@ -17,6 +17,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import Algorithm, Sampling
 
 FLAGS = flags.FLAGS
@@ -32,12 +33,17 @@ BASELINES = {
     "outcome, learned": ms.outcome(0.6, baseline="learned"),
     "outcome, predictive": ms.outcome(0.6, baseline="predictive"),
 }
+BRANCHING = {
+    "external, learned": algorithms.external(baseline="learned"),
+    "external, predictive": algorithms.external(baseline="predictive"),
+}
 RULES = {
     "regret matching": (ms.regret_matching(), ms.UNIFORM),
     "RM+, linear average": (ms.regret_matching_plus(), ms.LINEAR),
 }
 OTHERS: dict[str, tuple[Sampling, int]] = {
     "external": (ms.EXTERNAL, 1),
+    **{name: (sampling, 1) for name, sampling in BRANCHING.items()},
     "external, 8 walks": (ms.EXTERNAL, 8),
     "external, 64 walks": (ms.EXTERNAL, 64),
     "external, prune_below=-50": (ms.EXTERNAL._replace(prune_below=-50.0), 1),
@@ -96,7 +102,7 @@ def main(_: list[str]) -> None:
     """Prints both tables."""
     tree = ms.GameTree(FLAGS.game).expand_all()
     print(describe("variance"))
-    samplings = {"external": ms.EXTERNAL, **BASELINES}
+    samplings = {"external": ms.EXTERNAL, **BRANCHING, **BASELINES}
     rows = []
     for iterations in FLAGS.learned_for:
         solver = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=0)

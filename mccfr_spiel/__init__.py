@@ -92,6 +92,15 @@ if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
 
 __version__ = "0.2.0"
 
+# The newer rules can be read from the top, too; `dir` shows the names of first pages.
+DCFR_PLUS = algorithms.DCFR_PLUS
+SAPCFR_PLUS = algorithms.SAPCFR_PLUS
+discounted_regret_matching = algorithms.discounted_regret_matching
+hs_dcfr = algorithms.hs_dcfr
+hs_pcfr_plus = algorithms.hs_pcfr_plus
+mmd = algorithms.magnetic_mirror_descent
+predictive_regret_matching_plus = algorithms.predictive_regret_matching_plus
+
 __all__ = [
     "ALGORITHMS",
     "AVERAGE_STRATEGY",

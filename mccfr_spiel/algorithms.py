@@ -96,7 +96,8 @@ class Sampling(Part):
         baseline: "learned" (Schmid et al. 2019): the estimates are corrected by what
             earlier walks found at each infoset and action; or "predictive", where what
             a walk found is weighed by the policy after its update, in the spirit of
-            Davis et al. 2020. "" for none. For outcome and balanced outcome sampling.
+            Davis et al. 2020. "" for none. For outcome, balanced outcome and external
+            sampling; draws of chance are not corrected.
         baseline_rate: the share of the way to what a walk found that a baseline moves.
 
     Raises:
@@ -147,11 +148,17 @@ class Sampling(Part):
                 f"baseline_rate={rate:g} is given, but no baseline; choose "
                 'baseline="learned" or "predictive", or drop it.'
             )
-        follows_one = self.chance and self.opponents and self.draws_one_action
-        if self.baseline and not follows_one:
+        draws = self.chance and self.opponents and self.player != "average"
+        if self.baseline and not draws:
             raise ValueError(
-                f"baseline={self.baseline!r} is given, but only walks that follow one "
-                "history have baselines; choose outcome(epsilon) or drop it."
+                f"baseline={self.baseline!r} is given, but only outcome and external "
+                "sampling have baselines; choose one of them, or drop it."
+            )
+        if self.baseline and self.prune_below is not None:
+            raise ValueError(
+                f"baseline={self.baseline!r} is given, but walks that leave out "
+                f"actions (prune_below={self.prune_below:g}) do not find the value of "
+                "an infoset; drop one of them."
             )
 
     def _check_prunes(self) -> None:
@@ -237,6 +244,12 @@ def outcome(epsilon: float, *, baseline: str = "") -> Sampling:
     """One history a walk; the player explores with `epsilon` (Lanctot et al. 2009), on
     request with baselines, see `Sampling`."""
     return Sampling(True, True, "epsilon", epsilon, baseline=baseline)
+
+
+def external(*, baseline: str = "") -> Sampling:
+    """Chance and the opponents sampled, all of the player's actions followed (Lanctot
+    et al. 2009), on request with baselines, see `Sampling`."""
+    return Sampling(True, True, baseline=baseline)
 
 
 def average_strategy(

@@ -361,6 +361,8 @@ class Textbook:
     @np.errstate(over="ignore")
     def estimate(self, player: int, draw: Draw) -> Gradient:
         """One walk: `player`'s gradient at the leaves, sequences of met infosets."""
+        if self.has_baselines and self.sampling.player == "all":
+            return self.estimate_branches(player, draw)
         if self.has_baselines:
             return self.estimate_by_values(player, draw)
         gradient: Gradient = {EMPTY: 0.0}
@@ -438,6 +440,59 @@ class Textbook:
         walk(self.root, 1.0)
         return values
 
+    def estimate_branches(self, player: int, draw: Draw) -> Gradient:
+        """As `estimate_by_values`, of a walk that follows all of `player`'s actions.
+
+        `self.path` keeps the tree walked: a payoff; or an infoset, the trees below, and
+        for another player's infoset the action drawn and what its baselines change.
+        """
+        values: Gradient = {EMPTY: 0.0}
+
+        def walk(node: Node) -> tuple[float, Any]:
+            """The value of a history, and the tree walked."""
+            self.nodes_touched += 1
+            if node.returns:
+                return node.returns[player], node.returns[player]
+            infoset, probs = node.infoset, self.distribution(node, player)
+            if infoset is None:
+                return walk(node.children[choose(probs, draw(node.place))])
+            policy = self.policy[infoset.key]
+            if infoset.player == player:
+                found = [walk(child) for child in node.children]
+                for own, (value, _) in zip(infoset.sequences, found, strict=True):
+                    values[own] = value
+                value = dot(policy, [value for value, _ in found])
+                return value, (infoset, [tree for _, tree in found], None, 0.0)
+            k = choose(probs, draw(node.place))
+            below, tree = walk(node.children[k])
+            value = dot(policy, self.corrected(player, infoset, k, probs[k], below))
+            return value, (infoset, [tree], k, value - below)
+
+        _, self.path[player] = walk(self.root)
+        return values
+
+    def learn_branches(self, player: int) -> None:
+        """As `learn`, from the last tree of `player`, its last branches first."""
+
+        def value_of(tree: Any) -> float:
+            if not isinstance(tree, tuple):
+                return tree
+            infoset, trees, k, change = tree
+            if k is None:
+                found = [value_of(one) for one in reversed(trees)][::-1]
+                return dot(self.policy[infoset.key], found)
+            below = value_of(trees[0])
+            self.move_baseline(player, infoset, k, below)
+            return below + change
+
+        value_of(self.path[player])
+
+    def move_baseline(self, player: int, infoset: Infoset, k: int, below: float):
+        """Moves the baseline of an action towards what was found below it."""
+        entry = player, infoset.sequences[k]
+        old = self.baseline.get(entry, 0.0)
+        self.baseline[entry] = old + self.sampling.baseline_rate * (below - old)
+
     def corrected(
         self, player: int, infoset: Infoset, k: int, prob: float, below: float
     ) -> list[float]:
@@ -448,13 +503,14 @@ class Textbook:
 
     def learn(self, player: int) -> None:
         """Moves the baselines on the last path of `player`, by the policies of now."""
+        if self.sampling.player == "all":
+            return self.learn_branches(player)
         path, below = self.path[player]
         for infoset, k, prob in reversed(path):
             found = self.corrected(player, infoset, k, prob, below)
-            entry = player, infoset.sequences[k]
-            old = self.baseline.get(entry, 0.0)
-            self.baseline[entry] = old + self.sampling.baseline_rate * (below - old)
+            self.move_baseline(player, infoset, k, below)
             below = dot(self.policy[infoset.key], found)
+        return None
 
     def follow_probabilities(self, infoset: Infoset) -> list[float]:
         """The probability with which each action is followed where all are not sampled

@@ -77,6 +77,11 @@ def test_names_at_the_top_and_in_the_namespaces_are_the_same_objects():
     assert ms.nash_conv is ms.evaluation.nash_conv
     assert ms.CFRSolver is ms.drop_in.CFRSolver
     assert ms.full is ms.algorithms.full
+    assert ms.mmd is ms.algorithms.magnetic_mirror_descent
+    for name in ["DCFR_PLUS", "SAPCFR_PLUS", "hs_dcfr", "hs_pcfr_plus"]:
+        assert getattr(ms, name) is getattr(ms.algorithms, name)
+    for name in ["discounted_regret_matching", "predictive_regret_matching_plus"]:
+        assert getattr(ms, name) is getattr(ms.algorithms, name)
 
 
 def modules_of_source() -> set[str]:

@@ -9,11 +9,12 @@ from typing import Any
 
 from absl import flags
 
+from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.command_line.running import FLAGS, imported_games
 from mccfr_spiel.command_line.signals import Signals
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import METHODS, Method, name_of
-from mccfr_spiel.experiments.command_flags import FORMATS
+from mccfr_spiel.experiments.command_flags import FORMATS, define_integer
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
 from mccfr_spiel.experiments.flags import KINDS, named_settings
@@ -29,13 +30,14 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list(
         "algorithms",
         ["cfr_plus", "external_sampling", "outcome_sampling"],
-        f"What to compare, of {', '.join(METHODS)}. Parts of an algorithm are replaced "
-        "as in outcome_sampling:epsilon=0.4:minimizer=ftrl, by the flags of solve.",
+        f"What to compare, of {', '.join([*METHODS, *SCHEDULES])}. Parts of an "
+        "algorithm are replaced as in outcome_sampling:epsilon=0.4:minimizer=ftrl, by "
+        "the flags of solve.",
         **define,
     )
-    flags.DEFINE_integer("seeds", 10, "How many runs of each.", lower_bound=1, **define)
+    define_integer("seeds", 10, "How many runs of each.", lower_bound=1, **define)
     flags.DEFINE_float("nodes", 1e6, "Nodes that each run touches.", **define)
-    flags.DEFINE_integer(
+    define_integer(
         "iterations",
         None,
         "How long a run is, in iterations, in place of --nodes.",
@@ -55,11 +57,11 @@ def define_flags(values: flags.FlagValues) -> None:
         "The opponent of head_to_head: a policy's file or folder, or uniform.",
         **define,
     )
-    flags.DEFINE_string(
+    flags.DEFINE_enum(
         "x",
         None,
-        "The horizontal axis: nodes_touched, iteration or seconds; by default that of "
-        "--nodes or --iterations.",
+        ["nodes_touched", "iteration", "seconds"],
+        "The horizontal axis; by default that of --nodes or --iterations.",
         **define,
     )
     flags.DEFINE_enum(
@@ -87,7 +89,7 @@ def define_flags(values: flags.FlagValues) -> None:
         "Folder for the results; another command needs another folder.",
         **define,
     )
-    flags.DEFINE_integer(
+    define_integer(
         "workers",
         None,
         "Processes; if not given, one for each core, or as many as the cluster has "
@@ -107,7 +109,7 @@ def run(values: flags.FlagValues, games: Sequence[str], signals: Signals) -> int
     metrics = {name: _metric(name, values.opponent) for name in values.metrics}
     table = compare(
         list(games),
-        dict(map(_algorithm, values.algorithms)),
+        dict(algorithm_of(words, values.iterations) for words in values.algorithms),
         values.seeds,
         values.nodes,
         metrics,
@@ -132,11 +134,21 @@ def run(values: flags.FlagValues, games: Sequence[str], signals: Signals) -> int
     return 0
 
 
-def _algorithm(words: str) -> tuple[str, Method]:
-    """The label and the algorithm of NAME or NAME:flag=value:flag=value."""
+def algorithm_of(words: str, iterations: int | None) -> tuple[str, Method]:
+    """The label and the algorithm of NAME or NAME:flag=value:flag=value.
+
+    Args:
+        words: one of --algorithms.
+        iterations: of each run, the horizon of algorithms that need one; None if runs
+            end by nodes touched.
+
+    Raises:
+        ValueError: there is no such algorithm, or no such parameter.
+    """
     name, *parts = words.split(":")
-    if not parts:
-        return name, named_settings(algorithm=name).algorithm
+    if name not in METHODS and name not in SCHEDULES:
+        known = ", ".join([*METHODS, *SCHEDULES])
+        raise ValueError(f"--algorithms={words}: {name!r} is none of {known}.")
     given: dict[str, Any] = {}
     for part in parts:
         flag, _, value = part.partition("=")
@@ -146,8 +158,19 @@ def _algorithm(words: str) -> tuple[str, Method]:
             given[flag] = FLAGS[flag].parser.parse(value)
         except ValueError as error:
             raise ValueError(f"--algorithms={words}: {flag}: {error}.") from error
-    method = named_settings(algorithm=name, **given).algorithm
-    return name_of(method), method
+    if name in SCHEDULES and "horizon" not in given:
+        if iterations is None:
+            raise ValueError(
+                f"--algorithms={words} takes a horizon, the number of iterations in "
+                f"which its parameters change, as in {name}:horizon=1000, or the "
+                "--iterations of the runs."
+            )
+        given["horizon"] = iterations
+    try:
+        method = named_settings(algorithm=name, **given).algorithm
+    except ValueError as error:
+        raise ValueError(f"--algorithms={words}: {error}") from error
+    return name_of(method) if parts else name, method
 
 
 def _metric(name: str, opponent: str) -> Metric:

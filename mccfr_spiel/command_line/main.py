@@ -9,7 +9,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from absl import flags
@@ -34,6 +35,7 @@ class Command(NamedTuple):
         define: defines the others in the flags that it gets.
         run: runs it, given the flags, the words that are no flags, and the handlers of
             signals; returns the exit code.
+        words: the help of shared flags that are something else in this command.
     """
 
     usage: str
@@ -41,6 +43,7 @@ class Command(NamedTuple):
     shared: Sequence[str]
     define: Callable[[flags.FlagValues], None]
     run: Callable[[flags.FlagValues, list[str], Signals], int]
+    words: Mapping[str, str] = types.MappingProxyType({})
 
 
 def version() -> str:
@@ -79,6 +82,7 @@ COMMANDS = {
         ),
         _no_flags,
         _solve,
+        {"figure_format": "png, svg, pdf, or several of these; png if not given."},
     ),
     "compare": Command(
         "GAME [GAME ...]",
@@ -87,6 +91,14 @@ COMMANDS = {
         ("import", "rows_per_decade", "max_memory", "executor", "ray_address"),
         comparing.define_flags,
         comparing.run,
+        {
+            "executor": "Where the runs are done: in processes of this machine, or on "
+            "a Ray cluster.",
+            "max_memory": "The most memory that a run may take, such as 4GiB; by "
+            "default half of what is free when it begins.",
+            "rows_per_decade": "How many points a curve has from 1,000 to 10,000 "
+            "nodes, and so on.",
+        },
     ),
     "experiment": Command(
         "NAME",
@@ -98,6 +110,12 @@ COMMANDS = {
         ),
         _no_flags,
         _experiment,
+        {
+            "experiment": "Another way to give NAME.",
+            "figure_format": "png, svg, pdf, or several of these; png,svg if not "
+            "given.",
+            "output_dir": "Folder for the results; results/NAME if not given.",
+        },
     ),
     "play": Command(
         "[GAME]",
@@ -189,25 +207,36 @@ def take_game(values: flags.FlagValues, words: Sequence[str]) -> str:
 def _overview() -> str:
     lines = [f"{PROGRAM} {version()}: solves OpenSpiel games.", ""]
     for name, command in COMMANDS.items():
-        lines.append(f"  {PROGRAM} {name:<11}{_first_sentence(command.about)}")
+        start = f"  {PROGRAM} {name:<11}"
+        lines += textwrap.wrap(
+            start + _first_sentence(command.about),
+            _width(),
+            subsequent_indent=" " * len(start),
+        )
     lines += ["", f"{PROGRAM} COMMAND --help shows the flags of a command."]
     return "\n".join(lines)
 
 
 def _help(name: str, values: flags.FlagValues, *, full: bool) -> str:
     command = COMMANDS[name]
-    width = min(shutil.get_terminal_size().columns, 100)
+    width = _width()
     lines = [f"{PROGRAM} {name} {command.usage} [--flag=value ...]", ""]
     lines += [*textwrap.wrap(command.about, width), ""]
     for flag_name in values:
-        lines += _help_of_flag(values[flag_name], width, full=full)
+        flag = values[flag_name]
+        words = command.words.get(flag_name, str(flag.help))
+        lines += _help_of_flag(flag, words, width, full=full)
     if not full:
         lines += ["", "--helpfull says more about each flag."]
     return "\n".join(lines)
 
 
-def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
-    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(str(flag.help).split()))
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, 100)
+
+
+def _help_of_flag(flag: Any, words: str, width: int, *, full: bool) -> Iterable[str]:
+    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(words.split()))
     text = re.sub(r"\s*\(a comma separated list\)$", "", text)
     choices = getattr(flag.parser, "enum_values", None)
     if choices:
@@ -218,6 +247,8 @@ def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
         shown = flag.default
         if isinstance(shown, list):
             shown = ",".join(map(str, shown))
+        elif isinstance(shown, float):
+            shown = f"{shown:g}".replace("e+0", "e")
         text += f" Default: {shown}."
     column = 28
     name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"

@@ -1,6 +1,7 @@
 """The command `play`: a game in the terminal, against a policy."""
 
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.experiments.command_flags import define_integer
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
@@ -22,7 +24,7 @@ _SOLVED = 100_000
 def define_flags(values: flags.FlagValues) -> None:
     """Defines the flags that only this command has."""
     define: dict[str, Any] = {"flag_values": values}
-    flags.DEFINE_integer("seat", 0, "Your seat: 0 is the first player.", **define)
+    define_integer("seat", 0, "Your seat: 0 is the first player.", **define)
     flags.DEFINE_string(
         "policy",
         None,
@@ -37,10 +39,10 @@ def define_flags(values: flags.FlagValues) -> None:
         "What solves the game, without --policy.",
         **define,
     )
-    flags.DEFINE_integer(
+    define_integer(
         "iterations", _SOLVED, "How long, without --policy.", lower_bound=0, **define
     )
-    flags.DEFINE_integer(
+    define_integer(
         "seed", None, "Seed of all draws; a new one each time if not given.", **define
     )
 
@@ -119,6 +121,8 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     while True:
         try:
             answer = input("Your move: ").strip()
+            if not sys.stdin.isatty():  # then no terminal has shown it
+                print(answer)
         except EOFError:
             print()
             return None

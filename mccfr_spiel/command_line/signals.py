@@ -7,7 +7,18 @@ from typing import Any
 
 import pyspiel
 
+from mccfr_spiel.experiments.comparing import ComparisonError
 from mccfr_spiel.experiments.screen import warn
+
+_IN_WORDS = (
+    ValueError,
+    OSError,
+    MemoryError,
+    ImportError,
+    pyspiel.SpielError,
+    ComparisonError,
+)
+"""Errors whose messages are for users; any other is a bug and shows where it is."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -56,7 +67,7 @@ def guarded(command: Callable[[Signals], int]) -> int:
     signals = Signals()
     try:
         return command(signals)
-    except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
+    except _IN_WORDS as error:
         notes = getattr(error, "__notes__", ())  # such as the history that led there
         warn(" ".join(["Error:", str(error) or "There is not enough memory.", *notes]))
         return 1

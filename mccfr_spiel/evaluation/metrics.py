@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.evaluation import exact
+from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
@@ -24,8 +25,12 @@ from mccfr_spiel.tree.whole_trees import complete_tree
 
 
 def nash_conv(solver: Any) -> float:
-    """NashConv of the average policy."""
-    return exact.nash_conv(solver.tree, solver.average_vector())
+    """NashConv of the average policy, which the solver shows from then on."""
+    found = exact.nash_conv(solver.tree, solver.average_vector())
+    measured = getattr(solver, "measured", None)
+    if isinstance(measured, Measured):
+        measured.note(solver.num_iterations, found)
+    return found
 
 
 def last_iterate(solver: Any) -> float:
@@ -76,38 +81,22 @@ class HeadToHead:
         tree = complete_tree(solver.tree, None)
         own = policy_vector(tree, solver.average_policy())
         if isinstance(self.opponent, str):
-            others = uniform_vector(tree)
+            other = uniform_vector(tree)
         else:
-            others = policy_vector(tree, self.opponent)
-        owner = _owners(tree)
-        returns = [
-            exact.expected_returns(tree, np.where(owner == seat, own, others))[seat]
-            for seat in range(tree.num_players)
-        ]
+            other = policy_vector(tree, self.opponent)
+        returns = []
+        for seat in range(tree.num_players):
+            seats = [other] * tree.num_players
+            seats[seat] = own
+            returns.append(exact.expected_returns(tree, seats)[seat])
         return float(np.mean(returns))
 
 
 def uniform_vector(tree: GameTree) -> np.ndarray:
     """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
-    vector = np.ones(tree.num_sequences)
     counts = tree.infosets["num_actions"]
-    vector[_sequences(tree)] = np.repeat(1 / counts, counts)
-    return vector
-
-
-def _owners(tree: GameTree) -> np.ndarray:
-    """`[S]` the player of each sequence."""
-    owner = np.arange(tree.num_sequences)  # the first ones are the players' empty ones
-    infosets = tree.infosets
-    owner[_sequences(tree)] = np.repeat(infosets["player"], infosets["num_actions"])
-    return owner
-
-
-def _sequences(tree: GameTree) -> np.ndarray:
-    """The sequences of all infosets, one infoset after the other."""
-    starts, counts = tree.infosets["first_sequence"], tree.infosets["num_actions"]
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(counts.sum())
+    empty_sequences = np.ones(tree.num_players)
+    return np.concatenate([empty_sequences, np.repeat(1 / counts, counts)])
 
 
 METRICS: dict[str, Metric] = {

@@ -363,6 +363,11 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "Theorems 4 and 5 are about external and outcome sampling, neither about "
             "average-strategy sampling nor about walks that prune."
         )
+    if sampling.baseline:
+        raise ValueError(
+            "Theorems 4 and 5 are about estimates without baselines, which change how "
+            "far an estimate can be from what it estimates."
+        )
     if algorithm.batch != 1:
         raise ValueError(
             f"Theorems 4 and 5 are about one walk for a player, not {algorithm.batch}."

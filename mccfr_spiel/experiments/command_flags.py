@@ -51,14 +51,29 @@ class WholeNumberParser(flags.IntegerParser):
         return int(number)
 
 
-def _define_integer(
-    name: str, default: int | None, words: str, *, lower_bound: int | None = None
+def define_integer(
+    name: str,
+    default: int | None,
+    words: str,
+    *,
+    lower_bound: int | None = None,
+    flag_values: flags.FlagValues = flags.FLAGS,
 ) -> None:
+    """Defines a flag for a whole number, which may be written `1e6`.
+
+    Args:
+        name: of the flag.
+        default: its value if it is not given.
+        words: its help.
+        lower_bound: the least value.
+        flag_values: to what the flag is added.
+    """
     flags.DEFINE(
         WholeNumberParser(lower_bound=lower_bound),
         name,
         default,
         words,
+        flag_values=flag_values,
         serializer=flags.ArgumentSerializer(),
     )
 
@@ -92,7 +107,7 @@ def _define_method() -> None:
     flags.DEFINE_string(
         "game", DEFAULT["game"], "Any string that pyspiel.load_game takes."
     )
-    _define_integer(
+    define_integer(
         "players",
         None,
         "Number of players, where the game has a choice.",
@@ -105,7 +120,7 @@ def _define_method() -> None:
         "What to run. --sampling, --minimizer, --averaging and --alternating replace "
         f"parts of it, except in {', '.join(OFFLINE_METHODS)}, which have none.",
     )
-    _define_integer(
+    define_integer(
         "horizon",
         None,
         f"Of {' and '.join(SCHEDULES)}: the iterations in the course of which their "
@@ -132,7 +147,8 @@ def _define_method() -> None:
         "baseline",
         None,
         ["learned", "predictive"],
-        "Baselines that reduce the variance of outcome sampling; none if not given.",
+        "Baselines that reduce the variance of outcome and external sampling; none if "
+        "not given.",
     )
     flags.DEFINE_float(
         "baseline_rate",
@@ -209,34 +225,34 @@ def _define_method() -> None:
 
 def _define_limits() -> None:
     """When a run ends, and when its rows are due."""
-    _define_integer(
+    define_integer(
         "iterations",
         DEFAULT["iterations"],
         "Number of iterations; each updates every player once.",
         lower_bound=1,
     )
-    _define_integer(
+    define_integer(
         "until_nodes_touched",
         None,
         "Stop with the first iteration after which so many nodes have been touched, "
         "whatever --iterations says; rows are then spaced by nodes touched.",
         lower_bound=1,
     )
-    _define_integer("seed", DEFAULT["seed"], "Seed of all draws.")
-    _define_integer(
+    define_integer("seed", DEFAULT["seed"], "Seed of all draws.")
+    define_integer(
         "print_freq",
         None,
         "A row every so many iterations, or nodes with --until_nodes_touched; by "
         "default, rows grow further apart.",
         lower_bound=1,
     )
-    _define_integer(
+    define_integer(
         "rows_per_decade",
         DEFAULT["rows_per_decade"],
         "How many rows from 10 to 100, from 100 to 1000, ..., without --print_freq.",
         lower_bound=1,
     )
-    _define_integer(
+    define_integer(
         "rows_from",
         DEFAULT["rows_from"],
         "Without --print_freq, no row is due before this.",
@@ -259,7 +275,7 @@ def _define_evaluation() -> None:
         "end the policy is played, for its value and for a lower bound of what a best "
         "response gains (evaluation.json). none: only solve.",
     )
-    _define_integer(
+    define_integer(
         "evaluation_plays",
         10_000,
         "Plays for each estimate of --evaluate=sampled.",
@@ -296,7 +312,7 @@ def _define_evaluation() -> None:
         "How sparsified_lp factors the payoff matrix; differences if not given.",
     )
     flags.DEFINE_float("time_limit", None, "Seconds for HiGHS; none if not given.")
-    _define_integer(
+    define_integer(
         "max_nodes",
         DEFAULT["max_nodes"],
         "The most nodes of the tree kept in memory.",
@@ -363,7 +379,7 @@ def _define_experiments() -> None:
         [table_1.NAME, *reproduction.EXPERIMENTS],
         "A table or figure of the papers, in place of a single run.",
     )
-    _define_integer(
+    define_integer(
         "seeds",
         None,
         "How many seeds an experiment runs; as many as in the paper if not given.",
@@ -378,7 +394,7 @@ def _define_experiments() -> None:
         ["local", "ray"],
         "What runs the settings of an experiment.",
     )
-    _define_integer(
+    define_integer(
         "workers",
         None,
         "Processes of an experiment; if not given, one for each core, or as many as "

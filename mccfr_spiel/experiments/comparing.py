@@ -109,7 +109,8 @@ def compare(
     make_table = _load_comparison()
     measures = named_metrics(metrics, default=["nash_conv"])
     chosen = _labelled_games(games)
-    limit = _limit(nodes, iterations)
+    methods = _labelled_algorithms(algorithms)
+    limit = _limit(nodes, iterations, methods)
     experiment = Experiment(
         tuple(
             Panel(
@@ -127,7 +128,7 @@ def compare(
                             max_memory=max_memory,
                         ),
                     )
-                    for name, method in _labelled_algorithms(algorithms).items()
+                    for name, method in methods.items()
                 ),
                 num_nodes=0,  # it is for the papers' figures only
             )
@@ -207,12 +208,20 @@ def _labelled_algorithms(algorithms: Algorithms) -> dict[str, Method]:
     return found
 
 
-def _limit(nodes: float | None, iterations: int | None) -> dict[str, Any]:
+def _limit(
+    nodes: float | None, iterations: int | None, methods: Mapping[str, Method]
+) -> dict[str, Any]:
     """The settings that say how long a run is."""
     if iterations is not None:
         return {"iterations": refusals.integer(iterations, "iterations", 1)}
     if nodes is None or not nodes >= 1 or nodes > 2**62:
         raise ValueError(f"nodes={nodes!r} is no number of nodes, such as 1e6.")
+    offline = [one.name for one in methods.values() if isinstance(one, OfflineMethod)]
+    if offline:
+        raise ValueError(
+            f"{', '.join(offline)} and other offline methods count iterations, no "
+            "nodes; say in iterations how long all runs are, such as iterations=1000."
+        )
     return {"until_nodes_touched": int(nodes)}
 
 

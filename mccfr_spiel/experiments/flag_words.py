@@ -6,7 +6,7 @@ the command line the same is a flag, or cannot be done at all.
 
 import re
 
-from mccfr_spiel.experiments.flags import EXPERIMENT_FLAGS, KINDS
+from mccfr_spiel.experiments.flags import COMPARISON_FLAGS, EXPERIMENT_FLAGS, KINDS
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
 from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
@@ -23,16 +23,17 @@ _SENTENCES = {
     "Use it with ms.FULL, not": "Use it with --sampling=full, not",
     "Use outcome sampling, which": "Use outcome sampling (--sampling=outcome), which",
     "another output folder": "another --output_dir",
+    "the same call goes on": "the same command goes on",
     IMPORT_WAY_OUT: "name the module that registers it with --import",
 }
 """Advice of the library, and what takes its place here."""
 
-_FLAGS = (*KINDS, *EXPERIMENT_FLAGS)
+_FLAGS = (*KINDS, *EXPERIMENT_FLAGS, *COMPARISON_FLAGS)
 _NAMES = "|".join(sorted(_FLAGS, key=len, reverse=True))
 _LONG_NAMES = "|".join(name for name in _FLAGS if "_" in name)
 _ARGUMENT = re.compile(
     r"\w\([^()]*\)"  # a game with its parameters, or a call: left as it is
-    rf"|(?<![\w./(,'-])(?:({_NAMES})(?==)|({_LONG_NAMES})\b)"
+    rf"|(?<![\w./(,:'-])(?:({_NAMES})(?==)|({_LONG_NAMES})\b)"
 )
 
 

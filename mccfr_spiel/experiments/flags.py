@@ -55,7 +55,8 @@ class Flags(TypedDict, total=False):
         bonus: of average-strategy sampling.
         prune_below: the regret below which external sampling mostly leaves out an
             action, below 0.
-        baseline: of outcome sampling, "learned" or "predictive", see `Sampling`.
+        baseline: of outcome and external sampling, "learned" or "predictive", see
+            `Sampling`.
         baseline_rate: how quickly baselines move, in (0, 1].
         minimizer: a name in MINIMIZERS, or the `rule` and the fields of one.
         step_size: eta of rules with dilated entropy, such as ftrl, and of mirror_prox.
@@ -147,6 +148,10 @@ EXPERIMENT_FLAGS = (
     "tree_cache",
 )
 """The flags that only --experiment takes."""
+
+COMPARISON_FLAGS = ("nodes", "metrics")
+"""The flags that only `mccfr-spiel compare` has, as far as the library's errors name
+them."""
 
 CHANGEABLE = (
     "iterations",

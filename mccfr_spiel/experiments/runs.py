@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.dues import row_dues
@@ -82,7 +83,7 @@ def warm_up(settings: Settings) -> None:
     solver = _start(method, tree, seed=0)
     solver.iterate(1)
     tree.expand_all()
-    nash_conv(tree, solver.average_vector())
+    nash_conv(solver)
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:
@@ -175,10 +176,9 @@ def _row_maker(
     def make_row(due: int) -> dict[str, Any]:
         gap = last = None
         if settings.evaluate == "exact":
-            gap = nash_conv(solver.tree, solver.average_vector())
+            gap = nash_conv(solver)
         if settings.evaluate_last:
-            assert isinstance(solver, Solver)
-            last = nash_conv(solver.tree, solver.current_vector())
+            last = last_iterate(solver)
         return {
             "iteration": solver.num_iterations,
             "nodes_touched": solver.nodes_touched,

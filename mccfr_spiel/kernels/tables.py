@@ -85,7 +85,7 @@ the logarithms of all discounts of positive and of negative memories (see rates.
 of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
 the node of GROW, NUM_MET and NODES_TOUCHED as they were before this walk, the number of
 this walk in its batch, from 0 on, the length of the list that takes it back, and the
-decisions that a walk with baselines has written down."""
+entries that a walk with baselines has written down."""
 
 
 class Task(NamedTuple):
@@ -165,6 +165,15 @@ class Tables(NamedTuple):
             FLOAT,
             "[S, P]",
             "what a player expects below a sequence of anyone, see baselines.py",
+            is_optional=True,
+        ),
+    ]
+    below: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S]",
+            "what a walk has found below a sequence, 0 between walks, see baselines.py",
             is_optional=True,
         ),
     ]

@@ -127,6 +127,11 @@ class Sampled(NamedTuple):
         return self.player == "average" or self.skips
 
     @property
+    def branches(self) -> bool:
+        """Whether walks with baselines follow all of the player's actions."""
+        return self.baseline != "" and self.player == "all"
+
+    @property
     def meets_once(self) -> bool:
         """Whether each of the player's infosets is met at most once before an update,
         as it is with chance and all opponents sampled."""
@@ -298,6 +303,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted = sampled.meets_once, sampled.is_weighted
+    branches = sampled.branches
     discounts = rule_of(rule).discounts
 
     @inlined
@@ -347,8 +353,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                 sequence: Any = np.int64(walk.sequence[top])
                 weight = walk.weight[top] if weighted else 1.0
                 place = walk.place[top] if chance else ROOT_PLACE
-                # One pass visits one node of that history and goes to one of its
-                # children, `chosen`.
+                # One pass visits a node of that history and goes to a child, `chosen`.
                 while True:
                     record = nodes[node]
                     acting, start = record["player"], record["start"]
@@ -368,16 +373,18 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                         else:
                             touched += 1
                             gradient[sequence] += payoff
+                            if branches:
+                                tables.below[sequence] = payoff
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count + depth > capacity or is_full:
+                    elif top + count + depth >= capacity or is_full:
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)
                         cursor[NODE_TO_GROW] = node
                         break
-                    touched, chosen, q = touched + 1, 0, 0.0
+                    touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                     at = Visit(first, start, count, sequence, weight, place)
                     is_far = is_large and draws_own
                     prefetch_children(nodes, at, is_far)

@@ -32,7 +32,7 @@ _NOTHING = (None, None, None)
 _OLD_CURSOR = 8
 """The length of a cursor in files that know no batches."""
 
-_HEIGHT = 256
+HEIGHT = 256
 """Of a new walk's stack."""
 
 
@@ -103,6 +103,8 @@ class SolverState:
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
+            if not sampling.draws_one_action:
+                self._optional_tables += ("below",)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch > 1)
@@ -210,14 +212,15 @@ class SolverState:
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and the list that takes it back, about twice as
         high."""
-        walk = self.walk
+        walk, depth = self.walk, int(self.counts[kernels.DEPTH])
         height = 2 * len(walk.node) + 2**16
-        self.walk = walk._replace(
-            node=reserve(walk.node, height),
-            sequence=reserve(walk.sequence, height),
-            weight=reserve(walk.weight, height),
-            place=reserve(walk.place, height),
-        )
+        stack = {}
+        for name in ("node", "sequence", "weight", "place"):
+            old = getattr(walk, name)
+            stack[name] = reserve(old, height)
+            # What baselines have written down is at the end, see kernels/baselines.py.
+            stack[name][len(stack[name]) - depth :] = old[len(old) - depth :]
+        self.walk = walk._replace(**stack)
         if self.batch > 1:
             self.walk = self.walk._replace(
                 undo_sequence=reserve(walk.undo_sequence, height),
@@ -362,14 +365,14 @@ class SolverState:
 def _new_walk(*, is_batched: bool) -> kernels.Walk:
     """A walk between two iterations, with room for a few nodes and infosets."""
     return kernels.Walk(
-        node=np.zeros(_HEIGHT, np.int32),
-        sequence=np.zeros(_HEIGHT, np.int32),
-        weight=np.zeros(_HEIGHT),
-        place=np.zeros(_HEIGHT, np.uint64),
+        node=np.zeros(HEIGHT, np.int32),
+        sequence=np.zeros(HEIGHT, np.int32),
+        weight=np.zeros(HEIGHT),
+        place=np.zeros(HEIGHT, np.uint64),
         met=np.zeros(16, np.int32),
         known=np.zeros(1, np.int64),
         cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
         clock=np.zeros(kernels.CLOCK_SIZE),
-        undo_sequence=np.zeros(_HEIGHT if is_batched else 0, np.int32),
-        undo_gradient=np.zeros(_HEIGHT if is_batched else 0),
+        undo_sequence=np.zeros(HEIGHT if is_batched else 0, np.int32),
+        undo_gradient=np.zeros(HEIGHT if is_batched else 0),
     )

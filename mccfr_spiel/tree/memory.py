@@ -27,7 +27,8 @@ class Memory(NamedTuple):
         names: their strings and the dictionary of them, or the keys of compiled rules.
         tables: the solver's: 32 bytes a sequence and 13 an infoset; 8 more a sequence
             with balanced outcome sampling, 8 more a sequence for each player with
-            baselines, 8 more an infoset with FTRL and OMD.
+            baselines (and once more in external sampling), 8 more an infoset with FTRL
+            and OMD.
         passes: for algorithms that sample nothing: for each player 8 bytes a leaf and 4
             more for each other player, 16 bytes a sequence, 4 an infoset.
         num_nodes, num_infosets, num_sequences: what the tree has now.

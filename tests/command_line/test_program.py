@@ -6,6 +6,7 @@ import signal
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
 from mccfr_spiel.experiments.flags import KINDS
 
@@ -91,6 +92,20 @@ def test_flags_of_one_call_are_forgotten_in_the_next(program):
         (("compare",), "Which games?"),
         (("compare", "kuhn_poker", "--algorithms=cfr_puls"), "cfr_plus"),
         (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
+        (("compare", "kuhn_poker", "--algorithms=lp"), "such as --iterations=1000"),
+        (("compare", "kuhn_poker", "--algorithms=hs_dcfr"), "as in hs_dcfr:horizon=10"),
+        (("compare", "kuhn_poker", "--nodes=0.5"), "--nodes=0.5 is no number"),
+        (("compare", "kuhn_poker", "--seeds=1.5"), "not a whole number, such as 2000"),
+        (("compare", "kuhn_poker", "--seeds=0"), "--seeds=0"),
+        (("compare", "kuhn_poker", "--x=regret"), "nodes_touched|iteration|seconds"),
+        (
+            (
+                *("compare", "kuhn_poker", "--algorithms=lp", "--iterations=1"),
+                *("--metrics=last_iterate", "--workers=1"),
+            ),
+            "no last iterate",
+        ),
+        (("play", "kuhn_poker", "--iterations=1.5"), "not a whole number, such as 20"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE.FUNCTION"),
         (("play", "kuhn_poker", "--seat=2"), "0 to 1"),
         (("solve", "--import=nowhere.py"), "there is no file"),
@@ -102,6 +117,30 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
     assert code == 1
     assert words in message
     assert "Traceback" not in message
+
+
+WHOLE_NUMBERS = {
+    "compare": ("seeds", "iterations", "workers", "rows_per_decade"),
+    "play": ("seat", "iterations", "seed", "players"),
+    "info": ("players",),
+    "experiment": ("seeds", "workers"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_NUMBERS)
+def test_all_commands_read_whole_numbers_with_an_exponent(name):
+    values = flags_of_command(COMMANDS[name])
+    for flag in WHOLE_NUMBERS[name]:
+        values[flag].parse("2e3")
+        assert values[flag].value == 2000
+        values[flag].unparse()
+
+
+def test_a_schedule_is_compared_with_the_iterations_of_the_runs_as_its_horizon():
+    label, method = algorithm_of("hs_dcfr", 200)
+    assert (label, method) == ("hs_dcfr", ms.hs_dcfr(200))
+    label, method = algorithm_of("hs_dcfr:horizon=50:gamma=20", 200)
+    assert (label, method) == ("hs_dcfr_horizon=50_gamma=20", ms.hs_dcfr(50, gamma=20))
 
 
 def test_info_counts_small_games(program):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver
+from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.flags import flags_of, named_settings
-from mccfr_spiel.solving import files
+from mccfr_spiel.solving import files, state
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.reference import (
     Textbook,
@@ -35,15 +35,20 @@ GAMES = {
 KINDS = ("learned", "predictive")
 
 
+BASES = {"outcome": ms.outcome(0.4), "external": ms.EXTERNAL}
+
+
+@pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("game", GAMES)
-def test_the_solver_is_the_textbook(game, kind):
+def test_the_solver_is_the_textbook(game, kind, base):
     game = GAMES[game]()
-    sampling = ms.outcome(0.4, baseline=kind)._replace(baseline_rate=0.3)
+    sampling = BASES[base]._replace(baseline=kind, baseline_rate=0.3)
     algorithm = ms.Algorithm(sampling, START, ms.LINEAR)
     cases = [algorithm, algorithm._replace(minimizer=ms.regret_matching_plus())]
     if kind == "learned":
         cases += [algorithm._replace(alternating=False), algorithm._replace(batch=3)]
+    if kind == "learned" and base == "outcome":
         balanced = ms.BALANCED_OUTCOME._replace(baseline=kind)
         cases.append(algorithm._replace(sampling=balanced))
     for case in cases:
@@ -55,10 +60,20 @@ def test_the_solver_is_the_textbook(game, kind):
             textbook.run(more)
             assert_same(solver, textbook)
         assert textbook.baseline
+        assert not solver.state.tables.below.any()
 
 
-@pytest.mark.parametrize("base", [ms.outcome(0.3), ms.BALANCED_OUTCOME])
-@pytest.mark.parametrize("game", GAMES)
+def cases():
+    """(game, sampling) as far as the sample paths can be listed, as in
+    test_estimators.py."""
+    for game in GAMES:
+        for base in (ms.outcome(0.3), ms.BALANCED_OUTCOME, ms.EXTERNAL):
+            combine = base == ms.EXTERNAL
+            if not (combine and game == LEDUC):
+                yield pytest.param(game, base, id=f"{game}-{base}")
+
+
+@pytest.mark.parametrize(("game", "base"), list(cases()))
 def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
     game, base, monkeypatch
 ):
@@ -84,16 +99,19 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
         assert gradient_of(walk.tree, player, mean) == pytest.approx(exact, abs=1e-12)
 
 
+@pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind):
-    algorithm = ms.Algorithm(ms.outcome(0.6, baseline=kind), ms.regret_matching())
+def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind, base):
+    sampling = BASES[base]._replace(baseline=kind)
+    algorithm = ms.Algorithm(sampling, ms.regret_matching())
     whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
     grown = Solver(GOOFSPIEL, algorithm, seed=2)
-    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=20)
+    most = 20 if base == "outcome" else 60
+    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=most)
     for solver in (whole, grown, small):
         solver.iterate(150)
         assert_equal_bit_for_bit(solver, whole)
-    assert small.tree.num_nodes <= 20
+    assert small.tree.num_nodes <= most
     again = Solver.from_contents(grown.contents())
     for solver in (again, whole):
         solver.iterate(50)
@@ -101,10 +119,32 @@ def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind):
     assert np.abs(again.state.tables.baseline).max() > 1
 
 
+def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatch):
+    tree = GameTree(GOOFSPIEL).expand_all()
+    algorithm = ms.Algorithm(algorithms.external(baseline="learned"), START)
+    baselines = []
+    for height in (state.HEIGHT, 8):
+        monkeypatch.setattr(state, "HEIGHT", height)
+        solver = Solver(tree, algorithm, seed=2)
+        solver.iterate(1)
+        baselines.append(solver.state.tables.baseline.copy())
+    assert len(solver.state.walk.node) > height
+    assert np.abs(baselines[0]).max() > 1
+    assert (baselines[0] == baselines[1]).all()
+
+
 def test_what_cannot_work_is_refused_in_words():
     for make, words in (
         (lambda: ms.outcome(0.6, baseline="other"), "baseline='other' is none of"),
-        (lambda: ms.EXTERNAL._replace(baseline="learned"), "follow one history"),
+        (lambda: ms.CHANCE._replace(baseline="learned"), "only outcome and external"),
+        (
+            lambda: ms.average_strategy()._replace(baseline="learned"),
+            "only outcome and external",
+        ),
+        (
+            lambda: ms.EXTERNAL._replace(baseline="learned", prune_below=-9.0),
+            "leave out actions",
+        ),
         (lambda: ms.OUTCOME._replace(baseline_rate=0.2), "but no baseline"),
         (lambda: ms.OUTCOME._replace(baseline_rate=0.0), "baseline_rate=0.0"),
     ):
@@ -123,6 +163,11 @@ def test_files_names_and_flags_know_them():
     algorithm = settings.algorithm
     assert isinstance(algorithm, ms.Algorithm)
     assert algorithm.sampling.baseline_rate == 0.2
+    other = named_settings(algorithm="external_sampling", baseline="predictive")
+    assert name_of(other.algorithm) == "external_predictive_regret_matching"
+    assert str(algorithms.external(baseline="learned")) == (
+        "external sampling with learned baselines"
+    )
     assert name_of(algorithm) == "outcome_learned_baseline_rate=0.2_regret_matching"
     assert named_settings(**flags_of(settings)) == settings
     assert files.algorithm_from_json(files.algorithm_to_json(algorithm)) == algorithm
