@@ -76,7 +76,7 @@ class RuleStore:
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
         num_values = self._longest_key + _FEW
-        budget.meet(room, num_sequences, _BYTES_PER_KEY_VALUE * num_values)
+        self._take(room, num_sequences, num_values)
         self.infosets = np.zeros(room, INFOSET)
         actions = np.zeros(num_sequences, np.int64)
         actions[: rules.num_players] = -1
@@ -118,17 +118,26 @@ class RuleStore:
         """
         for share in _SHARES:
             num_infosets, num_sequences, num_values = self._larger(share)
-            more = num_infosets - len(self.infosets)
-            more_sequences = num_sequences - len(self.known.actions)
-            keys = _BYTES_PER_KEY_VALUE * (num_values - len(self.known.values))
             try:
-                self._budget.meet(more, more_sequences, keys)
+                self._take(
+                    num_infosets - len(self.infosets),
+                    num_sequences - len(self.known.actions),
+                    num_values - len(self.known.values),
+                )
             except MemoryBudgetError:
                 if share == _SHARES[-1]:
                     raise
             else:
                 self._enlarge(num_infosets, num_sequences, num_values)
                 return
+
+    def _take(self, infosets: int, sequences: int, values: int) -> None:
+        """Takes the bytes of room for so many more, tables included."""
+        budget = self._budget
+        size = budget.per_infoset * infosets + budget.per_sequence * sequences
+        size += _BYTES_PER_KEY_VALUE * values
+        budget.require(size, "Room for more information sets takes")
+        budget.take(size)
 
     def _larger(self, share: int) -> tuple[int, int, int]:
         """The rows of infosets, sequences and values, those that are full larger."""
@@ -199,15 +208,15 @@ class RuleStore:
         is_short = (lengths > 0) & (lengths <= self._longest_key)
         if not is_short.all() or (count and ends[-1] != len(keys)):
             return False
-        room, sequences = self.room()
-        more_keys = _BYTES_PER_KEY_VALUE * max(len(keys) - len(self.known.values), 0)
-        more = max(count - room, 0), max(len(actions) - sequences, 0)
-        self._budget.meet(max(more[0], int(sum(more) > 0)), more[1], more_keys)
-        self._enlarge(
-            max(count, room),
-            max(len(actions), sequences),
-            max(len(keys), len(self.known.values)),
+        present = *self.room(), len(self.known.values)
+        needed = map(max, present, (count, len(actions), len(keys)))
+        num_infosets, num_sequences, num_values = needed
+        self._take(
+            num_infosets - present[0],
+            num_sequences - present[1],
+            num_values - present[2],
         )
+        self._enlarge(num_infosets, num_sequences, num_values)
         known = self.known
         self.infosets[:count] = infosets
         known.actions[: len(actions)] = actions

@@ -283,7 +283,7 @@ def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
         return -1 - OVERRUN
     if count > MAX_CHILDREN:
         return -1 - TOO_MANY_CHILDREN
-    if path.position[NUM_MOVES] >= len(path.history) - 1:
+    if path.position[NUM_MOVES] >= len(path.history) - 2:
         return -1 - TOO_LONG
     return count
 
