@@ -455,7 +455,7 @@ class Solver:
         if is_plain or not IS_COMPILED:
             return self._interpret(frame)
         if state.store is not None:
-            return self.kernel(frame, state.store.pointers)
+            return self.kernel(frame, state.store.called)
         return self.kernel(frame)
 
     @held_step
@@ -463,7 +463,7 @@ class Solver:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
         store = self.state.store
-        return self.kernel(frame, *(() if store is None else (store.pointers,)))
+        return self.kernel(frame, *(() if store is None else (store.called,)))
 
     # --- policies ----------------------------------------------------------
 

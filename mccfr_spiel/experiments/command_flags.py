@@ -21,6 +21,7 @@ from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import EVALUATIONS
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.solver import STORES
 from mccfr_spiel.storage.results_folder import PICTURES
 
 flags.disclaim_key_flags()
@@ -309,6 +310,14 @@ def _define_evaluation() -> None:
         "what is free when it begins. A game whose whole tree cannot fit is refused at "
         "once. A run that samples ends when the memory is full, with all files "
         "written; --resume goes on with more.",
+    )
+    flags.DEFINE_enum(
+        "store",
+        DEFAULT["store"],
+        STORES,
+        "Whether an algorithm that samples keeps the nodes that it meets: tree, or "
+        "none, which walks over compiled rules of the game. auto keeps them where the "
+        "whole tree fits, or there are no such rules.",
     )
 
 

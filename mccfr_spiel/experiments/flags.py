@@ -112,6 +112,7 @@ class Flags(TypedDict, total=False):
     time_limit: float | None
     max_nodes: int
     max_memory: int | str | None
+    store: str
 
 
 KINDS: dict[str, Any] = typing.get_type_hints(Flags)

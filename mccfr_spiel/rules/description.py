@@ -177,7 +177,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 _INTEGERS = types.Array(types.int64, 1, "C")
 _FLOATS = types.Array(types.float64, 1, "C")
-_SIGNATURES = Rules(
+SIGNATURES = Rules(
     start=types.void(_FLOATS, _INTEGERS),
     acting=types.int64(_FLOATS, _INTEGERS),
     legal_actions=types.int64(_FLOATS, _INTEGERS, _INTEGERS),
@@ -186,6 +186,7 @@ _SIGNATURES = Rules(
     info_key=types.int64(_FLOATS, _INTEGERS, types.int64, _INTEGERS),
     returns=types.void(_FLOATS, _INTEGERS, _FLOATS),
 )
+"""The types of each rule's arguments and of what it returns."""
 
 
 class _Pointer(types.WrapperAddressProtocol):
@@ -216,9 +217,7 @@ def rule_pointers(rules: Rules) -> Rules:
     if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
         return rules
     pointers = []
-    for name, function, signature in zip(
-        Rules._fields, rules, _SIGNATURES, strict=True
-    ):
+    for name, function, signature in zip(Rules._fields, rules, SIGNATURES, strict=True):
         if not isinstance(function, CPUDispatcher):
             raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
         try:

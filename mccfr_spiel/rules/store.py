@@ -14,13 +14,9 @@ from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules.calls import callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
-from mccfr_spiel.rules.description import (
-    SPARE,
-    BoundRules,
-    declared_by_rules,
-    rule_pointers,
-)
+from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
 from mccfr_spiel.rules.expansion import KeyNames, complaint, told
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
@@ -45,7 +41,7 @@ class RuleStore:
         rules: the game's.
         game, known: what compiled walks read of the game, and fill.
         infosets: `[I + room]` of dtype INFOSET.
-        pointers: the rules as compiled loops take them.
+        called: the rules as compiled walks take them; `pointers` keeps their code.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:
@@ -66,7 +62,7 @@ class RuleStore:
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
-        self.pointers = rule_pointers(rules.description.rules)
+        self.called, self.pointers = callable_rules(rules.description.rules)
         self.game = walks.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),

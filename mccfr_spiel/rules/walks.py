@@ -87,6 +87,15 @@ from mccfr_spiel.kernels.walks import (
     meet,
     update_met,
 )
+from mccfr_spiel.rules.calls import (
+    ACTING,
+    APPLY_ACTION,
+    CHANCE_PROBS,
+    INFO_KEY,
+    LEGAL_ACTIONS,
+    RETURNS,
+    call,
+)
 from mccfr_spiel.rules.kernel import (
     BAD_ACTIONS,
     BAD_CHANCE,
@@ -117,7 +126,7 @@ BROKEN = 100
 LEVEL_BITS = 16
 """A level is shifted by so many bits on the stack; the rest is for the child."""
 
-ACTING, START, MOVES, NUM_BRANCH = range(4)
+WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,
 and how many moves led to it."""
 
@@ -221,9 +230,15 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
         path.choices[level, k] = path.moves[k]
     for p in range(len(path.last)):
         path.lasts[level, p] = path.last[p]
-    path.branches[level, ACTING] = acting
+    path.branches[level, WHO] = acting
     path.branches[level, START] = start
     path.branches[level, MOVES] = path.position[NUM_MOVES]
+
+
+@inlined
+def who_acts(rules: Any, game: Game, path: Path) -> int:
+    """The player who acts, or CHANCE_NODE or TERMINAL."""
+    return call(rules[ACTING], ACTING, (game.settings, path.state))
 
 
 @inlined
@@ -232,7 +247,7 @@ def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
     num_moves = path.position[NUM_MOVES]
     path.history[num_moves] = action
     path.position[NUM_MOVES] = num_moves + 1
-    rules.apply_action(game.settings, path.state, action)
+    call(rules[APPLY_ACTION], APPLY_ACTION, (game.settings, path.state, action))
 
 
 @inlined
@@ -246,7 +261,7 @@ def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
     path.position[LEVEL] = level
     path.position[NUM_MOVES] = path.branches[level, MOVES]
     if child >= 0:
-        acting = path.branches[level, ACTING]
+        acting = path.branches[level, WHO]
         if acting >= 0:
             path.last[acting] = path.branches[level, START] + child
         move_on(rules, game, path, path.choices[level, child])
@@ -259,7 +274,7 @@ def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
     low, high = game.returns[LOW], game.returns[HIGH]
     for p in range(len(path.last)):
         returns[p] = 0.0
-    rules.returns(game.settings, path.state, returns)
+    call(rules[RETURNS], RETURNS, (game.settings, path.state, returns))
     total = 0.0
     for p in range(len(path.last)):
         returns[p] += 0.0  # -0.0 becomes 0.0
@@ -276,7 +291,8 @@ def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
     """Writes the moves; returns how many there are, or -1 - what is wrong."""
     if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
         return -1 - BAD_PLAYER
-    count = rules.legal_actions(game.settings, path.state, path.moves)
+    arguments = game.settings, path.state, path.moves
+    count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
     if count < 1:
         return -1 - NO_ACTIONS
     if count > len(path.moves):
@@ -296,7 +312,7 @@ def list_outcomes(
     if not ascends(path.moves, count, game.stops[1]):
         return BROKEN + BAD_ACTIONS
     probs = tree.chance_probs
-    rules.chance_probs(game.settings, path.state, probs)
+    call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
     if not sum_up(probs, count, tree.chance_cdf, 0):
@@ -322,7 +338,8 @@ def find_infoset(
     """
     key, infosets, counts = path.key, tree.infosets, known.counts
     key[0] = acting
-    length = 1 + rules.info_key(game.settings, path.state, acting, key[1:])
+    arguments = game.settings, path.state, acting, key[1:]
+    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
     if length < 1 or length > len(game.key_sizes) + 1:
         return BROKEN + BAD_KEY, -1
     hashed = row_hash(key, length)
@@ -424,7 +441,7 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                 # One pass visits one node of that history and goes to one of its
                 # children, `chosen`.
                 while True:
-                    acting: Any = np.int64(rules.acting(game.settings, path.state))
+                    acting: Any = np.int64(who_acts(rules, game, path))
                     start: Any = np.int64(0)
                     count, infoset = start, start - 1
                     if skips and weight == LOOK:
@@ -548,6 +565,7 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
 def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
+    The rules are those of `calls.callable_rules`.
     It runs whole iterations until the job's limits, as that of `kernels.make_iterate`,
     with the same statuses. After GROW there must be room for one more infoset. PAUSED
     comes in the middle of a walk, too. BROKEN + a status of rules/kernel.py says that

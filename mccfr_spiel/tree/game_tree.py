@@ -256,7 +256,8 @@ class GameTree(ReadableTree):
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
-        self.met.list_actions()
+        if self.rule_store is None:
+            self.met.list_actions()
         self.kept_states.forget()
         self.node_store.forget()
         self._forget_leaves()

@@ -56,10 +56,8 @@ MINIMIZERS = {
     "initial": algorithms.regret_matching(initial_regret=0.5),
     "plus": ms.regret_matching_plus(),
     "discounted": algorithms.discounted_regret_matching(1.5, -0.5),
-    "predictive": algorithms.predictive_regret_matching_plus(0.5, alpha=1.5),
     "ftrl": ms.ftrl(0.3),
     "omd": ms.omd(0.3),
-    "mmd": algorithms.magnetic_mirror_descent(0.3, 0.1),
 }
 ALGORITHMS = SAMPLINGS | {
     f"{rule}_{label}": sampled(sampling, MINIMIZERS[rule])
