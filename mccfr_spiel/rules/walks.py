@@ -191,6 +191,37 @@ views = LAYOUT.viewer()
 
 
 @inlined
+def start_new(
+    tree: TreeArrays, known: Known, tables: Tables, walk: Walk, rule: int, task: Task
+) -> None:
+    """Starts the tables of infosets that were added."""
+    if known.counts[INFOSETS] > walk.known[0]:
+        now, seed = met_so_far(tree, known), task.job[SEED]
+        start_tables(now, tables, walk.known, rule, seed, task.parameters)
+
+
+@inlined
+def move_met(
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    num_met: int,
+    met_once: bool,
+    skips: bool,
+    rule: int,
+    discounts: bool,
+    task: Task,
+) -> None:
+    """Moves the policies at the infosets met, and clears the gradient."""
+    if skips:
+        update_pruned(tree, tables, walk, num_met, task.settings)
+    else:
+        update_met(tree, tables, walk, num_met, met_once, rule, discounts, task)
+    for p in range(tree.utilities.shape[1]):
+        tables.gradient[p] = 0.0
+
+
+@inlined
 def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
     """The tree without the room that its infosets have to spare."""
     return TreeArrays(
@@ -233,6 +264,22 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
     path.branches[level, WHO] = acting
     path.branches[level, START] = start
     path.branches[level, MOVES] = path.position[NUM_MOVES]
+
+
+@inlined
+def stop(
+    path: Path,
+    walk: Walk,
+    top: int,
+    acting: int,
+    sequence: int,
+    weight: float,
+    place: int,
+) -> int:
+    """Saves and stacks the node where a walk cannot go on; returns the new height."""
+    level = free_level(path)
+    save(path, level, acting, 0, 0)
+    return push(walk, top, stacked(level), sequence, weight, place)
 
 
 @inlined
@@ -375,6 +422,39 @@ def find_infoset(
     return DONE, new
 
 
+@inlined
+def arrive(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    free: int,
+) -> tuple[int, int, int]:
+    """Learns all of a node that a walk has come to, unless it ends the game.
+
+    Args:
+        rules, game, path: tell what comes next.
+        tree, known: of which a distribution or an infoset is written.
+        acting: who acts.
+        free: how many moves there is room for on the stack.
+
+    Returns:
+        DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
+        none.
+    """
+    count = list_moves(rules, game, path, acting)
+    if count < 0:
+        return BROKEN - 1 - count, count, -1
+    if count > free:
+        return STACK_FULL, count, -1
+    if acting == CHANCE_NODE:
+        return list_outcomes(rules, game, path, tree, count), count, -1
+    status, infoset = find_infoset(rules, game, path, tree, known, acting, count)
+    return status, count, infoset
+
+
 def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate` for walks over rules; see `make_rule_iterate`."""
     chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
@@ -387,20 +467,15 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     @jit
     def iterate(frame, rules):
         task = views(frame, Task)
-        job, settings, parameters = task.job, task.settings, task.parameters
+        job, settings = task.job, task.settings
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         limits = job.view(np.int64)
-        tree, tables, walk = (
-            views(frame, TreeArrays),
-            views(frame, Tables),
-            views(frame, Walk),
-        )
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        walk = views(frame, Walk)
         game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
         infosets, cursor, position = tree.infosets, walk.cursor, path.position
         policy, gradient = tables.policy, tables.gradient
-        start_tables(
-            met_so_far(tree, known), tables, walk.known, rule, seed, parameters
-        )
+        start_new(tree, known, tables, walk, rule, task)
         num_players, capacity = tree.utilities.shape[1], len(walk.node)
         is_far = draws_own and known.counts[INFOSETS] > LARGE
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
@@ -461,35 +536,23 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                                 gradient[sequence] += payoff
                                 break
                     else:
-                        count = list_moves(rules, game, path, acting)
-                        if count < 0:
-                            status = BROKEN - 1 - count
-                        elif top + count + depth > capacity or (
-                            batched and noted + count > room
-                        ):
-                            status = STACK_FULL
-                        elif acting == CHANCE_NODE:
-                            status = list_outcomes(rules, game, path, tree, count)
-                        else:
-                            status, infoset = find_infoset(
-                                rules, game, path, tree, known, acting, count
-                            )
+                        free = capacity - top - depth
+                        if batched:
+                            free = min(free, room - noted)
+                        status, count, infoset = arrive(
+                            rules, game, path, tree, known, acting, free
+                        )
                     if status != DONE:
-                        level = free_level(path)
-                        save(path, level, acting, 0, 0)
-                        top = push(walk, top, stacked(level), sequence, weight, place)
+                        top = stop(path, walk, top, acting, sequence, weight, place)
                         break
                     if infoset >= 0:
                         start = np.int64(infosets[infoset]["first_sequence"])
-                        if infoset >= walk.known[0]:
-                            now = met_so_far(tree, known)
-                            start_tables(
-                                now, tables, walk.known, rule, seed, parameters
-                            )
+                        start_new(tree, known, tables, walk, rule, task)
                     touched, chosen, q = touched + 1, 0, 0.0
                     level = free_level(path)
-                    first = stacked(level) + 1
-                    at = Visit(first, start, count, sequence, weight, place)
+                    at = Visit(
+                        stacked(level) + 1, start, count, sequence, weight, place
+                    )
                     if acting == player:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
@@ -540,15 +603,10 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                     continue
                 nth = 0
             if alternating or player == num_players - 1:
-                if skips:
-                    update_pruned(tree, tables, walk, num_met, settings)
-                else:
-                    update_met(
-                        tree, tables, walk, num_met, met_once, rule, discounts, task
-                    )
+                move_met(
+                    tree, tables, walk, num_met, met_once, skips, rule, discounts, task
+                )
                 num_met = 0
-                for p in range(num_players):
-                    gradient[p] = 0.0
             if foresees:
                 learn(tree, tables, walk, depth, player, 0, settings)
             player = (player + 1) % num_players
