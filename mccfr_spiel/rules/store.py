@@ -136,16 +136,18 @@ class RuleStore:
         budget.take(size)
 
     def _larger(self, share: int) -> tuple[int, int, int]:
-        """The rows of infosets, sequences and values, those that are full larger."""
-        num_infosets, num_sequences = self.sizes()
-        num_values = int(self.known.rows[num_infosets]["start"])
-        room, sequences, values = *self.room(), len(self.known.values)
-        if num_infosets + 1 > room:
-            room += room // share + 1
-        if num_sequences + self.rules.sizes.num_actions > sequences:
-            sequences += sequences // share + self.rules.sizes.num_actions
-        if num_values + self._longest_key > values:
-            values += values // share + self._longest_key
+        """The rows of infosets, sequences and values, with that share of what is used
+        and the largest infoset to spare."""
+        used, num_sequences = self.sizes()
+        num_values = int(self.known.rows[used]["start"])
+        most = self.rules.sizes.num_actions
+        room = max(len(self.infosets), used + used // share + 1)
+        sequences = max(
+            len(self.known.actions), num_sequences + num_sequences // share + most
+        )
+        values = max(
+            len(self.known.values), num_values + num_values // share + self._longest_key
+        )
         if max(room, sequences) > MAX_INDEX:
             raise MemoryBudgetError(
                 f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
@@ -159,8 +161,11 @@ class RuleStore:
         slots = len(known.table)
         while slots < 2 * num_infosets:
             slots *= 2
-        table = np.full(slots, -1, np.int32)
-        kernel.fill_table(table, rows, count)
+        # Not the same array, in which others would find what their rows have not.
+        table = known.table.copy()
+        if slots > len(table):
+            table = np.full(slots, -1, np.int32)
+            kernel.fill_table(table, rows, count)
         larger = known._replace(
             actions=_enlarged(known.actions, num_sequences),
             values=_enlarged(known.values, num_values),

@@ -468,20 +468,21 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     def iterate(frame, rules):
         task = views(frame, Task)
         job, settings = task.job, task.settings
-        seed, alternating = job[SEED], job[ALTERNATING] != 0
-        limits = job.view(np.int64)
+        limits, alternating = job.view(np.int64), job[ALTERNATING] != 0
         tree, tables = views(frame, TreeArrays), views(frame, Tables)
         walk = views(frame, Walk)
         game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
         infosets, cursor, position = tree.infosets, walk.cursor, path.position
-        policy, gradient = tables.policy, tables.gradient
+        gradient, seed = tables.gradient, job[SEED]
         start_new(tree, known, tables, walk, rule, task)
         num_players, capacity = tree.utilities.shape[1], len(walk.node)
         is_far = draws_own and known.counts[INFOSETS] > LARGE
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
         batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
-        noted, room = cursor[NUM_UNDO] if batched else 0, len(walk.undo_sequence)
+        noted, room = cursor[NUM_UNDO] if batched else 0, capacity
+        if batched:
+            room = len(walk.undo_sequence)
         depth = cursor[DEPTH] if learns else 0
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
@@ -536,9 +537,7 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                                 gradient[sequence] += payoff
                                 break
                     else:
-                        free = capacity - top - depth
-                        if batched:
-                            free = min(free, room - noted)
+                        free = min(capacity - top - depth, room - noted)
                         status, count, infoset = arrive(
                             rules, game, path, tree, known, acting, free
                         )
@@ -550,9 +549,8 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                         start_new(tree, known, tables, walk, rule, task)
                     touched, chosen, q = touched + 1, 0, 0.0
                     level = free_level(path)
-                    at = Visit(
-                        stacked(level) + 1, start, count, sequence, weight, place
-                    )
+                    first = stacked(level) + 1
+                    at = Visit(first, start, count, sequence, weight, place)
                     if acting == player:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
@@ -576,7 +574,7 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[infoset]["place"])
-                        chosen = draw_action(policy, start, count, draw)
+                        chosen = draw_action(tables.policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         draw = uniform(stream, place)
                         chosen = draw_chance(tree.chance_cdf, 0, count, draw)
