@@ -389,3 +389,30 @@ def test_histories_longer_than_declared_are_named():
     rules.sizes = rules.sizes._replace(max_moves=40_000)
     with pytest.raises(ValueError, match=r"histories of 40,001 moves"):
         RuleStore(rules, Budget("1MB"))
+
+
+# --- how good it is ---------------------------------------
+
+
+def test_a_policy_of_such_walks_is_played_and_answered():
+    solver = Solver(LEDUC, seed=1, store="none")
+    solver.iterate(300)
+    game, policy = pyspiel.load_game(LEDUC), solver.average_policy()
+    table = policy.to_dict()
+    exact = ms.expected_returns(game, policy)
+    for estimate, truth in zip(
+        ms.sampled_returns(game, policy, plays=400, confidence=0.9999),
+        exact,
+        strict=True,
+    ):
+        assert estimate.low <= truth <= estimate.high
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            state.apply_action(state.legal_actions()[0])
+            continue
+        probs = policy.action_probabilities(state)
+        assert probs == table[state.information_state_string()]
+        state.apply_action(max(probs, key=lambda action: probs[action]))
+    response = ms.learned_response(game, policy, 0, iterations=30, plays=100)
+    assert response.iterations == 30
