@@ -3,11 +3,10 @@
 What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pyspiel
@@ -27,7 +26,9 @@ from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.rules.walks import make_rule_iterate
 from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -41,6 +42,11 @@ seconds, and Ctrl-C is noticed between them."""
 
 _MOST_NODES_AHEAD = 20_000_000
 """Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
+
+_FEW_NODES_AHEAD = 1_000_000
+
+STORES = "auto", "tree", "none"
+"""What `store` may be."""
 
 _ENDLESS = 2**62
 
@@ -86,6 +92,7 @@ class Solver:
         max_memory: MaxMemory = None,
         abstraction: Abstraction | None = None,
         twin: bool | None = None,
+        store: str = "auto",
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -123,6 +130,13 @@ class Solver:
             twin: whether the game's compiled twin may expand the whole tree, where the
                 algorithm needs one: see `GameTree`, which has its own. It changes the
                 time that this takes, and no result.
+            store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
+                over the game's compiled rules, with the same bits, and what they meet
+                is numbered in the order in which they meet it. It is for samplings that
+                need no whole tree, and for games that have such rules. "auto" takes
+                "none" for a game that could have it but whose whole tree is not made in
+                advance, since it has more than 20 million nodes, or more than max_nodes
+                or max_memory allow.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -153,15 +167,15 @@ class Solver:
         is_abstract = self.tree.abstraction is not None
         if is_abstract:
             _check_supports_abstraction(algorithm)
-        if needs_whole_tree(algorithm):
-            self.tree.expand_all()
-        elif self.tree.offers_rules and not self.tree.num_infosets:
-            with contextlib.suppress(TreeFullError):  # else it grows with the walks
-                self.tree.expand_all(most=_MOST_NODES_AHEAD)
+        self._prepare_tree(_checked_store(store, algorithm))
         self.lock = self.tree.lock
         self.state = SolverState(self.tree, algorithm, self.seed)
         self._counts, self._job = self.state.counts, self.state.job
-        self._growth = Growth(self.tree, sampling, self.state.batch)
+        self._growth: Growth | RuleGrowth
+        if self.state.store is None or self.state.path is None:
+            self._growth = Growth(self.tree, sampling, self.state.batch)
+        else:
+            self._growth = RuleGrowth(self.tree, self.state.store, self.state.path)
         self._slice = 100_000
         sampled = kernels.Sampled(
             sampling.chance,
@@ -173,7 +187,39 @@ class Solver:
             baseline=sampling.baseline,
         )
         rule = kernel_name(algorithm.minimizer)
-        self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
+        if self.state.store is None:
+            self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
+        else:
+            self.kernel = make_rule_iterate(sampled, rule)
+
+    def _prepare_tree(self, store: str) -> None:
+        """Makes the tree whole, or one without nodes, if it is to be so."""
+        tree = self.tree
+        if store == "none":
+            tree.walk_rules()
+        elif tree.rule_store is not None:
+            if store == "tree" or needs_whole_tree(self.algorithm):
+                raise ValueError(
+                    f"This tree of {tree.source} is that of walks over compiled rules, "
+                    "which keep no nodes. Give the solver the game instead of the tree."
+                )
+        elif needs_whole_tree(self.algorithm):
+            tree.expand_all()
+        elif tree.offers_rules and not tree.num_infosets:
+            # A forecast takes half a second, in which small trees have long been made.
+            for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
+                try:
+                    tree.expand_all(most=most)
+                except TreeFullError:
+                    if tree.is_surely_larger_than(_MOST_NODES_AHEAD):
+                        break
+            if store == "auto" and not tree.is_complete:  # else it grows with the walks
+                tree.walk_rules()
+
+    @property
+    def store(self) -> str:
+        """Where nodes are kept: "tree", or "none"."""
+        return "tree" if self.state.store is None else "none"
 
     # --- how it looks --------------------------------------------------------
 
@@ -376,7 +422,9 @@ class Solver:
                 job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
                 if self.lock.waiting and self._may_stop(began):
                     break
-            elif status == kernels.TOO_UNLIKELY:
+            elif status != kernels.TOO_UNLIKELY:
+                cast(RuleGrowth, self._growth).raise_broken(status)
+            else:
                 raise ValueError(
                     f"Games of {self.tree.source} are so long that outcome sampling "
                     "met a history of a probability below "
@@ -385,6 +433,7 @@ class Solver:
                     "unbiased estimate no longer fits a floating-point number. Use a "
                     "shorter game, or smaller payoffs."
                 )
+        self.tree.note_met()
         seconds = time.perf_counter() - began
         self.seconds += seconds
         if seconds < _SLICE_SECONDS / 2:
@@ -410,13 +459,16 @@ class Solver:
         is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
         if is_plain or not IS_COMPILED:
             return self._interpret(frame)
+        if state.store is not None:
+            return self.kernel(frame, state.store.called)
         return self.kernel(frame)
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
-        return self.kernel(frame)
+        store = self.state.store
+        return self.kernel(frame, *(() if store is None else (store.called,)))
 
     # --- policies ----------------------------------------------------------
 
@@ -616,6 +668,18 @@ class Solver:
             solver.state.restore(arrays)
             solver.seconds = float(header["seconds"])
             return solver
+
+
+def _checked_store(store: Any, algorithm: Algorithm) -> str:
+    """Returns the argument `store`; raises ValueError if it cannot be had."""
+    if store not in STORES:
+        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
+    if store == "none" and needs_whole_tree(algorithm):
+        raise ValueError(
+            f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
+            "store='tree', or external or outcome sampling."
+        )
+    return store
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

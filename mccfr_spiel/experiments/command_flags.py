@@ -21,6 +21,7 @@ from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT
 from mccfr_spiel.experiments.settings import EVALUATIONS
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
+from mccfr_spiel.solver import STORES
 from mccfr_spiel.storage.results_folder import PICTURES
 
 flags.disclaim_key_flags()
@@ -331,6 +332,14 @@ def _define_evaluation() -> None:
         DEFAULT["twin"],
         "Whether the game's compiled twin expands the whole tree, which takes less "
         "time and gives the same tree; by default where it has one and saves time.",
+    )
+    flags.DEFINE_enum(
+        "store",
+        DEFAULT["store"],
+        STORES,
+        "Whether an algorithm that samples keeps the nodes that it meets: tree, or "
+        "none, which walks over compiled rules of the game. auto keeps them where the "
+        "whole tree fits, or there are no such rules.",
     )
 
 

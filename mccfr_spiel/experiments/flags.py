@@ -114,6 +114,7 @@ class Flags(TypedDict, total=False):
     max_nodes: int
     max_memory: int | str | None
     twin: bool | None
+    store: str
 
 
 KINDS: dict[str, Any] = typing.get_type_hints(Flags)

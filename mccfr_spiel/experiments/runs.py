@@ -61,12 +61,14 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
     )
     if settings.evaluate == "exact":
         tree.expand_all()
-    return _start(settings.algorithm, tree, settings.seed)
+    return _start(settings.algorithm, tree, settings.seed, settings.store)
 
 
-def _start(method: Method, tree: GameTree, seed: int) -> GameSolver:
+def _start(
+    method: Method, tree: GameTree, seed: int, store: str = "auto"
+) -> GameSolver:
     if isinstance(method, Algorithm):
-        return Solver(tree, method, seed=seed)
+        return Solver(tree, method, seed=seed, store=store)
     return method.start(tree)
 
 

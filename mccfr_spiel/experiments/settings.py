@@ -20,6 +20,7 @@ from mccfr_spiel.limits.budget import (
     resident,
 )
 from mccfr_spiel.offline.methods import OfflineMethod, check_players
+from mccfr_spiel.solver import STORES
 from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 
@@ -56,6 +57,7 @@ class Settings:
         bounds: whether rows have the theorem's bound on NashConv, see
             `runs.make_bound`.
         max_nodes: of the tree, see `GameTree`.
+        store: whether an algorithm that samples keeps a tree, see `Solver`.
         max_memory: bytes, or words such as "4GiB", that the whole process may take. By
             default, the run may take half of the memory that is free when it begins. A
             run with evaluate other than "exact" leaves a quarter for the end, when
@@ -83,6 +85,7 @@ class Settings:
     max_nodes: int = DEFAULT_MAX_NODES
     max_memory: int | str | None = None
     twin: bool | None = None
+    store: str = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
@@ -107,6 +110,13 @@ class Settings:
             raise ValueError(
                 f"until_nash_conv={target} is never known with evaluate="
                 f"{self.evaluate}; drop one."
+            )
+        if self.store not in STORES:
+            raise ValueError(f"store={self.store!r} is none of {', '.join(STORES)}.")
+        if self.store == "none" and self.evaluate == "exact":
+            raise ValueError(
+                "store=none keeps no tree, which evaluate=exact takes; use "
+                "evaluate=sampled, or drop store=none."
             )
         if self.bounds:
             self._check_has_tree("bounds take")

@@ -29,6 +29,7 @@ from mccfr_spiel.policies.table import (
     table_of,
 )
 from mccfr_spiel.policies.tabular import OWNED, TabularPolicy, owned
+from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.identity import same_name
@@ -315,6 +316,9 @@ class SequencePolicy(openspiel_policy.Policy):
             if abstraction is not None:
                 info_state = abstraction(state, acting)
                 return self._probabilities(acting, info_state, legal_actions)
+            found = self._found_by_key(state, acting)
+            if found is not None:
+                return self._at(found, legal_actions, state)
             info_state = state.information_state_string(acting)
             if self.game is not self.turn_based_game and not _is_turn_based(state):
                 info_state = f"Current player: {acting}\n{info_state}"
@@ -323,12 +327,37 @@ class SequencePolicy(openspiel_policy.Policy):
     def _probabilities(
         self, player: int, info_state: str, legal_actions: list[int]
     ) -> dict[int, float]:
-        infoset = self.tree.find(info_state, player)
+        return self._at(self.tree.find(info_state, player), legal_actions, info_state)
+
+    def _found_by_key(self, state: pyspiel.State, player: int) -> int | None:
+        """The infoset of a state of compiled rules, -1 for none, by its key, for which
+        no strings need to be made; None if it has to be found by its string."""
+        tree = self.tree
+        if not isinstance(tree, GameTree) or tree.rules is None:
+            return None
+        rules = rules_of(state.get_game())
+        if rules is None or rules.description is not tree.rules.description:
+            return None
+        return tree.find_at(state, player)
+
+    def _at(
+        self, infoset: int, legal_actions: list[int], where: Any
+    ) -> dict[int, float]:
+        """The probabilities at an infoset, -1 for one that was never met.
+
+        Args:
+            infoset: its number.
+            legal_actions: of the state.
+            where: the state, or its string, for a message.
+        """
         if not 0 <= infoset < self._num_infosets:
             return dict.fromkeys(legal_actions, 1 / len(legal_actions))
         _, start, _, count, _ = self._infosets[infoset].item()
         known = self._actions[start : start + count].tolist()
         if known != list(legal_actions):
+            info_state = where
+            if isinstance(where, pyspiel.State):
+                info_state = where.information_state_string(where.current_player())
             raise ValueError(
                 f"The policy knows {count} legal actions at the information state "
                 f"{info_state!r} of {self.game}, which has {len(legal_actions)} "

@@ -142,6 +142,20 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
     return declared
 
 
+def limits_of(declared: Declared) -> tuple[float, float, float, float]:
+    """What `check_returns` lets through, for compiled code, which is as strict but for
+    rounding: the least and the greatest return, the sum (NaN if it varies), and how far
+    from it returns may be."""
+    rounding = _ROUNDING * max(abs(declared.low), abs(declared.high))
+    total = math.nan if declared.utility_sum is None else declared.utility_sum
+    return (
+        max(declared.low - rounding, -MAX_UTILITY),
+        min(declared.high + rounding, MAX_UTILITY),
+        total,
+        _SUM_TOLERANCE + rounding,
+    )
+
+
 def _check_sum(declared: Declared, returns: Sequence[float], tolerance: float) -> None:
     utilities = pyspiel.GameType.Utility
     if declared.utility == utilities.IDENTICAL:

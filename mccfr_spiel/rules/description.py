@@ -177,7 +177,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 _INTEGERS = types.Array(types.int64, 1, "C")
 _FLOATS = types.Array(types.float64, 1, "C")
-RULE_SIGNATURES = Rules(
+SIGNATURES = Rules(
     start=types.void(_FLOATS, _INTEGERS),
     acting=types.int64(_FLOATS, _INTEGERS),
     legal_actions=types.int64(_FLOATS, _INTEGERS, _INTEGERS),
@@ -186,7 +186,7 @@ RULE_SIGNATURES = Rules(
     info_key=types.int64(_FLOATS, _INTEGERS, types.int64, _INTEGERS),
     returns=types.void(_FLOATS, _INTEGERS, _FLOATS),
 )
-"""Numba's signature of each rule."""
+"""The types of each rule's arguments and of what it returns."""
 
 
 class _Pointer(types.WrapperAddressProtocol):
@@ -218,7 +218,7 @@ def rule_pointers(rules: Rules) -> Rules:
         *(
             pointer_to(name, function, signature)
             for name, function, signature in zip(
-                Rules._fields, rules, RULE_SIGNATURES, strict=True
+                Rules._fields, rules, SIGNATURES, strict=True
             )
         )
     )

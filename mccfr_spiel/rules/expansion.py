@@ -204,9 +204,9 @@ def expand_rules(
             )
         if status != kernel.NO_ROOM:
             history = _history_of_path(cursor, path)
-            raise GameError(
-                f"{_complaint(status, rules, cursor, path)} {_told(history)}"
-            )
+            depth = int(cursor[kernel.DEPTH])
+            said = complaint(status, rules, path.states[depth], depth)
+            raise GameError(f"{said} {told(history)}")
         if budget is not None:
             _check_fits(rules, cursor, store, budget)
         store = _enlarged(rules, max_nodes, cursor, store)
@@ -228,11 +228,12 @@ def _check_outcomes(
         except GameError as error:
             nodes = store.nodes[: cursor[kernel.NODES]]
             history = _history_of_outcome(rules, nodes, row)
-            raise GameError(f"{error} {_told(history)}") from None
+            raise GameError(f"{error} {told(history)}") from None
     return declared
 
 
-def _told(history: list[int]) -> str:
+def told(history: list[int]) -> str:
+    """The end of a message: the history that led to an error."""
     return f"The history that led there: {history}."
 
 
@@ -398,19 +399,22 @@ def _trimmed(rules: BoundRules, cursor: np.ndarray, store: kernel.Store) -> Expa
     )
 
 
-def _complaint(
-    status: int, rules: BoundRules, cursor: np.ndarray, path: kernel.Path
-) -> str:
-    """Says what is wrong where the walk stopped, and what to do about it."""
+def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -> str:
+    """Says what is wrong where a walk stopped, and what to do about it.
+
+    Args:
+        status: one of rules/kernel.py.
+        rules: the game's.
+        state: the state there.
+        longest: the moves of the longest history, for TOO_LONG.
+    """
     game = rules.description.short_name
-    depth = int(cursor[kernel.DEPTH])
-    state = path.states[depth]
     words = rules.description.words.state(rules.parameters, state)
     where = f"{game} at the state {words!r}"
     if status == kernel.TOO_LONG:
         return (
             f"{where}: the history is longer than Sizes.max_moves + "
-            f"Sizes.max_chance_moves = {depth}."
+            f"Sizes.max_chance_moves = {longest}."
         )
     player = rules.acting(state)
     if status == kernel.NO_ACTIONS and player == CHANCE:

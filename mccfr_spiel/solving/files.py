@@ -55,6 +55,9 @@ def contents_of(
         "abstracted": tree.abstraction is not None,
     }
     arrays = state.saved()
+    if state.store is not None:
+        header["store"] = "none"
+        return checkpoint.Contents(header, arrays | state.store.saved())
     if not needs_whole_tree(algorithm) and not tree.is_repeatable:
         arrays |= checkpoint.pack_strings(tree.names)
         arrays |= {"infosets": tree.infosets, "actions": tree.actions}
@@ -129,6 +132,19 @@ def tree_of(
             raise ValueError(
                 f"The tree of {tree.source} is not complete; call its expand_all() "
                 "first, or give the game."
+            )
+    elif header.get("store") == "none":
+        checkpoint.check_infosets(
+            len(arrays["key_ends"]),
+            arrays["infosets"],
+            arrays["actions"],
+            tree.num_players,
+        )
+        if not tree.recall_rules(arrays):
+            raise checkpoint.CheckpointError(
+                f"The rules of {tree.source} are not those that the checkpoint was "
+                "made with: the keys of its information states have changed. "
+                f"{GAME_WAY_OUT}"
             )
     elif "infosets" in arrays:
         names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])

@@ -14,6 +14,8 @@ import numpy as np
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
+from mccfr_spiel.rules import walks
+from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -59,6 +61,8 @@ class SolverState:
             these arrays, but only the state itself replaces them, by larger ones.
         whole: the leaves and the plans, for algorithms that sample nothing.
         batch: the walks for each player in an iteration.
+        store, path: for walks over compiled rules, the infosets that these have met and
+            where the walk is; None for walks over the tree.
         walks: whether the algorithm samples, so that its average is settled lazily.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read.
@@ -73,6 +77,9 @@ class SolverState:
             ValueError: the algorithm's weights overflow on this tree.
         """
         self._tree, self._algorithm = tree, algorithm
+        self.store = tree.rule_store
+        # What tells for how many infosets and sequences the tables need rows now.
+        self._rows = tree.sizes if self.store is None else self.store.room
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
         self.batch = refusals.integer(algorithm.batch, "batch", 1)
@@ -120,6 +127,8 @@ class SolverState:
             plan = passes.plan(self.tables.policy)
             self.whole = passes.arrays, kernels.Plans(plan=plan)
         self._leaves_digest: str | None = None
+        self.path = None if self.store is None else self.store.new_path()
+        self._node_arrays = None if self.store is None else self.store.node_arrays()
 
     @property
     def is_midway(self) -> bool:
@@ -145,14 +154,13 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
-        tree.budget.add_tables(self, per_infoset, per_sequence, tree.sizes)
+        tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads
     def _new_tables(self) -> kernels.Tables:
         tree = self._tree
         tables = kernels.empty_tables(
-            tree.num_infosets,
-            tree.num_sequences,
+            *self._rows(),
             tree.num_players,
             self._optional_tables,
         )
@@ -176,9 +184,8 @@ class SolverState:
     @reads
     def start_infosets(self) -> None:
         """Starts the tables of the infosets that the tree has met since last time."""
-        num_infosets, num_sequences = self._tree.sizes()
-        if num_infosets > self._room[0] or num_sequences > self._room[1]:
-            self._enlarge_tables(num_infosets, num_sequences)
+        self._tree.note_met()
+        self._fit_tables()
         self._start_tables(
             self._tree.arrays,
             self.tables,
@@ -188,6 +195,12 @@ class SolverState:
         )
 
     # --- growing -------------------------------------------------------------
+
+    def _fit_tables(self) -> None:
+        """Makes the tables as large as they must be now."""
+        num_infosets, num_sequences = self._rows()
+        if num_infosets > self._room[0] or num_sequences > self._room[1]:
+            self._enlarge_tables(num_infosets, num_sequences)
 
     @held_step
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
@@ -234,13 +247,14 @@ class SolverState:
         have expanded the tree meanwhile, so tables are made to fit first.
         """
         tree, job = self._tree, self.job
-        num_infosets, num_sequences = tree.sizes()
-        if num_infosets > self._room[0] or num_sequences > self._room[1]:
-            self._enlarge_tables(num_infosets, num_sequences)
+        tree.note_met()
+        self._fit_tables()
+        if self.store is not None:
+            return self._frame_over_rules(self.store)
         # Not before: names for the old tables would keep all of them alive meanwhile.
         tables, walk = self.tables, self.walk
         job[kernels.NUM_NODES] = tree.num_nodes
-        job[kernels.NUM_INFOSETS] = num_infosets
+        job[kernels.NUM_INFOSETS] = tree.num_infosets
         storage = tree.storage
         of_tree, of_tables, of_walk = self._framed
         if not (
@@ -255,19 +269,33 @@ class SolverState:
             self._framed = storage, tables, walk  # last: Ctrl-C may come in between
         return self._frame
 
+    def _frame_over_rules(self, store: RuleStore) -> np.ndarray:
+        """As `frame`, for a kernel that walks over rules."""
+        tables, walk = self.tables, self.walk
+        held = store.infosets, store.known
+        of_store, of_tables, of_walk = self._framed
+        if not (of_store and tables is of_tables and walk is of_walk) or not all(
+            map(operator.is_, held, of_store)
+        ):
+            arrays = self._tree.arrays._replace(
+                infosets=store.infosets, **(self._node_arrays or {})
+            )
+            self._frame = walks.frame_of(
+                self._task, arrays, tables, walk, store.game, store.known, self.path
+            )
+            self._framed = held, tables, walk
+        return self._frame
+
     def restart_walk(self) -> None:
         """Takes the present walk back to its root."""
+        self._tree.note_met()
         kernels.restart_walk(self._tree.infosets, self.tables, self.walk)
 
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays that a file keeps, without the room that they have to spare."""
-        num_infosets, num_sequences = self._tree.sizes()
-        arrays = {}
-        for name, table in self.tables._asdict().items():
-            is_per_infoset = name in kernels.PER_INFOSET
-            arrays[name] = table[: num_infosets if is_per_infoset else num_sequences]
+        arrays = self._tables_used()
         arrays |= {"cursor": self.walk.cursor, "clock": self.walk.clock}
         num_met = self.walk.cursor[kernels.NUM_MET]
         if num_met:
@@ -275,6 +303,15 @@ class SolverState:
         if self.whole:
             arrays["plan"] = self.whole[1].plan
         return arrays
+
+    def _tables_used(self) -> dict[str, np.ndarray]:
+        """The tables without the room that they have to spare."""
+        num_infosets, num_sequences = self._tree.sizes()
+        used = {}
+        for name, table in self.tables._asdict().items():
+            is_per_infoset = name in kernels.PER_INFOSET
+            used[name] = table[: num_infosets if is_per_infoset else num_sequences]
+        return used
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over the arrays of a file, on a tree with the same infosets.
@@ -287,7 +324,7 @@ class SolverState:
             KeyError: one is missing.
         """
         walk = self.walk
-        fresh = self.tables._asdict() | {"cursor": walk.cursor, "clock": walk.clock}
+        fresh = self._tables_used() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan
         # Files of version 0.1 have a shorter cursor, no clock, and not all the tables

@@ -23,6 +23,7 @@ from mccfr_spiel.rules.declared import (
     tell_history,
 )
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
+from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
@@ -83,6 +84,7 @@ class GameTree(ReadableTree):
         self.twin = self._checked_twin(twin)
         self._is_python = may_be_python(self.source)
         self._leaves: kernels.Passes | None = None
+        self._noted: np.ndarray | None = None
 
     # --- all at once ---------------------------------------------------------
 
@@ -108,6 +110,11 @@ class GameTree(ReadableTree):
     def _expand_all(self, most: int, most_memory: int | None) -> None:
         if self.is_complete:  # by another thread, while this one waited
             return
+        if self.rule_store is not None:
+            raise ValueError(
+                f"This tree of {self.source} is that of walks over compiled rules, "
+                "which keep no nodes. Make another with GameTree(game)."
+            )
         if self.num_nodes == 1 and not self.num_infosets:
             whole = self._expansion_by_rules(most)
             if whole is not None:
@@ -169,6 +176,55 @@ class GameTree(ReadableTree):
         )
         self.payoffs.take_over(whole.utilities)
         self.node_store.take_over(whole.nodes)
+
+    @changes
+    def walk_rules(self) -> RuleStore:
+        """Makes this the tree of solvers that walk over compiled rules.
+
+        Such a tree has no nodes but the root. Walks add the infosets that they meet to
+        the store that is returned, and `note_met` takes them over.
+
+        Raises:
+            ValueError: the game has no compiled rules, or the tree has been expanded.
+            MemoryBudgetError: not even a few infosets fit the budget.
+        """
+        return self._walk_rules()
+
+    def _walk_rules(self) -> RuleStore:
+        if self.rule_store is not None:
+            return self.rule_store
+        if self.rules is None:
+            what = "an abstraction" if self.abstraction else "no compiled rules"
+            raise ValueError(
+                f"store='none' walks over compiled rules, but {self.source} has "
+                f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "
+                "write the rules of a game."
+            )
+        self._check_new()
+        self.rule_store = RuleStore(self.rules, self.budget)
+        return self.rule_store
+
+    def note_met(self) -> None:
+        """Takes over what walks over rules have met, for a caller under the lock."""
+        store = self.rule_store
+        if store is None:
+            return
+        if store.infosets is self._noted and store.sizes() == self.sizes():
+            return
+        num_infosets, num_sequences = store.sizes()
+        self.met.take_over(
+            store.names(),
+            store.infosets[:num_infosets],
+            store.known.actions[:num_sequences],
+        )
+        self._noted = store.infosets
+
+    @changes
+    def recall_rules(self, arrays: dict[str, np.ndarray]) -> bool:
+        """Takes over what `RuleStore.saved` gave; returns whether it fits the game."""
+        fits = self._walk_rules().recall(arrays)
+        self.note_met()
+        return fits
 
     @changes
     def recall(
@@ -237,7 +293,8 @@ class GameTree(ReadableTree):
         self._forget_nodes()
 
     def _forget_nodes(self) -> None:
-        self.met.list_actions()
+        if self.rule_store is None:
+            self.met.list_actions()
         self.kept_states.forget()
         self.node_store.forget()
         self._forget_leaves()

@@ -134,6 +134,11 @@ class Growth:
             MemoryBudgetError: the infosets met fill the tree's `max_memory`.
             ValueError: a history does not end; and see `GameTree.expand`.
         """
+        if self._tree.rule_store is not None:
+            raise ValueError(
+                f"Another solver on this tree of {self._tree.source} walks over "
+                "compiled rules, with which a tree cannot grow. Give each the game."
+            )
         was_empty = self._tree.num_nodes == 1
         try:
             self._stops += 1

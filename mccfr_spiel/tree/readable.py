@@ -15,10 +15,11 @@ from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
-from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
+from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast, refusal
 from mccfr_spiel.rules.declared import declared_by
 from mccfr_spiel.rules.description import BoundRules, rules_of
 from mccfr_spiel.rules.expansion import KeyNames, key_place
+from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.description import TreeDescription, describe
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.loading import load_game, turn_based
@@ -59,6 +60,8 @@ class ReadableTree:
         lock: see tree/lock.py.
         rules: the game's compiled rules, by which the tree can be expanded at compiled
             speed; None if it has none, or there is an abstraction.
+        rule_store: where walks over these rules keep the infosets that they meet; None
+            if no solver makes such walks, see `GameTree.walk_rules`.
         infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
@@ -101,6 +104,7 @@ class ReadableTree:
         self.rules: BoundRules | None = None
         if abstraction is None:
             self.rules = rules_of(self.game)
+        self.rule_store: RuleStore | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -128,6 +132,8 @@ class ReadableTree:
         )
 
     def _completeness(self) -> str:
+        if self.rule_store is not None:
+            return "no nodes kept"
         if not self.num_infosets:
             return "nothing expanded yet"
         if self.num_nodes > _FEW_NODES:
@@ -324,7 +330,7 @@ class ReadableTree:
     def is_repeatable(self) -> bool:
         """Whether the tree was made whole, by compiled rules or from a cache, so that
         `expand_all` of a new tree numbers everything alike."""
-        return self.met.is_taken_over
+        return self.met.is_taken_over and self.rule_store is None
 
     @reads
     def memory(self) -> dict[str, int]:
@@ -395,6 +401,12 @@ class ReadableTree:
                 f"max_chance_nodes_in_history none has more than "
                 f"{self.declared_length:,}. Let the game end, or correct these numbers."
             )
+
+    def is_surely_larger_than(self, most: int) -> bool:
+        """Whether random histories leave no doubt that the whole tree has more nodes
+        than that; it is found out in at most about half a second."""
+        found = self.forecast(most)
+        return refusal(found, str(self.source), most, self.budget) is not None
 
     def forecast(self, most: int | None = None) -> Forecast:
         """Estimates the whole tree by some random histories, in about half a second.

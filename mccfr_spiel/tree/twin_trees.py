@@ -20,7 +20,7 @@ from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.budget import Budget
 from mccfr_spiel.limits.forecast import Forecast, forecast, refusal
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import RULE_SIGNATURES
+from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
 from mccfr_spiel.tree.identity import told_by_string
@@ -229,4 +229,4 @@ def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
 def _is_compiled(twin: BoundTwin) -> bool:
     """Whether the twin's code is in memory or on disk already."""
     rules = twin.description.rules
-    return all(map(is_ready, rules, RULE_SIGNATURES))
+    return all(map(is_ready, rules, SIGNATURES))

@@ -51,7 +51,8 @@ def complete_tree(
             "forget: there are no plans to optimize. Give the game itself; a policy "
             "with an abstraction is evaluated in that."
         )
-    if game.num_nodes == 1 and not game.num_infosets:
+    is_new = game.num_nodes == 1 and not game.num_infosets
+    if is_new and game.rule_store is None:
         return game.expand_all()
     return whole_tree_beside(game, game.source, max_memory)
 

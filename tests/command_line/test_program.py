@@ -241,3 +241,20 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
     )
     assert code == 0, message
     assert f"python_{name}" in out
+
+
+def test_solve_walks_over_rules_without_a_tree(program, tmp_path):
+    words = "solve", "python_one_card_poker", "--store=none", "--iterations=50"
+    code, _, error = program(*words, "--evaluate=none", "--output_dir=run")
+    assert code == 0, error
+    (file,) = (tmp_path / "run").glob("*checkpoint")
+    solver = ms.Solver.load(file)
+    assert (solver.store, solver.num_iterations) == ("none", 50)
+    code, _, error = program(*words, "--output_dir=other")
+    assert code != 0
+    assert "--store=none keeps no tree, which --evaluate=exact takes" in error
+    code, _, error = program(
+        "solve", "kuhn_poker", "--store=none", "--evaluate=none", "--output_dir=third"
+    )
+    assert code != 0
+    assert "has no compiled rules. Use --store='tree'" in error

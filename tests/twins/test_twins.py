@@ -22,7 +22,7 @@ from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
 from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
 from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.check import check_sizes
-from mccfr_spiel.rules.description import RULE_SIGNATURES
+from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
@@ -265,7 +265,7 @@ def test_whether_code_is_compiled_is_known_without_compiling_it():
     assert twin is not None
     acting = twin.description.rules.acting
     acting(np.ones(1), np.zeros(9, np.int64))
-    assert is_ready(acting, RULE_SIGNATURES.acting)
+    assert is_ready(acting, SIGNATURES.acting)
     other = types.int64(types.int64)
     assert not is_ready(acting, other)
     assert not is_ready(never_called, other)

@@ -1,0 +1,73 @@
+"""Calls of a game's rules by the addresses of their machine code.
+
+Numba can take functions as arguments, but it asks Python for their addresses at each
+call, in the midst of which Ctrl-C may come. A loop that is called often takes the
+addresses themselves, as a tuple of integers, and calls a rule by `call`.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.extending import intrinsic, overload
+
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.rules.description import SIGNATURES, Rules, rule_pointers
+
+ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 7)
+"""The places of the rules in `Rules`."""
+
+
+def callable_rules(rules: Rules) -> tuple[Any, Any]:
+    """The rules as compiled loops take them for `call`, and what keeps them alive.
+
+    They are addresses, or, with the JIT off, the functions.
+
+    Raises:
+        ValueError: see `rule_pointers`.
+    """
+    pointers = rule_pointers(rules)
+    if not IS_COMPILED:
+        return tuple(pointers), pointers
+    return tuple(int(one.__wrapper_address__()) for one in pointers), pointers
+
+
+def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
+    """Calls a rule.
+
+    Args:
+        rule: its entry in what `callable_rules` gave.
+        number: its place in `Rules`; a constant.
+        arguments: its arguments.
+    """
+    return rule(*arguments)
+
+
+@overload(call, prefer_literal=True, jit_options={"forceinline": True})
+def _compiled_call(rule, number, arguments):
+    emit: Any = _EMITTERS[number.literal_value]
+    return lambda rule, number, arguments: emit(rule, arguments)
+
+
+def _make_emitter(signature: Any) -> Any:
+    """The intrinsic that calls a function of that signature by its address."""
+
+    def emit(context: Any, rule: Any, arguments: Any) -> Any:
+        def generate(context, builder, types, values):
+            kinds = [context.get_value_type(kind) for kind in signature.args]
+            result = context.get_value_type(signature.return_type)
+            address, given = values
+            function = ir.FunctionType(result, kinds).as_pointer()
+            items = [
+                context.cast(
+                    builder, builder.extract_value(given, k), types.args[1][k], kind
+                )
+                for k, kind in enumerate(signature.args)
+            ]
+            return builder.call(builder.inttoptr(address, function), items)
+
+        return signature.return_type(rule, arguments), generate
+
+    return intrinsic(emit)
+
+
+_EMITTERS = [_make_emitter(signature) for signature in SIGNATURES]

@@ -1,0 +1,322 @@
+"""The infosets that walks over compiled rules have met: their records and their keys.
+
+The compiled loop of rules/walks.py adds them one by one, in arrays with room to spare.
+When one is full the loop returns, and `RuleStore.grow` makes all of them larger. It
+makes new arrays and leaves the old ones as they are, so whoever has taken a view of
+them (a policy, the tree's names) keeps what it has seen.
+"""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mccfr_spiel.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules.calls import callable_rules
+from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
+from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
+from mccfr_spiel.rules.expansion import KeyNames, complaint, told
+
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
+"""What the store takes for each, besides keys: its record, the place of its key, up to
+four slots of the hash table; its action. One array is there twice while it grows."""
+
+_BYTES_PER_KEY_VALUE = 4
+
+_FEW = 256
+
+_SHARES = (2, 8, 64)
+"""The store grows by the first of these shares of itself that fits."""
+
+PATH = "the way of a walk"
+"""Under this name a budget holds what `Path` takes."""
+
+
+class RuleStore:
+    """What walks over the rules of a game share: the infosets met, and the game.
+
+    Attributes:
+        rules: the game's.
+        game, known: what compiled walks read of the game, and fill.
+        infosets: `[I + room]` of dtype INFOSET.
+        called: the rules as compiled walks take them; `pointers` keeps their code.
+    """
+
+    def __init__(self, rules: BoundRules, budget: Budget) -> None:
+        """No infosets, and each player's empty sequence.
+
+        Raises:
+            ValueError: a rule has a wrong type, or histories are too long.
+            MemoryBudgetError: not even a few infosets fit the budget.
+        """
+        self.rules, self._budget = rules, budget
+        self._declared = declared_by_rules(rules)
+        sizes = rules.sizes
+        self.longest = sizes.max_moves + sizes.max_chance_moves
+        most = MAX_INDEX >> walks.LEVEL_BITS
+        if self.longest > most - 2:
+            raise ValueError(
+                f"{rules.description.short_name} has histories of {self.longest:,} "
+                f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
+                f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
+            )
+        self.called, self.pointers = callable_rules(rules.description.rules)
+        self.game = walks.Game(
+            settings=rules.settings,
+            key_sizes=np.array(sizes.key, np.int64),
+            stops=np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
+            returns=np.array(limits_of(self._declared)),
+        )
+        budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
+        room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
+        num_values = self._longest_key + _FEW
+        self._take(room, num_sequences, num_values)
+        self.infosets = np.zeros(room, INFOSET)
+        actions = np.zeros(num_sequences, np.int64)
+        actions[: rules.num_players] = -1
+        self.known = walks.Known(
+            actions=actions,
+            values=np.zeros(num_values, walks.KEY),
+            rows=np.zeros(room + 1, kernel.ROW),
+            table=np.full(2 * room, -1, np.int32),
+            counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
+        )
+        self.known.counts[kernel.SEQUENCES] = rules.num_players
+
+    @property
+    def _longest_key(self) -> int:
+        return len(self.rules.sizes.key) + 1
+
+    def sizes(self) -> tuple[int, int]:
+        """How many infosets and sequences have been met."""
+        counts = self.known.counts
+        return counts.item(kernel.INFOSETS), counts.item(kernel.SEQUENCES)
+
+    def room(self) -> tuple[int, int]:
+        """How many infosets and sequences there is room for."""
+        return len(self.infosets), len(self.known.actions)
+
+    def names(self) -> KeyNames:
+        """The names of the infosets met."""
+        known = self.known
+        pool = kernel.Pool(known.values, known.rows, known.table)
+        return KeyNames(self.rules, pool, self.sizes()[0])
+
+    # --- growing -------------------------------------------------------------
+
+    def grow(self) -> None:
+        """Makes room for more infosets, for at least one of any size.
+
+        Raises:
+            MemoryBudgetError: they do not fit the budget; nothing has changed.
+        """
+        for share in _SHARES:
+            num_infosets, num_sequences, num_values = self._larger(share)
+            try:
+                self._take(
+                    num_infosets - len(self.infosets),
+                    num_sequences - len(self.known.actions),
+                    num_values - len(self.known.values),
+                )
+            except MemoryBudgetError:
+                if share == _SHARES[-1]:
+                    raise
+            else:
+                self._enlarge(num_infosets, num_sequences, num_values)
+                return
+
+    def _take(self, infosets: int, sequences: int, values: int) -> None:
+        """Takes the bytes of room for so many more, tables included."""
+        budget = self._budget
+        size = budget.per_infoset * infosets + budget.per_sequence * sequences
+        size += _BYTES_PER_KEY_VALUE * values
+        budget.require(size, "Room for more information sets takes")
+        budget.take(size)
+
+    def _larger(self, share: int) -> tuple[int, int, int]:
+        """The rows of infosets, sequences and values, with that share of what is used
+        and the largest infoset to spare."""
+        used, num_sequences = self.sizes()
+        num_values = int(self.known.rows[used]["start"])
+        most = self.rules.sizes.num_actions
+        room = max(len(self.infosets), used + used // share + 1)
+        sequences = max(
+            len(self.known.actions), num_sequences + num_sequences // share + most
+        )
+        values = max(
+            len(self.known.values), num_values + num_values // share + self._longest_key
+        )
+        if max(room, sequences) > MAX_INDEX:
+            raise MemoryBudgetError(
+                f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
+                "can be told apart."
+            )
+        return room, sequences, values
+
+    def _enlarge(self, num_infosets: int, num_sequences: int, num_values: int) -> None:
+        known, count = self.known, self.sizes()[0]
+        rows = _enlarged(known.rows, num_infosets + 1)
+        slots = len(known.table)
+        while slots < 2 * num_infosets:
+            slots *= 2
+        # Not the same array, in which others would find what their rows have not.
+        table = known.table.copy()
+        if slots > len(table):
+            table = np.full(slots, -1, np.int32)
+            kernel.fill_table(table, rows, count)
+        larger = known._replace(
+            actions=_enlarged(known.actions, num_sequences),
+            values=_enlarged(known.values, num_values),
+            rows=rows,
+            table=table,
+        )
+        infosets = _enlarged(self.infosets, num_infosets)
+        self.infosets, self.known = infosets, larger  # no call in between
+
+    # --- files ---------------------------------------------------------------
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The arrays that a file keeps, without the room that they have to spare."""
+        num_infosets, num_sequences = self.sizes()
+        starts = self.known.rows["start"][: num_infosets + 1].copy()
+        return {
+            "infosets": self.infosets[:num_infosets],
+            "actions": self.known.actions[:num_sequences],
+            "keys": self.known.values[: starts[-1]],
+            "key_ends": starts[1:],
+        }
+
+    def recall(self, arrays: dict[str, np.ndarray]) -> bool:
+        """Takes over the infosets of a file; there must be none yet.
+
+        Args:
+            arrays: what `saved` gave, of which infosets and actions have been checked.
+
+        Returns:
+            Whether the keys are keys of this game, each a different one.
+
+        Raises:
+            MemoryBudgetError: they do not fit the budget.
+        """
+        infosets, actions = arrays["infosets"], arrays["actions"]
+        keys, ends = arrays["keys"], arrays["key_ends"]
+        count = len(infosets)
+        if (keys.dtype, ends.dtype, len(ends)) != (walks.KEY, np.int64, count):
+            return False
+        lengths = np.diff(ends, prepend=0)
+        is_short = (lengths > 0) & (lengths <= self._longest_key)
+        if not is_short.all() or (count and ends[-1] != len(keys)):
+            return False
+        present = *self.room(), len(self.known.values)
+        needed = map(max, present, (count, len(actions), len(keys)))
+        num_infosets, num_sequences, num_values = needed
+        self._take(
+            num_infosets - present[0],
+            num_sequences - present[1],
+            num_values - present[2],
+        )
+        self._enlarge(num_infosets, num_sequences, num_values)
+        known = self.known
+        self.infosets[:count] = infosets
+        known.actions[: len(actions)] = actions
+        known.values[: len(keys)] = keys
+        known.rows["start"][1 : count + 1] = ends
+        key = np.zeros(self._longest_key, np.int64)
+        if not _enter(known.values, known.rows, known.table, self.infosets, count, key):
+            return False
+        known.counts[kernel.INFOSETS] = count
+        known.counts[kernel.SEQUENCES] = len(actions)
+        return True
+
+    # --- walks ---------------------------------------------------------------
+
+    def new_path(self) -> walks.Path:
+        """A path that stands at the root.
+
+        Raises:
+            MemoryBudgetError: it does not fit the budget.
+        """
+        sizes, players = self.rules.sizes, self.rules.num_players
+        depth, most = self.longest + 2, sizes.max_children
+        held = self._budget.held(PATH)
+        self._budget.hold(PATH, held + 8 * depth * (sizes.state + most + players + 4))
+        path = walks.Path(
+            state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
+            moves=np.zeros(most + SPARE, np.int64)[:most],
+            last=np.arange(players, dtype=np.int32),
+            key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
+            history=np.zeros(depth, np.int64),
+            position=np.zeros(walks.POSITION_SIZE, np.int64),
+            states=np.zeros((depth, sizes.state), np.int64),
+            choices=np.zeros((depth, most), np.int64),
+            lasts=np.zeros((depth, players), np.int32),
+            branches=np.zeros((depth, walks.NUM_BRANCH), np.int64),
+        )
+        path.states[0] = self.rules.start()
+        path.lasts[0] = path.last
+        return path
+
+    def node_arrays(self) -> dict[str, Any]:
+        """What a walk knows of one node, as the tree's arrays of the same names."""
+        most, players = self.rules.sizes.max_children, self.rules.num_players
+        return {
+            "chance_probs": np.zeros(most + SPARE)[:most],
+            "chance_cdf": np.zeros(most + SPARE)[:most],
+            "utilities": np.zeros((1 + SPARE, players))[:1],
+        }
+
+    def raise_broken(self, status: int, path: walks.Path) -> NoReturn:
+        """Raises the GameError that says what the rules do wrong where a walk stands.
+
+        Args:
+            status: one of rules/kernel.py.
+            path: the walk's.
+        """
+        num_moves = int(path.position[walks.NUM_MOVES])
+        where = told(path.history[:num_moves].tolist())
+        if status == kernel.BAD_RETURNS:
+            try:
+                check_returns(self._declared, self.rules.returns(path.state))
+            except GameError as error:
+                raise GameError(f"{error} {where}") from None
+        said = complaint(status, self.rules, path.state, self.longest)
+        raise GameError(f"{said} {where}")
+
+
+def _enlarged(array: np.ndarray, size: int) -> np.ndarray:
+    """A copy with more rows."""
+    larger = np.zeros((size, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@jit
+def _enter(values, rows, table, infosets, count, key):
+    """Enters the keys of a file's infosets into an empty hash table.
+
+    Args:
+        values, rows, table: a Pool, whose rows know where they start.
+        infosets: the records, each with its key's hash for its place.
+        count: how many there are.
+        key: `[K + 1]` int64, is written to.
+
+    Returns:
+        Whether each key is new and has the hash that its record says.
+    """
+    mask = len(table) - 1
+    for number in range(count):
+        start = rows[number]["start"]
+        length = rows[number + 1]["start"] - start
+        for k in range(length):
+            key[k] = values[start + k]
+        hashed = kernel.row_hash(key, length)
+        is_its = hashed == infosets[number]["place"]
+        is_its = is_its and key[0] == infosets[number]["player"]
+        found = kernel.find_row(values, rows, table, hashed, key, length)
+        if found >= 0 or not is_its:
+            return False
+        rows[number]["hash"] = hashed
+        table[-1 - found] = number
+    return mask > 0

@@ -1,0 +1,636 @@
+"""The sampled loop over compiled rules: walks that store nothing for a node.
+
+The loop does what that of kernels/walks.py does, with the same pieces and the same
+draws at the same places, so it computes the same bits. Only where a node comes from is
+different. There a node is a row of an array. Here a walk carries a state, which rules
+move on, and finds the information set of a decision by its key in a hash table.
+
+A walk that leaves children for later saves the state of their parent at a *level* of
+the path: 1 for the first such parent on the way from the root, and so on. On the stack
+a child is known by the level of its parent and its number, as `stacked` says. Nodes are
+taken from the stack depth first, so a saved state is needed no more when the next one
+is saved at the same level.
+
+A walk that cannot go on saves the state in which it stands, as a node with no move to
+be made. What the rules do wrong is found before anything is written, and the walk then
+stays where it is.
+"""
+
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
+import contextlib
+import functools
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
+from mccfr_spiel.compiled.frame import Entry, Layout
+from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.randomness import (
+    ROOT_PLACE,
+    child_place,
+    stream_key,
+    uniform,
+)
+from mccfr_spiel.kernels.baselines import control, learn
+from mccfr_spiel.kernels.batches import note_gradient, walk_number
+from mccfr_spiel.kernels.minimizers import number_of, rule_of, start_tables
+from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.picking import Pick, push_picked
+from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
+from mccfr_spiel.kernels.sampling import draw_action, draw_chance
+from mccfr_spiel.kernels.stack import (
+    Visit,
+    push,
+    push_other_children,
+    push_weighted_children,
+)
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    BATCH,
+    DEPTH,
+    DONE,
+    FLOAT,
+    GROW,
+    INT,
+    ITERATION,
+    LAST_ITERATION,
+    LONG,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    NODES_TOUCHED_BEFORE,
+    NUM_MET,
+    NUM_MET_BEFORE,
+    NUM_UNDO,
+    PAUSE_LIMIT,
+    PAUSED,
+    PLAYER,
+    SEED,
+    STACK_FULL,
+    TOO_UNLIKELY,
+    TOP,
+    WALK,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+)
+from mccfr_spiel.kernels.walks import (
+    LARGE,
+    MAX_WEIGHT,
+    Sampled,
+    begin_iteration,
+    draw_own,
+    meet,
+    update_met,
+)
+from mccfr_spiel.rules.calls import (
+    ACTING,
+    APPLY_ACTION,
+    CHANCE_PROBS,
+    INFO_KEY,
+    LEGAL_ACTIONS,
+    RETURNS,
+    call,
+)
+from mccfr_spiel.rules.kernel import (
+    BAD_ACTIONS,
+    BAD_CHANCE,
+    BAD_KEY,
+    BAD_PLAYER,
+    BAD_RETURNS,
+    INFOSETS,
+    NO_ACTIONS,
+    OVERRUN,
+    ROW,
+    SEQUENCES,
+    TOO_LONG,
+    TOO_MANY_CHILDREN,
+    add_infoset,
+    ascends,
+    check_infoset,
+    find_row,
+    fits,
+    row_hash,
+    sum_up,
+)
+
+KEY = np.dtype(np.uint16)
+
+BROKEN = 100
+"""A status from here on says, less this, what rules/kernel.py found wrong."""
+
+LEVEL_BITS = 16
+"""A level is shifted by so many bits on the stack; the rest is for the child."""
+
+WHO, START, MOVES, NUM_BRANCH = range(4)
+"""The columns of `Path.branches`: who acts at the saved node, where its moves begin,
+and how many moves led to it."""
+
+NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
+"""The entries of `Path.position`: how many moves led to where the walk is, and the
+level of the node that was saved last on the way there."""
+
+LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
+"""The entries of `Game.returns`, see `declared.limits_of`."""
+
+
+class Game(NamedTuple):
+    """What a game declares."""
+
+    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]", "values of its parameters")]
+    key_sizes: Annotated[
+        np.ndarray, Entry(LONG, "[K]", "the number of values at each place of a key")
+    ]
+    stops: Annotated[
+        np.ndarray, Entry(LONG, "[2]", "one more than the largest action and outcome")
+    ]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]", "see RETURNS_SIZE")]
+
+
+class Known(NamedTuple):
+    """The infosets met, besides their records in TreeArrays; I and S count the room."""
+
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "the action of each sequence")]
+    values: Annotated[np.ndarray, Entry(KEY, "[V]", "all keys, one after another")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]", "see ROW")]
+    table: Annotated[np.ndarray, Entry(INT, "[T]", "the hash table of rows, see Pool")]
+    counts: Annotated[
+        np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see rules.kernel.CURSOR_SIZE")
+    ]
+
+
+class Path(NamedTuple):
+    """Where a walk is, and the nodes on the way there that have children to come.
+
+    D is one more than the longest history, n the length of a state, A the most moves at
+    a node.
+    """
+
+    state: Annotated[np.ndarray, Entry(LONG, "[n]", "of the node where the walk is")]
+    moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
+    last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
+    history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
+    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
+    states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
+    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]", "the moves from there")]
+    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]", "`last` there")]
+    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]", "see NUM_BRANCH")]
+
+
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
+"""What a frame of these walks holds. Of the tree there are the infosets, with room to
+spare; the chance distribution and the returns are those of one node."""
+
+frame_of = LAYOUT.frame_of
+views = LAYOUT.viewer()
+
+
+@inlined
+def start_new(
+    tree: TreeArrays, known: Known, tables: Tables, walk: Walk, rule: int, task: Task
+) -> None:
+    """Starts the tables of infosets that were added."""
+    if known.counts[INFOSETS] > walk.known[0]:
+        now, seed = met_so_far(tree, known), task.job[SEED]
+        start_tables(now, tables, walk.known, rule, seed, task.parameters)
+
+
+@inlined
+def move_met(
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    num_met: int,
+    met_once: bool,
+    skips: bool,
+    rule: int,
+    discounts: bool,
+    task: Task,
+) -> None:
+    """Moves the policies at the infosets met, and clears the gradient."""
+    if skips:
+        update_pruned(tree, tables, walk, num_met, task.settings)
+    else:
+        update_met(tree, tables, walk, num_met, met_once, rule, discounts, task)
+    for p in range(tree.utilities.shape[1]):
+        tables.gradient[p] = 0.0
+
+
+@inlined
+def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
+    """The tree without the room that its infosets have to spare."""
+    return TreeArrays(
+        nodes=tree.nodes,
+        infosets=tree.infosets[: known.counts[INFOSETS]],
+        chance_probs=tree.chance_probs,
+        chance_cdf=tree.chance_cdf,
+        utilities=tree.utilities,
+        ties=tree.ties,
+    )
+
+
+@inlined
+def stacked(level: int) -> int:
+    """How a stack has the node saved at a level; its child k is this number + 1 + k."""
+    return level << LEVEL_BITS
+
+
+@inlined
+def free_level(path: Path) -> int:
+    """The level at which the node where the walk is may be saved.
+
+    If the node was saved itself, because the walk could not go on there, that is its
+    own. So no more levels are used than there are moves.
+    """
+    level = path.position[LEVEL]
+    is_saved = path.position[NUM_MOVES] == path.branches[level, MOVES]
+    return level if is_saved else level + 1
+
+
+@inlined
+def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
+    """Saves where the walk is at a level, with `count` moves."""
+    for k in range(len(path.state)):
+        path.states[level, k] = path.state[k]
+    for k in range(count):
+        path.choices[level, k] = path.moves[k]
+    for p in range(len(path.last)):
+        path.lasts[level, p] = path.last[p]
+    path.branches[level, WHO] = acting
+    path.branches[level, START] = start
+    path.branches[level, MOVES] = path.position[NUM_MOVES]
+
+
+@inlined
+def stop(
+    path: Path,
+    walk: Walk,
+    top: int,
+    acting: int,
+    sequence: int,
+    weight: float,
+    place: int,
+) -> int:
+    """Saves and stacks the node where a walk cannot go on; returns the new height."""
+    level = free_level(path)
+    save(path, level, acting, 0, 0)
+    return push(walk, top, stacked(level), sequence, weight, place)
+
+
+@inlined
+def who_acts(rules: Any, game: Game, path: Path) -> int:
+    """The player who acts, or CHANCE_NODE or TERMINAL."""
+    return call(rules[ACTING], ACTING, (game.settings, path.state))
+
+
+@inlined
+def move_on(rules: Any, game: Game, path: Path, action: int) -> None:
+    """Makes a move."""
+    num_moves = path.position[NUM_MOVES]
+    path.history[num_moves] = action
+    path.position[NUM_MOVES] = num_moves + 1
+    call(rules[APPLY_ACTION], APPLY_ACTION, (game.settings, path.state, action))
+
+
+@inlined
+def go_to(rules: Any, game: Game, path: Path, node: int) -> None:
+    """Puts the walk at a node of the stack."""
+    level, child = node >> LEVEL_BITS, (node & MAX_CHILDREN) - 1
+    for k in range(len(path.state)):
+        path.state[k] = path.states[level, k]
+    for p in range(len(path.last)):
+        path.last[p] = path.lasts[level, p]
+    path.position[LEVEL] = level
+    path.position[NUM_MOVES] = path.branches[level, MOVES]
+    if child >= 0:
+        acting = path.branches[level, WHO]
+        if acting >= 0:
+            path.last[acting] = path.branches[level, START] + child
+        move_on(rules, game, path, path.choices[level, child])
+
+
+@inlined
+def end_game(rules: Any, game: Game, path: Path, utilities: np.ndarray) -> int:
+    """Writes the returns to `utilities[0]`; returns DONE, or what is wrong."""
+    returns = utilities[0]
+    low, high = game.returns[LOW], game.returns[HIGH]
+    for p in range(len(path.last)):
+        returns[p] = 0.0
+    call(rules[RETURNS], RETURNS, (game.settings, path.state, returns))
+    total = 0.0
+    for p in range(len(path.last)):
+        returns[p] += 0.0  # -0.0 becomes 0.0
+        if not low <= returns[p] <= high:
+            return BROKEN + BAD_RETURNS
+        total += returns[p]
+    if abs(total - game.returns[SUM]) > game.returns[TOLERANCE]:  # not if SUM is NaN
+        return BROKEN + BAD_RETURNS
+    return DONE
+
+
+@inlined
+def list_moves(rules: Any, game: Game, path: Path, acting: int) -> int:
+    """Writes the moves; returns how many there are, or -1 - what is wrong."""
+    if acting != CHANCE_NODE and (acting < 0 or acting >= len(path.last)):
+        return -1 - BAD_PLAYER
+    arguments = game.settings, path.state, path.moves
+    count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
+    if count < 1:
+        return -1 - NO_ACTIONS
+    if count > len(path.moves):
+        return -1 - OVERRUN
+    if count > MAX_CHILDREN:
+        return -1 - TOO_MANY_CHILDREN
+    if path.position[NUM_MOVES] >= len(path.history) - 2:
+        return -1 - TOO_LONG
+    return count
+
+
+@inlined
+def list_outcomes(
+    rules: Any, game: Game, path: Path, tree: TreeArrays, count: int
+) -> int:
+    """Writes the distribution of chance; returns DONE, or what is wrong."""
+    if not ascends(path.moves, count, game.stops[1]):
+        return BROKEN + BAD_ACTIONS
+    probs = tree.chance_probs
+    call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
+    for k in range(count):
+        probs[k] += 0.0  # -0.0 becomes 0.0
+    if not sum_up(probs, count, tree.chance_cdf, 0):
+        return BROKEN + BAD_CHANCE
+    return DONE
+
+
+@inlined
+def find_infoset(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    count: int,
+) -> tuple[int, int]:
+    """Finds the infoset of a decision, or adds it.
+
+    Returns:
+        DONE and its number; or GROW, if it is new and there is no room for it, or what
+        is wrong, and -1.
+    """
+    key, infosets, counts = path.key, tree.infosets, known.counts
+    key[0] = acting
+    arguments = game.settings, path.state, acting, key[1:]
+    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
+    if length < 1 or length > len(game.key_sizes) + 1:
+        return BROKEN + BAD_KEY, -1
+    hashed = row_hash(key, length)
+    infoset = find_row(known.values, known.rows, known.table, hashed, key, length)
+    parent = path.last[acting]
+    if infoset >= 0:
+        status = check_infoset(
+            infosets, known.actions, infoset, parent, path.moves, count
+        )
+        return (DONE, infoset) if status == DONE else (BROKEN + status, -1)
+    if not ascends(path.moves, count, game.stops[0]):
+        return BROKEN + BAD_ACTIONS, -1
+    if not fits(key, game.key_sizes, length):
+        return BROKEN + BAD_KEY, -1
+    new = counts[INFOSETS]
+    first = known.rows[new]["start"]
+    if (
+        new >= len(infosets)
+        or new + 1 >= len(known.rows)
+        or counts[SEQUENCES] + count > len(known.actions)
+        or first + length > len(known.values)
+        or 2 * new >= len(known.table)
+    ):
+        return GROW, -1
+    for k in range(length):
+        known.values[first + k] = key[k]
+    known.rows[new + 1]["start"] = first + length
+    known.rows[new]["hash"] = hashed
+    known.table[-1 - infoset] = new
+    add_infoset(
+        infosets, known.actions, counts, hashed, acting, parent, path.moves, count
+    )
+    return DONE, new
+
+
+@inlined
+def arrive(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    free: int,
+) -> tuple[int, int, int]:
+    """Learns all of a node that a walk has come to, unless it ends the game.
+
+    Args:
+        rules, game, path: tell what comes next.
+        tree, known: of which a distribution or an infoset is written.
+        acting: who acts.
+        free: how many moves there is room for on the stack.
+
+    Returns:
+        DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
+        none.
+    """
+    count = list_moves(rules, game, path, acting)
+    if count < 0:
+        return BROKEN - 1 - count, count, -1
+    if count > free:
+        return STACK_FULL, count, -1
+    if acting == CHANCE_NODE:
+        return list_outcomes(rules, game, path, tree, count), count, -1
+    status, infoset = find_infoset(rules, game, path, tree, known, acting, count)
+    return status, count, infoset
+
+
+def make_rule_walks(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate` for walks over rules; see `make_rule_iterate`."""
+    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
+    learns, foresees = baseline != "", baseline == "predictive"
+    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
+    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    met_once, weighted = sampled.meets_once, sampled.is_weighted
+    discounts = rule_of(rule).discounts
+
+    @jit
+    def iterate(frame, rules):
+        task = views(frame, Task)
+        job, settings = task.job, task.settings
+        limits, alternating = job.view(np.int64), job[ALTERNATING] != 0
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        walk = views(frame, Walk)
+        game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
+        infosets, cursor, position = tree.infosets, walk.cursor, path.position
+        gradient, seed = tables.gradient, job[SEED]
+        start_new(tree, known, tables, walk, rule, task)
+        num_players, capacity = tree.utilities.shape[1], len(walk.node)
+        is_far = draws_own and known.counts[INFOSETS] > LARGE
+        iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
+        num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
+        batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
+        noted, room = cursor[NUM_UNDO] if batched else 0, capacity
+        if batched:
+            room = len(walk.undo_sequence)
+        depth = cursor[DEPTH] if learns else 0
+
+        # One pass of this loop is a walk for one player and, if it is the last one of a
+        # batch, the update after it, as in kernels/walks.py.
+        while True:
+            if top == 0:
+                if not batched or nth == 0:
+                    if player == 0:
+                        is_last = iteration == limits[LAST_ITERATION]
+                        if is_last or touched >= limits[NODE_LIMIT]:
+                            break
+                        iteration += 1
+                        begin_iteration(task, walk.clock, iteration, rule, discounts)
+                    tables.average[player] += walk.clock[AVERAGE_WEIGHT]
+                cursor[NUM_MET_BEFORE] = num_met
+                cursor[NODES_TOUCHED_BEFORE] = touched
+                top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
+            number = walk_number(iteration, batch, nth) if batched else iteration
+            stream = stream_key(seed, number, player, num_players)
+
+            # One pass takes a node from the stack and follows a single history from it
+            # to a leaf. What else is to be visited on the way goes onto the stack.
+            while top > 0 and status == DONE:
+                if touched >= limits[PAUSE_LIMIT]:
+                    status = PAUSED
+                    break
+                top -= 1
+                go_to(rules, game, path, walk.node[top])
+                sequence: Any = np.int64(walk.sequence[top])
+                weight = walk.weight[top] if weighted else 1.0
+                place = walk.place[top] if chance else ROOT_PLACE
+                # One pass visits one node of that history and goes to one of its
+                # children, `chosen`.
+                while True:
+                    acting: Any = np.int64(who_acts(rules, game, path))
+                    start: Any = np.int64(0)
+                    count, infoset = start, start - 1
+                    if skips and weight == LOOK:
+                        if acting != TERMINAL:
+                            gradient[sequence] = SKIPPED
+                            break
+                        weight = 1.0
+                    if acting == TERMINAL:
+                        status = end_game(rules, game, path, tree.utilities)
+                        payoff = weight * tree.utilities[0, player]
+                        if status == DONE:
+                            # not <=: an infinite weight times 0 is NaN.
+                            if player_sampled and not abs(payoff) <= MAX_WEIGHT:
+                                status = TOO_UNLIKELY
+                            else:
+                                touched += 1
+                                gradient[sequence] += payoff
+                                break
+                    else:
+                        free = min(capacity - top - depth, room - noted)
+                        status, count, infoset = arrive(
+                            rules, game, path, tree, known, acting, free
+                        )
+                    if status != DONE:
+                        top = stop(path, walk, top, acting, sequence, weight, place)
+                        break
+                    if infoset >= 0:
+                        start = np.int64(infosets[infoset]["first_sequence"])
+                        start_new(tree, known, tables, walk, rule, task)
+                    touched, chosen, q = touched + 1, 0, 0.0
+                    level = free_level(path)
+                    first = stacked(level) + 1
+                    at = Visit(first, start, count, sequence, weight, place)
+                    if acting == player:
+                        if batched:
+                            noted = note_gradient(tables, walk, noted, infoset, at)
+                        num_met = meet(
+                            tables, walk, num_met, infoset, at, met_once, is_far
+                        )
+                        own_place = infosets[infoset]["place"]
+                        if picks_own:
+                            save(path, level, acting, start, count)
+                            pick = Pick(settings, stream, own_place, chance)
+                            top = push_picked(tables, walk, top, at, pick, skips)
+                            break
+                        if draws_own:
+                            draw = uniform(stream, own_place)
+                            chosen, q = draw_own(tables, at, explores, settings, draw)
+                            weight /= q
+                        elif count > 1:
+                            save(path, level, acting, start, count)
+                            position[LEVEL] = level
+                            top = push_other_children(walk, top, at, weighted, chance)
+                        sequence = start + chosen
+                    elif acting != CHANCE_NODE and opponents:
+                        draw = uniform(stream, infosets[infoset]["place"])
+                        chosen = draw_action(tables.policy, start, count, draw)
+                    elif acting == CHANCE_NODE and chance:
+                        draw = uniform(stream, place)
+                        chosen = draw_chance(tree.chance_cdf, 0, count, draw)
+                    else:
+                        save(path, level, acting, start, count)
+                        top = push_weighted_children(
+                            tree, tables, walk, top, at, acting, prune, chance
+                        )
+                        break
+                    if learns and acting != CHANCE_NODE:
+                        depth = control(tables, walk, depth, at, player, chosen, q)
+                    if acting >= 0:
+                        path.last[acting] = start + chosen
+                    move_on(rules, game, path, path.moves[chosen])
+                    place = child_place(place, chosen) if chance else place
+
+            if status != DONE:
+                break
+            if learns and not foresees:
+                learn(tree, tables, walk, depth, player, 0, settings)
+            if batched:
+                nth, noted = nth + 1, 0
+                if nth < batch:
+                    continue
+                nth = 0
+            if alternating or player == num_players - 1:
+                move_met(
+                    tree, tables, walk, num_met, met_once, skips, rule, discounts, task
+                )
+                num_met = 0
+            if foresees:
+                learn(tree, tables, walk, depth, player, 0, settings)
+            player = (player + 1) % num_players
+
+        cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top
+        cursor[NUM_MET], cursor[NODES_TOUCHED] = num_met, touched
+        cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
+        return status
+
+    return iterate
+
+
+@functools.cache
+def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
+
+    The rules are those of `calls.callable_rules`.
+    It runs whole iterations until the job's limits, as that of `kernels.make_iterate`,
+    with the same statuses. After GROW there must be room for one more infoset. PAUSED
+    comes in the middle of a walk, too. BROKEN + a status of rules/kernel.py says that
+    the game's rules are wrong where the path ends.
+
+    Args:
+        sampled: what a walk samples; not nothing, nor by the balanced strategy.
+        rule: a name in `kernels.RULES`, or what `kernels.name_of_own` gave.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        return make_rule_walks(sampled, number_of(rule))

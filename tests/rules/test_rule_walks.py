@@ -1,0 +1,418 @@
+"""Walks over compiled rules, which store no node, compute what walks over trees do."""
+
+import copy
+import importlib
+import itertools
+import pickle
+import signal
+import threading
+
+import numpy as np
+import open_spiel.python.games  # noqa: F401
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameError, GameTree, Solver, algorithms
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
+from mccfr_spiel.tree.growth import WalkTooLargeError
+from tests import reference
+from tests.rules.test_own_rules import EXPANDED, of_fault
+from tests.test_solver import assert_equal_bit_for_bit, assert_same
+
+importlib.import_module("mccfr_spiel.games")
+
+ONE_CARD = "python_one_card_poker"
+LEDUC = "python_leduc_ranks(ranks=2)"
+GOOFSPIEL = "python_goofspiel(num_cards=3,points_order=random)"
+PRINCESS = "python_princess_and_monster(rows=2,cols=3,horizon=4,evader=1)"
+SEARCH = "python_search(turns=2)"
+GAMES = [ONE_CARD, LEDUC, GOOFSPIEL, PRINCESS, SEARCH]
+LARGE = "python_goofspiel(num_cards=7)"
+
+
+def sampled(sampling, minimizer=None, averaging=ms.LINEAR, alternating=True, batch=1):
+    minimizer = ms.regret_matching() if minimizer is None else minimizer
+    return ms.Algorithm(sampling, minimizer, averaging, alternating, batch)
+
+
+SAMPLINGS = {
+    "external": sampled(ms.EXTERNAL),
+    "outcome": sampled(ms.OUTCOME),
+    "chance": sampled(ms.CHANCE),
+    "opponent": sampled(ms.OPPONENT),
+    "average_strategy": sampled(ms.AVERAGE_STRATEGY, averaging=ms.UNIFORM),
+    "baseline": sampled(algorithms.outcome(0.4, baseline="learned")),
+    "predictive_baseline": sampled(algorithms.outcome(0.4, baseline="predictive")),
+    "batches": sampled(ms.EXTERNAL, batch=3),
+    "batches_of_outcomes": sampled(ms.OUTCOME, batch=4, alternating=False),
+    "at_once": sampled(ms.EXTERNAL, alternating=False),
+    "pruning": sampled(ms.EXTERNAL._replace(prune_below=-0.5), averaging=ms.UNIFORM),
+    "pruning_opponents": sampled(ms.CHANCE._replace(prune=True)),
+}
+MINIMIZERS = {
+    "initial": algorithms.regret_matching(initial_regret=0.5),
+    "plus": ms.regret_matching_plus(),
+    "discounted": algorithms.discounted_regret_matching(1.5, -0.5),
+    "ftrl": ms.ftrl(0.3),
+    "omd": ms.omd(0.3),
+}
+ALGORITHMS = SAMPLINGS | {
+    f"{rule}_{label}": sampled(sampling, MINIMIZERS[rule])
+    for rule in MINIMIZERS
+    for label, sampling in (("external", ms.EXTERNAL), ("outcome", ms.OUTCOME))
+}
+
+
+def some(names):
+    """The names as parameters; all but the first few are slow to compile."""
+    quick = "external", "outcome", "chance", "average_strategy", "ftrl_external"
+    return [
+        pytest.param(name, marks=[] if name in quick else [pytest.mark.slow])
+        for name in names
+    ]
+
+
+def whole_and_walking(game, algorithm, seed=5):
+    whole = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
+    walking = Solver(game, algorithm, seed=seed, store="none")
+    assert (whole.store, walking.store) == ("tree", "none")
+    return whole, walking
+
+
+def tables_by_name(solver):
+    """The bytes of all tables of each state that was met."""
+    solver.average_policy()
+    tables = solver.state.saved()
+    found = {}
+    for name, (_, start, _, count, _) in zip(
+        solver.tree.info_states, solver.tree.infosets.tolist(), strict=True
+    ):
+        rows = slice(start, start + count)
+        found[name] = [
+            tables[one][rows].tobytes()
+            for one in ("policy", "memory", "average", "baseline")
+        ]
+    return found
+
+
+# --- the same bits --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", some(ALGORITHMS))
+@pytest.mark.parametrize("game", GAMES)
+def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
+    algorithm = ALGORITHMS[name]
+    whole, walking = whole_and_walking(game, algorithm)
+    grown = Solver(game, algorithm, seed=5, store="none")
+    for more in (0, 1, 2, 30, 7):
+        whole.iterate(more)
+        walking.iterate(more)
+        assert walking.nodes_touched == whole.nodes_touched
+    mine, theirs = tables_by_name(walking), tables_by_name(whole)
+    assert mine == {info_state: theirs[info_state] for info_state in mine}
+    if "initial" not in name:
+        assert_equal_bit_for_bit(walking, whole)
+    grown.iterate(40)
+    assert tables_by_name(grown) == mine
+    assert walking.tree.num_nodes == 1
+
+
+@pytest.mark.parametrize("name", ["external", "outcome"])
+def test_infosets_are_numbered_as_in_a_tree_grown_by_the_walks(name):
+    algorithm = ALGORITHMS[name]
+    whole = GameTree(SEARCH).expand_all()
+    grown = GameTree(SEARCH)
+    grown.recall([], np.zeros(0, whole.infosets.dtype), grown.actions)
+    grown = Solver(SEARCH, algorithm, seed=5, max_nodes=600, store="tree")
+    walking = Solver(SEARCH, algorithm, seed=5, store="none")
+    assert not grown.tree.is_complete
+    for solver in (grown, walking):
+        solver.iterate(3)
+    assert walking.tree.info_states == grown.tree.info_states
+    assert (walking.average_vector() == grown.average_vector()).all()
+    np.testing.assert_array_equal(walking.tree.infosets, grown.tree.infosets)
+
+
+@pytest.mark.parametrize("name", ["external", "outcome"])
+@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL])
+def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
+    tree = GameTree(game).expand_all()
+    places = {
+        (int(infoset["player"]), tree.info_state(number)): int(infoset["place"])
+        for number, infoset in enumerate(tree.infosets)
+    }
+    monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
+    sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
+    textbook = reference.Textbook(
+        game, sampling, minimizer, averaging, alternating, seed=11
+    )
+    solver = Solver(game, ALGORITHMS[name], seed=11, store="none")
+    textbook.run(40)
+    solver.iterate(40)
+    mine, theirs = solver.average_policy().to_dict(), textbook.average_policy()
+    for info_state, probabilities in mine.items():
+        assert theirs[info_state] == pytest.approx(probabilities, abs=1e-12)
+    assert solver.nodes_touched == textbook.nodes_touched
+
+
+@pytest.mark.slow
+def test_a_game_is_solved_without_a_tree():
+    solver = Solver("python_leduc_ranks", seed=1, store="none")
+    solver.iterate(30_000)
+    game = pyspiel.load_game("python_leduc_ranks")
+    policy = solver.average_policy()
+    # The uniform policy has 4.7. OpenSpiel computes this one.
+    conv = ms.nash_conv(game, policy)
+    assert conv < 0.25
+    tabular = policy.to_tabular()
+    from_openspiel = importlib.import_module(
+        "open_spiel.python.algorithms.exploitability"
+    )
+    assert from_openspiel.nash_conv(game, tabular) == pytest.approx(conv, abs=1e-9)
+
+
+# --- which is chosen --------------------------------------------------------------
+
+
+def test_a_tree_that_does_not_fit_is_not_kept():
+    assert Solver(SEARCH).store == "tree"
+    assert Solver(SEARCH, max_nodes=600).store == "none"
+    assert Solver(SEARCH, max_nodes=600, store="tree").store == "tree"
+    assert Solver("kuhn_poker", max_nodes=10).store == "tree"
+
+
+@pytest.mark.slow
+def test_a_large_game_with_rules_is_walked_over_its_rules():
+    solver = Solver("python_goofspiel(num_cards=9)", ms.OUTCOME_SAMPLING)
+    assert solver.store == "none"
+    assert "no nodes kept" in repr(solver.tree)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        ms.CFR,
+        ms.PRUNED_CFR,
+        ms.BALANCED_OUTCOME_SAMPLING,
+        sampled(ms.EXTERNAL, ms.ftrl(1, weights="kroer")),
+    ],
+)
+def test_what_needs_a_tree_is_refused_without_one(algorithm):
+    with pytest.raises(ValueError, match=r"store='none' keeps no tree, and .* needs"):
+        Solver(ONE_CARD, algorithm, store="none")
+    Solver(ONE_CARD, algorithm, store="auto").iterate(1)
+
+
+def test_games_without_rules_are_refused_without_a_tree():
+    with pytest.raises(ValueError, match=r"kuhn_poker.. has no compiled rules"):
+        Solver("kuhn_poker", store="none")
+    with pytest.raises(ValueError, match=r"but .* has an abstraction"):
+        Solver(
+            ONE_CARD,
+            abstraction=pyspiel.State.information_state_string,
+            store="none",
+        )
+    with pytest.raises(ValueError, match="store='some' is not one of auto, tree, none"):
+        Solver(ONE_CARD, store="some")
+
+
+def test_a_tree_with_nodes_is_not_walked_without_them():
+    with pytest.raises(ValueError, match=r"58 nodes .* already, .* take a new one"):
+        Solver(GameTree(ONE_CARD).expand_all(), store="none")
+    tree = GameTree(ONE_CARD)
+    first = Solver(tree, seed=1, store="none")
+    for store in ("tree", "auto"):
+        with pytest.raises(
+            ValueError, match=r"keep no nodes. Give the solver the game"
+        ):
+            Solver(
+                tree, ms.CFR if store == "auto" else ms.EXTERNAL_SAMPLING, store=store
+            )
+    with pytest.raises(ValueError, match=r"keep no nodes. Make another"):
+        tree.expand_all()
+    # Solvers may share such a tree.
+    second = Solver(tree, seed=2)
+    alone = Solver(ONE_CARD, seed=2, store="none")
+    for _ in range(5):
+        first.iterate(3)
+        second.iterate(3)
+        alone.iterate(3)
+    mine, theirs = tables_by_name(second), tables_by_name(alone)
+    assert theirs == {name: mine[name] for name in theirs}
+    assert second.store == "none"
+
+
+# --- stops and files ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", some(["external", "outcome", "batches", "baseline"]))
+def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
+    algorithm = ALGORITHMS[name]
+    solver = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
+    uncut = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
+    path = tmp_path / "solver"
+    for more in (0, 1, 5, 20):
+        solver.iterate(more)
+        uncut.iterate(more)
+        solver.save(path)
+        solver = Solver.load(path)
+        assert solver.store == "none"
+        again = pickle.loads(pickle.dumps(copy.deepcopy(solver)))
+        for one in (solver, again):
+            assert tables_by_name(one) == tables_by_name(uncut)
+            assert one.tree.info_states == uncut.tree.info_states
+            assert (one.tree.actions == uncut.tree.actions).all()
+
+
+@pytest.mark.parametrize("name", some(["external", "outcome", "batches"]))
+def test_memory_that_is_full_ends_a_run_that_can_be_resumed(name, tmp_path):
+    game, algorithm = "python_goofspiel(num_cards=5)", ALGORITHMS[name]
+    solver = Solver(game, algorithm, seed=5, max_memory="400KB", store="none")
+    with pytest.raises(MemoryBudgetError, match="met so far, their keys and tables"):
+        solver.iterate(3000)
+    done = solver.num_iterations
+    assert 0 < done < 3000
+    assert solver.tree.budget.left >= 0
+    assert len(solver.average_policy()) == solver.tree.num_infosets > 256
+    solver.save(tmp_path / "solver")
+    resumed = Solver.load(tmp_path / "solver", max_memory="100MB")
+    uncut = Solver(game, algorithm, seed=5, max_memory="100MB", store="none")
+    uncut.iterate(done)
+    assert resumed.num_iterations == done
+    for solver in (resumed, uncut):
+        solver.iterate(done + 60 - solver.num_iterations)
+    mine, theirs = tables_by_name(resumed), tables_by_name(uncut)
+    assert theirs == {name: mine[name] for name in theirs}
+    assert resumed.nodes_touched == uncut.nodes_touched
+
+
+def test_memory_too_small_for_one_walk_is_named():
+    solver = Solver(LARGE, seed=5, max_memory="500KB", store="none")
+    with pytest.raises(WalkTooLargeError, match=r"A single walk .* max_memory=500,000"):
+        solver.iterate(1)
+    assert solver.num_iterations == 0
+    with pytest.raises(MemoryBudgetError, match="max_memory=1,000 bytes"):
+        Solver(LARGE, seed=5, max_memory=1000, store="none")
+
+
+class AlarmError(Exception):
+    pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="needs signals"
+)
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("name", ["external", "outcome"])
+def test_interruptions_at_any_time_change_nothing(name):
+    uncut, cut = (Solver(LARGE, ALGORITHMS[name], seed=5, store="none") for _ in "12")
+    iterations = {"external": 40, "outcome": 100_000}[name]
+    uncut.iterate(iterations)
+
+    def ring(*_):
+        raise AlarmError
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    alarms = 0
+    try:
+        for k in itertools.count():
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.003 + 0.0071 * (k % 13))
+                cut.iterate(iterations - cut.num_iterations)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                break
+            except AlarmError:
+                alarms += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert alarms > 3
+    assert tables_by_name(cut) == tables_by_name(uncut)
+
+
+def test_a_damaged_file_is_refused():
+    solver = Solver(SEARCH, seed=5, store="none")
+    solver.iterate(3)
+    header, arrays = solver.contents()
+    keys, ends = arrays["keys"], arrays["key_ends"]
+    wrong = {
+        "another key": {"keys": keys + np.uint16(1)},
+        "other ends": {"key_ends": ends[::-1].copy()},
+        "no end": {"key_ends": ends[:-1]},
+        "other numbers": {"keys": keys.astype(np.int64)},
+        "a long key": {"key_ends": np.append(ends[:-1], ends[-1] + 100)},
+    }
+    for changed in wrong.values():
+        with pytest.raises(CheckpointError):
+            Solver.from_contents(Contents(header, arrays | changed))
+    assert_same(Solver.from_contents(Contents(header, arrays)), solver)
+
+
+# --- mistakes of rules -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [*EXPANDED, "none"])
+def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
+    rules = of_fault(fault)
+    tree = GameTree("python_mistaken")
+    monkeypatch.setattr(tree, "rules", rules)
+    solver = Solver(tree, ms.OUTCOME_SAMPLING, store="none")
+    if fault == "none":
+        solver.iterate(300)
+        return
+    message, history = EXPANDED[fault]
+    for _ in range(3):  # it is met again
+        with pytest.raises(GameError, match=message) as error:
+            solver.iterate(300)
+        assert str(error.value).endswith(f"The history that led there: {history}.")
+    assert solver.num_iterations < 300
+    policy = solver.average_policy()
+    assert all(
+        sum(row.values()) == pytest.approx(1) for row in policy.to_dict().values()
+    )
+
+
+def test_histories_longer_than_declared_are_named():
+    rules = of_fault("none")
+    rules.sizes = rules.sizes._replace(max_moves=1)
+    store = RuleStore(rules, Budget("1MB"))
+    assert store.longest == 2
+    tree = GameTree("python_mistaken")
+    tree.rules = rules
+    solver = Solver(tree, store="none")
+    with pytest.raises(GameError, match=r"longer than .* Sizes.max_chance_moves = 2"):
+        solver.iterate(1)
+    rules.sizes = rules.sizes._replace(max_moves=40_000)
+    with pytest.raises(ValueError, match=r"histories of 40,001 moves"):
+        RuleStore(rules, Budget("1MB"))
+
+
+# --- how good it is ---------------------------------------
+
+
+def test_a_policy_of_such_walks_is_played_and_answered():
+    solver = Solver(LEDUC, seed=1, store="none")
+    solver.iterate(300)
+    game, policy = pyspiel.load_game(LEDUC), solver.average_policy()
+    table = policy.to_dict()
+    exact = ms.expected_returns(game, policy)
+    for estimate, truth in zip(
+        ms.sampled_returns(game, policy, plays=400, confidence=0.9999),
+        exact,
+        strict=True,
+    ):
+        assert estimate.low <= truth <= estimate.high
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            state.apply_action(state.legal_actions()[0])
+            continue
+        probs = policy.action_probabilities(state)
+        assert probs == table[state.information_state_string()]
+        state.apply_action(max(probs, key=lambda action: probs[action]))
+    response = ms.learned_response(game, policy, 0, iterations=30, plays=100)
+    assert response.iterations == 30
