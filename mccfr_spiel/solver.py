@@ -21,6 +21,7 @@ from mccfr_spiel.algorithms import (
     check_algorithm,
     most_iterations,
 )
+from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
@@ -69,6 +70,7 @@ class Solver:
         lock: the tree's, see tree/lock.py.
         algorithm: as given.
         seed: as given.
+        threads: as given.
         seconds: time spent in `iterate`, that before a checkpoint included.
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
@@ -85,6 +87,7 @@ class Solver:
         max_nodes: int = DEFAULT_MAX_NODES,
         max_memory: MaxMemory = None,
         abstraction: Abstraction | None = None,
+        threads: int | None = 1,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -119,6 +122,11 @@ class Solver:
                 for regret matching and regret matching+, with any sampling but the
                 balanced and the average-strategy one, and without prune_below. A
                 GameTree has its own.
+            threads: how many threads a pass over the whole tree may have; None for one
+                for each core. Algorithms that sample nothing make such passes, and so
+                do `ms.metrics`. Results are equal to the bit for any number. A pass
+                has fewer where more would gain nothing, and one if there is an
+                abstraction. Walks that sample have one thread, too.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -129,6 +137,9 @@ class Solver:
         check_algorithm(algorithm)
         self.algorithm = algorithm
         self.seed = refusals.integer(seed, "seed")
+        self.threads = (
+            None if threads is None else refusals.integer(threads, "threads", 1)
+        )
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
@@ -154,7 +165,7 @@ class Solver:
             with contextlib.suppress(TreeFullError):  # else it grows with the walks
                 self.tree.expand_all(most=_MOST_NODES_AHEAD)
         self.lock = self.tree.lock
-        self.state = SolverState(self.tree, algorithm, self.seed)
+        self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth = Growth(self.tree, sampling, self.state.batch)
         self._slice = 100_000
@@ -169,6 +180,9 @@ class Solver:
         )
         rule = kernel_name(algorithm.minimizer)
         self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
+        self._shared_kernel: Any = None
+        if self.state.num_threads > 1:
+            self._shared_kernel = kernels.make_iterate_in_threads(rule)
 
     # --- how it looks --------------------------------------------------------
 
@@ -405,13 +419,24 @@ class Solver:
         is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
         if is_plain or not IS_COMPILED:
             return self._interpret(frame)
-        return self.kernel(frame)
+        return self._call_with(frame)
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
-        return self.kernel(frame)
+        return self._call_with(frame)
+
+    def _call_with(self, frame: np.ndarray) -> int:
+        if self._shared_kernel is None:
+            return self.kernel(frame)
+        return teams.run(
+            self._shared_kernel,
+            self.state.num_threads,
+            frame,
+            notes=kernels.NUM_NOTES,
+            keep=self.state,
+        )
 
     # --- policies ----------------------------------------------------------
 

@@ -15,6 +15,8 @@
     pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
+    blocks.py      how a pass is cut into pieces for threads
+    threaded_passes.py  that loop, run by several threads
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -28,6 +30,7 @@ from typing import Any
 
 from mccfr_spiel.compiled.jit import made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.blocks import find_blocks, sort_blocks, weigh_infosets
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
@@ -45,6 +48,7 @@ from mccfr_spiel.kernels.tables import (
     BASELINE_RATE,
     BATCH,
     BONUS,
+    BROKEN,
     CLOCK_SIZE,
     CURSOR_SIZE,
     DEPTH,
@@ -79,6 +83,7 @@ from mccfr_spiel.kernels.tables import (
     TOO_UNLIKELY,
     TOP,
     WALK,
+    Blocks,
     Passes,
     Plans,
     Tables,
@@ -87,6 +92,13 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     empty_tables,
     frame_of,
+)
+from mccfr_spiel.kernels.threaded_passes import (
+    NUM_NOTES,
+    best_response_in_threads,
+    fill_gradient_in_threads,
+    fill_plan_in_threads,
+    make_threaded_passes,
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
@@ -97,6 +109,7 @@ __all__ = [
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
+    "BROKEN",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
     "DEPTH",
@@ -118,6 +131,7 @@ __all__ = [
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
+    "NUM_NOTES",
     "NUM_SETTINGS",
     "NUM_UNDO",
     "OPTIONAL",
@@ -133,6 +147,7 @@ __all__ = [
     "TOO_UNLIKELY",
     "TOP",
     "WALK",
+    "Blocks",
     "Passes",
     "Plans",
     "Sampled",
@@ -141,22 +156,29 @@ __all__ = [
     "TreeArrays",
     "Walk",
     "best_response",
+    "best_response_in_threads",
     "count_sequences",
     "dilate",
     "empty_tables",
     "fill_gradient",
+    "fill_gradient_in_threads",
     "fill_plan",
+    "fill_plan_in_threads",
+    "find_blocks",
     "frame_of",
     "join_averages",
     "join_policies",
     "make_iterate",
+    "make_iterate_in_threads",
     "make_start_tables",
     "name_of_own",
     "normalize",
     "number_of",
     "restart_walk",
     "settle_average",
+    "sort_blocks",
     "walk_leaves",
+    "weigh_infosets",
 ]
 
 
@@ -182,3 +204,19 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
         if chance or opponents or player != "all" or prune:
             return make_walks(sampled, number_of(rule), tied)
         return make_passes(number_of(rule), tied)
+
+
+@functools.cache
+def make_iterate_in_threads(rule: str) -> Any:
+    """Makes `iterate(frame, desk, leads)` for a rule that runs in several threads.
+
+    Nothing is sampled, and no abstraction ties infosets. The frame is that of
+    `make_iterate`, with Blocks; `compiled.teams.run` calls it in all threads. It
+    returns DONE, or BROKEN if another thread failed.
+
+    Args:
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        return make_threaded_passes(number_of(rule))

@@ -15,6 +15,7 @@ from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.tree.blocks import may_gain, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
@@ -50,6 +51,15 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
     return whole or minimizer.needs_whole_tree
 
 
+def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
+    """Whether several threads can share a pass.
+
+    An abstraction ties infosets of different blocks, and a rule in plain Python runs in
+    one thread at a time.
+    """
+    return tree.abstraction is None and getattr(minimizer, "compiled", True)
+
+
 class SolverState:
     """What a solver has learned, and where it is.
 
@@ -57,7 +67,9 @@ class SolverState:
         lock: the tree's.
         tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
-        whole: the leaves and the plans, for algorithms that sample nothing.
+        whole: the leaves and the plans, for algorithms that sample nothing, and the
+            blocks if there is more than one thread.
+        num_threads: those that passes over the tree have.
         batch: the walks for each player in an iteration.
         walks: whether the algorithm samples, so that its average is settled lazily.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
@@ -65,8 +77,20 @@ class SolverState:
         job: what kernels are told to do (see `kernels.JOB_SIZE`), as a `memoryview`.
     """
 
-    def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int) -> None:
+    def __init__(
+        self,
+        tree: GameTree,
+        algorithm: Algorithm,
+        seed: int,
+        threads: int | None = 1,
+    ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
+
+        Args:
+            tree: the game's tree.
+            algorithm: what is run.
+            seed: any integer.
+            threads: at most so many threads; None for one for each core.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -112,11 +136,20 @@ class SolverState:
         self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
         self.start_infosets()
         self.walks = sampling.is_sampled or sampling.prune
-        self.whole: tuple[kernels.Passes, kernels.Plans] | tuple[()] = ()
+        self.whole: (
+            tuple[()]
+            | tuple[kernels.Passes, kernels.Plans]
+            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks]
+        ) = ()
+        self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
-            plan = passes.plan(self.tables.policy)
-            self.whole = passes.arrays, kernels.Plans(plan=plan)
+            plans = kernels.Plans(plan=passes.plan(self.tables.policy))
+            self.whole = passes.arrays, plans
+            if _can_share(tree, minimizer) and may_gain(threads, passes.arrays):
+                blocks = tree.list_blocks()
+                self.num_threads = useful_threads(threads, blocks)
+                self.whole = passes.arrays, plans, blocks
         self._leaves_digest: str | None = None
 
     @property

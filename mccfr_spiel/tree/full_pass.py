@@ -4,11 +4,13 @@ A pass visits no node. It reads a list of the leaves (tree/leaves.py), which is 
 once, from its beginning to its end.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel import kernels
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.tree.blocks import may_gain, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -31,12 +33,21 @@ class FullPass:
     Attributes:
         tree: the tree.
         arrays: the list of its leaves, see `kernels.Passes`.
+        num_threads: the threads that share a pass. They change no bit of it.
     """
 
-    def __init__(self, tree: GameTree, arrays: kernels.Passes) -> None:
+    def __init__(
+        self,
+        tree: GameTree,
+        arrays: kernels.Passes,
+        blocks: kernels.Blocks | None = None,
+        num_threads: int = 1,
+    ) -> None:
         """Keeps a tree and the list of its leaves; `full_pass` finds both."""
         self.tree = tree
         self.arrays = arrays
+        self.num_threads = 1 if blocks is None else num_threads
+        self._blocks = blocks
 
     def members(self, player: int) -> np.ndarray:
         """The player's infosets, ancestors first."""
@@ -46,7 +57,13 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        kernels.fill_plan(self.tree.infosets, policy, plan)
+        infosets = self.tree.infosets
+        if self.num_threads == 1:
+            kernels.fill_plan(infosets, policy, plan)
+        else:
+            self._share(
+                kernels.fill_plan_in_threads, infosets, self._blocks, policy, plan
+            )
         return plan
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
@@ -55,15 +72,27 @@ class FullPass:
         Its inner product with the plan is the player's expected return.
         """
         gradient = np.zeros_like(plan)
-        kernels.fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
+        infosets = self.tree.infosets
+        if self.num_threads == 1:
+            kernels.fill_gradient(infosets, self.arrays, player, plan, gradient)
+        else:
+            self._share(
+                kernels.fill_gradient_in_threads,
+                *(infosets, self.arrays, self._blocks, player, plan, gradient),
+            )
         return gradient
 
     def best_response(self, gradient: np.ndarray, player: int) -> Response:
         """The player's best response to a gradient, which is overwritten."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        kernels.best_response(
-            self.tree.infosets, self.members(player), gradient, choice
-        )
+        infosets = self.tree.infosets
+        if self.num_threads == 1:
+            kernels.best_response(infosets, self.members(player), gradient, choice)
+        else:
+            self._share(
+                kernels.best_response_in_threads,
+                *(infosets, self._blocks, player, gradient, choice),
+            )
         return Response(float(gradient[player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,6 +105,10 @@ class FullPass:
             on_policy[player] = inner(gradient, plan)
             best[player] = self.best_response(gradient, player).value
         return on_policy, best
+
+    def _share(self, work: Any, *arguments: Any) -> None:
+        """Runs compiled work in the threads of this pass."""
+        teams.run(work, self.num_threads, *arguments, notes=kernels.NUM_NOTES)
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
@@ -96,14 +129,24 @@ def inner(gradient: np.ndarray, plan: np.ndarray) -> float:
     return float((gradient * plan).sum())
 
 
-def full_pass(tree: GameTree) -> FullPass:
+def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """The passes over a complete tree, which keeps the list of its leaves.
 
     The tree must not keep the FullPass itself: the two would hold each other, and only
     the garbage collector could free them, which does not notice memory of NumPy's.
 
+    Args:
+        tree: the tree.
+        threads: at most so many threads share a pass; None for one for each core. None
+            of them changes a bit of what comes out, and a pass has fewer where more
+            would gain nothing.
+
     Raises:
         MemoryBudgetError: the list does not fit the tree's `max_memory`.
         ValueError: the tree is not complete.
     """
-    return FullPass(tree, tree.list_leaves())
+    passes = tree.list_leaves()
+    if not may_gain(threads, passes):
+        return FullPass(tree, passes)
+    blocks = tree.list_blocks()
+    return FullPass(tree, passes, blocks, useful_threads(threads, blocks))

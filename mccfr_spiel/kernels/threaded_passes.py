@@ -1,0 +1,360 @@
+"""Passes over a complete tree by several threads, with the bits of one thread.
+
+`blocks.py` says how the infosets are cut, `compiled/atomics.py` how threads share work.
+All threads run the same compiled function. A block is a ticket; the leader opens those
+of one stage, and does what is left between two stages by itself.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.atomics import (
+    CLOSED,
+    FAILED,
+    FINISHED,
+    NOTES,
+    OPENED,
+    add_one,
+    is_over,
+    load,
+    next_ticket,
+    store,
+)
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.minimizers import rates_at, rule_of, start_tables
+from mccfr_spiel.kernels.passes import (
+    add_rows,
+    best_sequence,
+    fill_gradient_at,
+    fill_plan_at,
+    move_plans,
+    update_infoset,
+)
+from mccfr_spiel.kernels.rates import Rates
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    BROKEN,
+    DONE,
+    ITERATION,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    PLAYER,
+    SEED,
+    Blocks,
+    Passes,
+    Plans,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+    tree_in,
+    views,
+)
+
+STAGE, ITERATION_NOW, PLAYER_NOW, TOUCHED_NOW, FIRST_BLOCK, _END = range(
+    NOTES, NOTES + 6
+)
+"""The leader's notes: the stage, the iteration, the player being updated and the nodes
+touched, and the block of the first ticket, less that ticket's number."""
+
+NUM_NOTES = _END - NOTES
+
+(UPDATE_BLOCKS, UPDATE_TOP, MOVE_TOP, MOVE_BLOCKS, BEFORE) = range(5)
+"""The stages of an update: policies move in all blocks, upward, and in the top; then
+plans are made in the top, and in all blocks, downward. BEFORE is the stage of a leader
+that has just begun."""
+
+
+@inlined
+def _open_blocks(desk: np.ndarray, first: int, end: int) -> None:
+    """Opens a ticket for each of some blocks; all earlier tickets are finished."""
+    opened = load(desk, OPENED)
+    store(desk, FIRST_BLOCK, first - opened)
+    store(desk, OPENED, opened + end - first)
+
+
+@jit
+def _begin_stage(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    blocks: Blocks,
+    desk: np.ndarray,
+    looks_ahead: bool,
+) -> None:
+    """Goes on to the next stage, or closes the desk at the job's limits.
+
+    What happens between two updates is the same as in `passes.make_passes`.
+    """
+    job, clock = task.job, walk.clock
+    alternating = job[ALTERNATING] != 0
+    num_players = tree.utilities.shape[1]
+    stage = desk[STAGE]
+    if stage < MOVE_BLOCKS:
+        stage += 1
+    else:
+        if stage == MOVE_BLOCKS:
+            for sequence in range(num_players):
+                tables.gradient[sequence] = 0.0
+                if looks_ahead:
+                    tables.ahead[sequence] = 0.0
+            desk[PLAYER_NOW] = (desk[PLAYER_NOW] + 1) % num_players
+        # One pass of this loop counts one player. If all players are updated at once,
+        # that is at the last one's turn.
+        while True:
+            player = desk[PLAYER_NOW]
+            if player == 0:
+                is_last = desk[ITERATION_NOW] == np.int64(job[LAST_ITERATION])
+                if is_last or desk[TOUCHED_NOW] >= np.int64(job[NODE_LIMIT]):
+                    store(desk, CLOSED, 1)
+                    return
+                desk[ITERATION_NOW] += 1
+                clock[AVERAGE_WEIGHT] = average_weight(
+                    desk[ITERATION_NOW], task.settings, clock[AVERAGE_WEIGHT]
+                )
+            tables.average[player] += clock[AVERAGE_WEIGHT]
+            desk[TOUCHED_NOW] += len(tree.nodes)
+            if alternating or player == num_players - 1:
+                break
+            desk[PLAYER_NOW] += 1
+        stage = UPDATE_BLOCKS
+    store(desk, STAGE, stage)
+    if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
+        last = desk[PLAYER_NOW]
+        first = last if alternating else 0
+        _open_blocks(desk, blocks.player_ends[first], blocks.player_ends[last + 1])
+
+
+@inlined
+def _take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+    """Adds the value that a block's root has left to its parent sequence's."""
+    start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
+    tables.gradient[parent] += tables.gradient[start]
+    tables.gradient[start] = 0.0
+    if looks_ahead:
+        tables.ahead[parent] += tables.ahead[start]
+        tables.ahead[start] = 0.0
+
+
+@inlined
+def _update_infosets(
+    tree: TreeArrays,
+    tables: Tables,
+    passes: Passes,
+    plan: np.ndarray,
+    order: np.ndarray,
+    begin: int,
+    end: int,
+    in_top: bool,
+    rule: int,
+    looks_ahead: bool,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> None:
+    """Moves the policies at `order[begin:end]`, of a block or of the top, upward."""
+    infosets = tree.infosets
+    # An infoset of the order passes its value up to its parent. A root, ~infoset, of a
+    # block leaves it in its own first sequence, from where the top takes it.
+    for visit in range(end - 1, begin - 1, -1):
+        infoset = order[visit]
+        is_root = infoset < 0
+        if is_root:
+            infoset = ~infoset
+        if is_root and in_top:
+            _take_value(tree, tables, infoset, looks_ahead)
+        else:
+            parent = infosets[infoset]["parent"]
+            if is_root:
+                parent = infosets[infoset]["first_sequence"]
+            update_infoset(
+                tree,
+                tables,
+                passes,
+                plan,
+                infoset,
+                parent,
+                False,
+                rule,
+                looks_ahead,
+                parameters,
+                rates,
+            )
+
+
+@inlined
+def _move_plans_of(
+    tree: TreeArrays,
+    tables: Tables,
+    plan: np.ndarray,
+    order: np.ndarray,
+    begin: int,
+    end: int,
+    in_top: bool,
+    weight: float,
+) -> None:
+    """Moves the plans at `order[begin:end]`, of a block or of the top, downward."""
+    for visit in range(begin, end):
+        infoset = order[visit]
+        if infoset >= 0:
+            move_plans(tree.infosets, tables, plan, infoset, weight)
+        elif not in_top:
+            move_plans(tree.infosets, tables, plan, ~infoset, weight)
+
+
+def make_threaded_passes(rule: int) -> Any:
+    """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    Every thread calls it with the same frame and desk, and one of them leads. The
+    result is that of `passes.make_passes`, to the bit. The leader returns DONE, or
+    BROKEN if another thread failed.
+    """
+    looks_ahead = rule_of(rule).looks_ahead
+
+    @jit(nogil=True)
+    def iterate(frame, desk, leads):
+        task = views(frame, Task)
+        tree, walk = tree_in(frame, task.job), views(frame, Walk)
+        tables, passes = views(frame, Tables), views(frame, Passes)
+        plan, blocks = views(frame, Plans).plan, views(frame, Blocks)
+        job, parameters, cursor = task.job, task.parameters, walk.cursor
+        if leads:
+            start_tables(tree, tables, walk.known, rule, job[SEED], parameters)
+            desk[STAGE] = BEFORE
+            desk[ITERATION_NOW] = cursor[ITERATION]
+            desk[PLAYER_NOW] = cursor[PLAYER]
+            desk[TOUCHED_NOW] = cursor[NODES_TOUCHED]
+
+        # One pass of this loop does one block of the present stage. When all blocks are
+        # done, the leader opens the next stage, or does the top.
+        while True:
+            ticket = next_ticket(desk, leads)
+            in_top = ticket < 0
+            if in_top:
+                if not leads or is_over(desk):
+                    break
+                _begin_stage(task, tree, tables, walk, blocks, desk, looks_ahead)
+            stage, last = load(desk, STAGE), desk[PLAYER_NOW]
+            order = blocks.members
+            if in_top:
+                if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
+                    continue
+                first = last if job[ALTERNATING] != 0 else 0
+                order = blocks.top
+                begin, end = blocks.top_ends[first], blocks.top_ends[last + 1]
+            else:
+                block = ticket + desk[FIRST_BLOCK]
+                begin, end = blocks.ends[block], blocks.ends[block + 1]
+            if stage <= UPDATE_TOP:
+                _update_infosets(
+                    tree,
+                    tables,
+                    passes,
+                    plan,
+                    order,
+                    begin,
+                    end,
+                    in_top,
+                    rule,
+                    looks_ahead,
+                    parameters,
+                    rates_at(rule, parameters, desk[ITERATION_NOW]),
+                )
+            else:
+                weight = walk.clock[AVERAGE_WEIGHT]
+                _move_plans_of(tree, tables, plan, order, begin, end, in_top, weight)
+            if not in_top:
+                add_one(desk, FINISHED)
+
+        if leads:
+            if load(desk, FAILED) != 0:
+                return BROKEN
+            cursor[ITERATION] = desk[ITERATION_NOW]
+            cursor[PLAYER] = desk[PLAYER_NOW]
+            cursor[NODES_TOUCHED] = desk[TOUCHED_NOW]
+        return DONE
+
+    return iterate
+
+
+# --- over the whole tree, once ---------------------------------------------------
+
+
+@jit(nogil=True)
+def fill_gradient_in_threads(
+    infosets, passes, blocks, player, plan, gradient, desk, leads
+):
+    """As `passes.fill_gradient`."""
+    if leads:
+        first, last = blocks.player_ends[player], blocks.player_ends[player + 1]
+        _open_blocks(desk, first, last)
+        num_others = passes.others.shape[1]
+        gradient[player] = add_rows(passes, plan, player, num_others, 0.0)
+        for visit in range(blocks.top_ends[player], blocks.top_ends[player + 1]):
+            if blocks.top[visit] >= 0:  # roots are in blocks
+                fill_gradient_at(infosets, passes, plan, gradient, blocks.top[visit])
+    while True:
+        ticket = next_ticket(desk, leads)
+        if ticket < 0:
+            return DONE
+        block = ticket + desk[FIRST_BLOCK]
+        for visit in range(blocks.ends[block], blocks.ends[block + 1]):
+            infoset = blocks.members[visit]
+            infoset = infoset if infoset >= 0 else ~infoset
+            fill_gradient_at(infosets, passes, plan, gradient, infoset)
+        add_one(desk, FINISHED)
+
+
+@jit(nogil=True)
+def fill_plan_in_threads(infosets, blocks, policy, plan, desk, leads):
+    """As `passes.fill_plan`."""
+    if leads:
+        for visit in range(len(blocks.top)):
+            if blocks.top[visit] >= 0:
+                fill_plan_at(infosets, policy, plan, blocks.top[visit])
+        _open_blocks(desk, 0, len(blocks.ends) - 1)
+    while True:
+        block = next_ticket(desk, leads)
+        if block < 0:
+            return DONE
+        for visit in range(blocks.ends[block], blocks.ends[block + 1]):
+            infoset = blocks.members[visit]
+            infoset = infoset if infoset >= 0 else ~infoset
+            fill_plan_at(infosets, policy, plan, infoset)
+        add_one(desk, FINISHED)
+
+
+@jit(nogil=True)
+def best_response_in_threads(infosets, blocks, player, gradient, choice, desk, leads):
+    """As `passes.best_response`."""
+    if leads:
+        first, last = blocks.player_ends[player], blocks.player_ends[player + 1]
+        _open_blocks(desk, first, last)
+    while True:
+        ticket = next_ticket(desk, leads)
+        if ticket < 0:
+            break
+        block = ticket + desk[FIRST_BLOCK]
+        for visit in range(blocks.ends[block + 1] - 1, blocks.ends[block] - 1, -1):
+            infoset = blocks.members[visit]
+            if infoset < 0:  # a root, whose value the top takes
+                choice[~infoset] = best_sequence(infosets, gradient, ~infoset)
+            else:
+                best = best_sequence(infosets, gradient, infoset)
+                choice[infoset] = best
+                gradient[infosets[infoset]["parent"]] += gradient[best]
+        add_one(desk, FINISHED)
+    if leads:
+        first, last = blocks.top_ends[player], blocks.top_ends[player + 1]
+        for visit in range(last - 1, first - 1, -1):
+            infoset = blocks.top[visit]
+            if infoset < 0:
+                infoset = ~infoset
+            else:
+                choice[infoset] = best_sequence(infosets, gradient, infoset)
+            gradient[infosets[infoset]["parent"]] += gradient[choice[infoset]]
+    return DONE
