@@ -30,7 +30,12 @@ from typing import Any
 
 from mccfr_spiel.compiled.jit import made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.blocks import find_blocks, sort_blocks, weigh_infosets
+from mccfr_spiel.kernels.blocks import (
+    WORK_OF_SEQUENCE,
+    find_blocks,
+    sort_blocks,
+    weigh_infosets,
+)
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
@@ -95,10 +100,8 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.kernels.threaded_passes import (
     NUM_NOTES,
-    best_response_in_threads,
-    fill_gradient_in_threads,
-    fill_plan_in_threads,
     make_threaded_passes,
+    respond_in_threads,
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
@@ -147,6 +150,7 @@ __all__ = [
     "TOO_UNLIKELY",
     "TOP",
     "WALK",
+    "WORK_OF_SEQUENCE",
     "Blocks",
     "Passes",
     "Plans",
@@ -156,14 +160,11 @@ __all__ = [
     "TreeArrays",
     "Walk",
     "best_response",
-    "best_response_in_threads",
     "count_sequences",
     "dilate",
     "empty_tables",
     "fill_gradient",
-    "fill_gradient_in_threads",
     "fill_plan",
-    "fill_plan_in_threads",
     "find_blocks",
     "frame_of",
     "join_averages",
@@ -174,6 +175,7 @@ __all__ = [
     "name_of_own",
     "normalize",
     "number_of",
+    "respond_in_threads",
     "restart_walk",
     "settle_average",
     "sort_blocks",

@@ -18,7 +18,7 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
 
-_WORK_OF_SEQUENCE = 8
+WORK_OF_SEQUENCE = 8
 """A sequence costs a pass about as much as so many rows of leaves."""
 
 
@@ -38,7 +38,7 @@ def weigh_infosets(
         start = infosets[infoset]["first_sequence"]
         total = 0
         for s in range(start, start + infosets[infoset]["num_actions"]):
-            total += below[s] + ends[s + 1] - ends[s] + _WORK_OF_SEQUENCE
+            total += below[s] + ends[s + 1] - ends[s] + WORK_OF_SEQUENCE
         work[infoset] = total
         below[infosets[infoset]["parent"]] += total
 

@@ -285,76 +285,105 @@ def make_threaded_passes(rule: int) -> Any:
 
 
 @jit(nogil=True)
-def fill_gradient_in_threads(
-    infosets, passes, blocks, player, plan, gradient, desk, leads
-):
-    """As `passes.fill_gradient`."""
-    if leads:
-        first, last = blocks.player_ends[player], blocks.player_ends[player + 1]
-        _open_blocks(desk, first, last)
-        num_others = passes.others.shape[1]
-        gradient[player] = add_rows(passes, plan, player, num_others, 0.0)
-        for visit in range(blocks.top_ends[player], blocks.top_ends[player + 1]):
-            if blocks.top[visit] >= 0:  # roots are in blocks
-                fill_gradient_at(infosets, passes, plan, gradient, blocks.top[visit])
-    while True:
-        ticket = next_ticket(desk, leads)
-        if ticket < 0:
-            return DONE
-        block = ticket + desk[FIRST_BLOCK]
-        for visit in range(blocks.ends[block], blocks.ends[block + 1]):
-            infoset = blocks.members[visit]
-            infoset = infoset if infoset >= 0 else ~infoset
-            fill_gradient_at(infosets, passes, plan, gradient, infoset)
-        add_one(desk, FINISHED)
+def respond_in_threads(
+    infosets: np.ndarray,
+    passes: Passes,
+    blocks: Blocks,
+    player: int,
+    end: int,
+    policy: np.ndarray,
+    plan: np.ndarray,
+    values: np.ndarray,
+    products: np.ndarray,
+    choice: np.ndarray,
+    desk: np.ndarray,
+    leads: bool,
+) -> int:
+    """The plans of all players, and best responses of some, as in `passes`.
 
-
-@jit(nogil=True)
-def fill_plan_in_threads(infosets, blocks, policy, plan, desk, leads):
-    """As `passes.fill_plan`."""
+    Args:
+        infosets: of a whole tree.
+        passes, blocks: of that tree.
+        player, end: the players `player .. end - 1` respond.
+        policy: `[S]` of all players.
+        plan: `[S]` 1 at empty sequences; is set.
+        values: `[S]` the values of the responders' sequences; the best response's value
+            is that of the empty one.
+        products: `[P, S]` zeros, which become each responder's gradient at the leaves
+            times its plan.
+        choice: `[I]` as in `passes.best_response`.
+        desk, leads: see `compiled/teams.py`.
+    """
+    responds = False
     if leads:
         for visit in range(len(blocks.top)):
-            if blocks.top[visit] >= 0:
+            if blocks.top[visit] >= 0:  # roots are in blocks
                 fill_plan_at(infosets, policy, plan, blocks.top[visit])
+        store(desk, STAGE, MOVE_BLOCKS)
         _open_blocks(desk, 0, len(blocks.ends) - 1)
-    while True:
-        block = next_ticket(desk, leads)
-        if block < 0:
-            return DONE
-        for visit in range(blocks.ends[block], blocks.ends[block + 1]):
-            infoset = blocks.members[visit]
-            infoset = infoset if infoset >= 0 else ~infoset
-            fill_plan_at(infosets, policy, plan, infoset)
-        add_one(desk, FINISHED)
-
-
-@jit(nogil=True)
-def best_response_in_threads(infosets, blocks, player, gradient, choice, desk, leads):
-    """As `passes.best_response`."""
-    if leads:
-        first, last = blocks.player_ends[player], blocks.player_ends[player + 1]
-        _open_blocks(desk, first, last)
+    # One pass of this loop does one block. First the plans of all blocks are made, then
+    # responses are found in the blocks, upward.
     while True:
         ticket = next_ticket(desk, leads)
         if ticket < 0:
-            break
+            if not leads or responds or is_over(desk):
+                break
+            responds = True
+            store(desk, STAGE, UPDATE_BLOCKS)
+            _open_blocks(desk, blocks.player_ends[player], blocks.player_ends[end])
+            for p in range(player, end):
+                value = add_rows(passes, plan, p, passes.others.shape[1], 0.0)
+                values[p], products[p, p] = value, value * plan[p]
+            for visit in range(blocks.top_ends[player], blocks.top_ends[end]):
+                if blocks.top[visit] >= 0:
+                    infoset = blocks.top[visit]
+                    _fill_products(infosets, passes, plan, values, products, infoset)
+            continue
         block = ticket + desk[FIRST_BLOCK]
-        for visit in range(blocks.ends[block + 1] - 1, blocks.ends[block] - 1, -1):
-            infoset = blocks.members[visit]
-            if infoset < 0:  # a root, whose value the top takes
-                choice[~infoset] = best_sequence(infosets, gradient, ~infoset)
-            else:
-                best = best_sequence(infosets, gradient, infoset)
-                choice[infoset] = best
-                gradient[infosets[infoset]["parent"]] += gradient[best]
+        first, last = blocks.ends[block], blocks.ends[block + 1]
+        if load(desk, STAGE) == MOVE_BLOCKS:
+            for visit in range(first, last):
+                infoset = blocks.members[visit]
+                infoset = infoset if infoset >= 0 else ~infoset
+                fill_plan_at(infosets, policy, plan, infoset)
+        else:
+            for visit in range(last - 1, first - 1, -1):
+                infoset = blocks.members[visit]
+                infoset = infoset if infoset >= 0 else ~infoset
+                _fill_products(infosets, passes, plan, values, products, infoset)
+            for visit in range(last - 1, first - 1, -1):
+                infoset = blocks.members[visit]
+                if infoset < 0:  # a root, whose value the top takes
+                    choice[~infoset] = best_sequence(infosets, values, ~infoset)
+                else:
+                    best = best_sequence(infosets, values, infoset)
+                    choice[infoset] = best
+                    values[infosets[infoset]["parent"]] += values[best]
         add_one(desk, FINISHED)
     if leads:
-        first, last = blocks.top_ends[player], blocks.top_ends[player + 1]
+        first, last = blocks.top_ends[player], blocks.top_ends[end]
         for visit in range(last - 1, first - 1, -1):
             infoset = blocks.top[visit]
             if infoset < 0:
                 infoset = ~infoset
             else:
-                choice[infoset] = best_sequence(infosets, gradient, infoset)
-            gradient[infosets[infoset]["parent"]] += gradient[choice[infoset]]
+                choice[infoset] = best_sequence(infosets, values, infoset)
+            values[infosets[infoset]["parent"]] += values[choice[infoset]]
     return DONE
+
+
+@inlined
+def _fill_products(
+    infosets: np.ndarray,
+    passes: Passes,
+    plan: np.ndarray,
+    values: np.ndarray,
+    products: np.ndarray,
+    infoset: int,
+) -> None:
+    """Writes the gradient of the leaves at an infoset and its product with the plan."""
+    fill_gradient_at(infosets, passes, plan, values, infoset)
+    player = infosets[infoset]["player"]
+    start = infosets[infoset]["first_sequence"]
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        products[player, s] = values[s] * plan[s]

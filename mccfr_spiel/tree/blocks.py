@@ -8,20 +8,34 @@ import numpy as np
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled.teams import num_cores
 
-BLOCK_WORK = 2**14
-"""The work of a block, in rows of leaves: about 40 microseconds. It is a hundred times
-what a thread needs to fetch its next block, and small enough that all threads end at
-about the same time."""
+LEAST_WORK = 2**17
+"""The work for each thread of a pass from which on sharing gains something, in rows of
+leaves: about a quarter of a millisecond."""
 
-BLOCKS_PER_THREAD = 4
-"""The blocks for each player from which on another thread gains something."""
+_NUM_BLOCKS = 64
+_BLOCK_WORK = (2**13, 2**17)
+"""How many blocks each player should have, and the least and the largest work of one.
+Small blocks let all threads end at about the same time, and large ones read memory in
+longer stretches. The least work is still fifty times what it takes to fetch a block."""
+
+
+def work_of(passes: kernels.Passes) -> int:
+    """The work of a pass for all players, in rows of leaves."""
+    return len(passes.payoffs) + kernels.WORK_OF_SEQUENCE * (len(passes.ends) - 1)
+
+
+def work_of_block(passes: kernels.Passes) -> int:
+    """The most work of a block in a tree of this shape."""
+    num_players = len(passes.member_ends) - 1
+    least, most = _BLOCK_WORK
+    return min(max(work_of(passes) // (num_players * _NUM_BLOCKS), least), most)
 
 
 def cut_into_blocks(
     tree: kernels.TreeArrays,
     passes: kernels.Passes,
     num_sequences: int,
-    most_work: int = BLOCK_WORK,
+    most_work: int,
 ) -> kernels.Blocks:
     """Cuts the infosets of a complete tree.
 
@@ -74,20 +88,12 @@ def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     return 32 * num_infosets + 12 * num_sequences
 
 
-def useful_threads(threads: int | None, blocks: kernels.Blocks) -> int:
+def useful_threads(threads: int | None, passes: kernels.Passes) -> int:
     """How many threads a pass should have.
 
     Args:
         threads: at most so many; None for one for each core.
-        blocks: of the tree.
+        passes: of the tree.
     """
-    num_blocks = int(np.diff(blocks.player_ends).max())
     most = num_cores() if threads is None else threads
-    return max(min(most, num_blocks // BLOCKS_PER_THREAD), 1)
-
-
-def may_gain(threads: int | None, passes: kernels.Passes) -> bool:
-    """Whether `useful_threads` may be above 1, which is told without making blocks."""
-    num_rows, num_sequences = len(passes.payoffs), len(passes.ends) - 1
-    least_work = 2 * BLOCKS_PER_THREAD * BLOCK_WORK * (len(passes.member_ends) - 1)
-    return threads != 1 and num_rows + 8 * num_sequences >= least_work
+    return max(min(most, work_of(passes) // LEAST_WORK), 1)

@@ -4,13 +4,13 @@ A pass visits no node. It reads a list of the leaves (tree/leaves.py), which is 
 once, from its beginning to its end.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.tree.blocks import may_gain, useful_threads
+from mccfr_spiel.tree.blocks import useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -33,7 +33,8 @@ class FullPass:
     Attributes:
         tree: the tree.
         arrays: the list of its leaves, see `kernels.Passes`.
-        num_threads: the threads that share a pass. They change no bit of it.
+        num_threads: the threads that share the work of `values`, `expected_returns`
+            and `respond`. They change no bit of it.
     """
 
     def __init__(
@@ -57,13 +58,7 @@ class FullPass:
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        infosets = self.tree.infosets
-        if self.num_threads == 1:
-            kernels.fill_plan(infosets, policy, plan)
-        else:
-            self._share(
-                kernels.fill_plan_in_threads, infosets, self._blocks, policy, plan
-            )
+        kernels.fill_plan(self.tree.infosets, policy, plan)
         return plan
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
@@ -72,31 +67,37 @@ class FullPass:
         Its inner product with the plan is the player's expected return.
         """
         gradient = np.zeros_like(plan)
-        infosets = self.tree.infosets
-        if self.num_threads == 1:
-            kernels.fill_gradient(infosets, self.arrays, player, plan, gradient)
-        else:
-            self._share(
-                kernels.fill_gradient_in_threads,
-                *(infosets, self.arrays, self._blocks, player, plan, gradient),
-            )
+        kernels.fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
         return gradient
 
     def best_response(self, gradient: np.ndarray, player: int) -> Response:
         """The player's best response to a gradient, which is overwritten."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        infosets = self.tree.infosets
-        if self.num_threads == 1:
-            kernels.best_response(infosets, self.members(player), gradient, choice)
-        else:
-            self._share(
-                kernels.best_response_in_threads,
-                *(infosets, self._blocks, player, gradient, choice),
-            )
+        kernels.best_response(
+            self.tree.infosets, self.members(player), gradient, choice
+        )
         return Response(float(gradient[player]), choice)
+
+    def respond(self, policy: np.ndarray, player: int) -> Response:
+        """The player's best response to a policy vector of all players."""
+        if self.num_threads > 1:
+            return self._share(policy, player, player + 1)[2][0]
+        return self.best_response(self.gradient(self.plan(policy), player), player)
+
+    def expected_returns(self, policy: np.ndarray) -> np.ndarray:
+        """`[P]` each player's expected return under a policy vector."""
+        num_players = self.tree.num_players
+        if self.num_threads > 1:
+            return self._share(policy, 0, num_players)[0]
+        plan = self.plan(policy)
+        gradients = (self.gradient(plan, player) for player in range(num_players))
+        return np.array([inner(gradient, plan) for gradient in gradients])
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
+        if self.num_threads > 1:
+            on_policy, best, _ = self._share(policy, 0, self.tree.num_players)
+            return on_policy, best
         plan = self.plan(policy)
         on_policy = np.zeros(self.tree.num_players)
         best = np.zeros(self.tree.num_players)
@@ -106,9 +107,29 @@ class FullPass:
             best[player] = self.best_response(gradient, player).value
         return on_policy, best
 
-    def _share(self, work: Any, *arguments: Any) -> None:
-        """Runs compiled work in the threads of this pass."""
-        teams.run(work, self.num_threads, *arguments, notes=kernels.NUM_NOTES)
+    def _share(
+        self, policy: np.ndarray, player: int, end: int
+    ) -> tuple[np.ndarray, np.ndarray, list[Response]]:
+        """What the players from `player` to `end - 1` get, and by best responses.
+
+        Returns:
+            Their expected returns, those of best responses, and these. All responses
+            have one array for their choices.
+        """
+        plan, values = np.ones_like(policy), np.empty_like(policy)
+        products = np.zeros((self.tree.num_players, len(policy)))
+        choice = np.zeros(self.tree.num_infosets, np.int32)
+        teams.run(
+            kernels.respond_in_threads,
+            self.num_threads,
+            *(self.tree.infosets, self.arrays, self._blocks, player, end),
+            *(policy, plan, values, products, choice),
+            notes=kernels.NUM_NOTES,
+        )
+        # The same sums as in `inner`, zeros of other players included.
+        on_policy = np.array([products[p].sum() for p in range(player, end)])
+        responses = [Response(float(values[p]), choice) for p in range(player, end)]
+        return on_policy, values[player:end].copy(), responses
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
@@ -146,7 +167,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
         ValueError: the tree is not complete.
     """
     passes = tree.list_leaves()
-    if not may_gain(threads, passes):
+    num_threads = useful_threads(threads, passes)
+    if num_threads == 1:
         return FullPass(tree, passes)
-    blocks = tree.list_blocks()
-    return FullPass(tree, passes, blocks, useful_threads(threads, blocks))
+    return FullPass(tree, passes, tree.list_blocks(), num_threads)

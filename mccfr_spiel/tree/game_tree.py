@@ -23,7 +23,7 @@ from mccfr_spiel.rules.declared import (
     tell_history,
 )
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
-from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks
+from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
@@ -195,7 +195,8 @@ class GameTree(ReadableTree):
         if self._blocks is None:
             sizes = self.sizes()
             self.budget.hold(BLOCKS, bytes_of_blocks(*sizes))
-            self._blocks = cut_into_blocks(self.arrays, passes, sizes[1])
+            work = work_of_block(passes)
+            self._blocks = cut_into_blocks(self.arrays, passes, sizes[1], work)
         return self._blocks
 
     @steps
