@@ -10,7 +10,7 @@ import concurrent.futures
 import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,34 @@ def _helpers(num_helpers: int, process: int) -> concurrent.futures.ThreadPoolExe
     return concurrent.futures.ThreadPoolExecutor(num_helpers, "mccfr_spiel")
 
 
-def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
+def _submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
     """Hands a call to one of the threads beside the caller's; returns its future.
 
     Raises:
         RuntimeError: the system starts no more threads, or Python is ending.
     """
     return _helpers(num_threads - 1, os.getpid()).submit(task, *arguments)
+
+
+def run_each(
+    num_threads: int, task: Callable[[Any], Any], items: Iterable[Any]
+) -> list[Any]:
+    """What a function that lets other threads run, as NumPy's do, gives for each item.
+
+    Args:
+        num_threads: the caller's thread included; it does the last item.
+        task: the function.
+        items: at least one.
+    """
+    *others, last = items
+    found = []
+    for item in others:
+        try:
+            found.append(_submit(num_threads, task, item).result)
+        except RuntimeError:  # no more threads
+            found.append(functools.partial(task, item))
+    at_last = task(last)
+    return [*(result() for result in found), at_last]
 
 
 def run(
@@ -69,7 +90,7 @@ def run(
     try:
         with contextlib.suppress(RuntimeError):  # no more threads: fewer will do
             for _ in range(num_threads - 1):
-                helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
+                helpers.append(_submit(num_threads, _help, work, arguments, desk, keep))
         status = work(*arguments, desk, True)
         has_failed = bool(desk[FAILED])
     except BaseException:

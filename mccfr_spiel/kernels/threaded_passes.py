@@ -306,7 +306,7 @@ def respond_in_threads(
         passes, blocks: of that tree.
         player, end: the players `player .. end - 1` respond.
         policy: `[S]` of all players.
-        plan: `[S]` 1 at empty sequences; is set.
+        plan: `[S]` is set.
         values: `[S]` the values of the responders' sequences; the best response's value
             is that of the empty one.
         products: `[P, S]` zeros, which become each responder's gradient at the leaves
@@ -316,6 +316,7 @@ def respond_in_threads(
     """
     responds = False
     if leads:
+        plan[: len(products)] = 1.0
         for visit in range(len(blocks.top)):
             if blocks.top[visit] >= 0:  # roots are in blocks
                 fill_plan_at(infosets, policy, plan, blocks.top[visit])
@@ -381,7 +382,7 @@ def _fill_products(
     products: np.ndarray,
     infoset: int,
 ) -> None:
-    """Writes the gradient of the leaves at an infoset and its product with the plan."""
+    """Writes the leaves' gradient at an infoset, and its product with the plan."""
     fill_gradient_at(infosets, passes, plan, values, infoset)
     player = infosets[infoset]["player"]
     start = infosets[infoset]["first_sequence"]

@@ -15,7 +15,7 @@ from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.tree.blocks import useful_threads
+from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
@@ -147,7 +147,7 @@ class SolverState:
             plans = kernels.Plans(plan=passes.plan(self.tables.policy))
             self.whole = passes.arrays, plans
             if _can_share(tree, minimizer):
-                self.num_threads = useful_threads(threads, passes.arrays)
+                self.num_threads = useful_threads(threads, passes.arrays, LEAST_WORK)
             if self.num_threads > 1:
                 self.whole = passes.arrays, plans, tree.list_blocks()
         self._leaves_digest: str | None = None

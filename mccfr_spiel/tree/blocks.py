@@ -12,6 +12,9 @@ LEAST_WORK = 2**17
 """The work for each thread of a pass from which on sharing gains something, in rows of
 leaves: about a quarter of a millisecond."""
 
+LEAST_WORK_AT_ONCE = 2**20
+"""The same for a single pass, for which the threads must be woken each time."""
+
 _NUM_BLOCKS = 64
 _BLOCK_WORK = (2**13, 2**17)
 """How many blocks each player should have, and the least and the largest work of one.
@@ -88,12 +91,13 @@ def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     return 32 * num_infosets + 12 * num_sequences
 
 
-def useful_threads(threads: int | None, passes: kernels.Passes) -> int:
+def useful_threads(threads: int | None, passes: kernels.Passes, least_work: int) -> int:
     """How many threads a pass should have.
 
     Args:
         threads: at most so many; None for one for each core.
         passes: of the tree.
+        least_work: of each thread, such as LEAST_WORK.
     """
     most = num_cores() if threads is None else threads
-    return max(min(most, work_of(passes) // LEAST_WORK), 1)
+    return max(min(most, work_of(passes) // least_work), 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.tree.blocks import useful_threads
+from mccfr_spiel.tree.blocks import LEAST_WORK_AT_ONCE, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -116,7 +116,7 @@ class FullPass:
             Their expected returns, those of best responses, and these. All responses
             have one array for their choices.
         """
-        plan, values = np.ones_like(policy), np.empty_like(policy)
+        plan, values = np.empty_like(policy), np.empty_like(policy)
         products = np.zeros((self.tree.num_players, len(policy)))
         choice = np.zeros(self.tree.num_infosets, np.int32)
         teams.run(
@@ -127,7 +127,8 @@ class FullPass:
             notes=kernels.NUM_NOTES,
         )
         # The same sums as in `inner`, zeros of other players included.
-        on_policy = np.array([products[p].sum() for p in range(player, end)])
+        sums = teams.run_each(self.num_threads, np.sum, products[player:end])
+        on_policy = np.array([float(total) for total in sums])
         responses = [Response(float(values[p]), choice) for p in range(player, end)]
         return on_policy, values[player:end].copy(), responses
 
@@ -167,7 +168,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
         ValueError: the tree is not complete.
     """
     passes = tree.list_leaves()
-    num_threads = useful_threads(threads, passes)
+    num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
     if num_threads == 1:
         return FullPass(tree, passes)
     return FullPass(tree, passes, tree.list_blocks(), num_threads)
