@@ -523,6 +523,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -533,6 +534,7 @@ class Solver:
             abstraction: the solver's, if it had one; a file cannot hold a function.
             max_memory: as in `Solver`; a file does not remember it.
             minimizer: the solver's, if it was one of `algorithms.own_rule`.
+            threads: as in `Solver`; a file does not remember them.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -542,7 +544,9 @@ class Solver:
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path)
-        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
+        return cls.from_contents(
+            contents, game, abstraction, max_memory, minimizer, threads
+        )
 
     @classmethod
     def load_newest(
@@ -553,6 +557,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -561,12 +566,15 @@ class Solver:
         and errors are those of `load`.
         """
         contents = checkpoint.load_newest(path)
-        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
+        return cls.from_contents(
+            contents, game, abstraction, max_memory, minimizer, threads
+        )
 
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        return _unpickle, (type(self), data, self.tree.abstraction, self._own_rule())
+        more = self.tree.abstraction, self._own_rule(), self.threads
+        return _unpickle, (type(self), data, *more)
 
     @reads
     def __copy__(self) -> "Solver":
@@ -582,6 +590,7 @@ class Solver:
             tree.abstraction,
             tree.budget.limit,
             self._own_rule(),
+            self.threads,
         )
 
     def _own_rule(self) -> OwnRule | None:
@@ -622,6 +631,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
@@ -631,6 +641,7 @@ class Solver:
                 tree,
                 files.algorithm_from_json(header["algorithm"], minimizer),
                 seed=header["seed"],
+                threads=threads,
             )
             files.check_rules(contents, tree, solver.state, game)
             solver.state.restore(arrays)
@@ -667,6 +678,7 @@ def _unpickle(
     data: bytes,
     abstraction: Abstraction | None,
     minimizer: Minimizer | None = None,
+    threads: int | None = 1,
 ) -> Solver:
     contents = checkpoint.from_bytes(data)
-    return cls.from_contents(contents, None, abstraction, None, minimizer)
+    return cls.from_contents(contents, None, abstraction, None, minimizer, threads)

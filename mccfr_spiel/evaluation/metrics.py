@@ -25,7 +25,8 @@ from mccfr_spiel.tree.whole_trees import complete_tree
 
 def nash_conv(solver: Any) -> float:
     """NashConv of the average policy."""
-    return exact.nash_conv(solver.tree, solver.average_vector())
+    vector = solver.average_vector()
+    return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 
 
 def last_iterate(solver: Any) -> float:
@@ -40,7 +41,13 @@ def last_iterate(solver: Any) -> float:
             f"{type(solver).__name__} has no last iterate beside the policy that it "
             "reports; use nash_conv."
         )
-    return exact.nash_conv(solver.tree, solver.current_vector())
+    vector = solver.current_vector()
+    return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
+
+
+def _threads(solver: Any) -> int | None:
+    """How many threads a solver may have; offline methods have one."""
+    return getattr(solver, "threads", 1)
 
 
 def head_to_head(opponent: Any = "uniform") -> Metric:

@@ -310,6 +310,14 @@ def _define_evaluation() -> None:
         "once. A run that samples ends when the memory is full, with all files "
         "written; --resume goes on with more.",
     )
+    _define_integer(
+        "threads",
+        None,
+        "The most threads that share a pass over the whole tree, as CFR and NashConv "
+        "make them; one for each core if not given. A small game has fewer. No result "
+        "depends on them.",
+        lower_bound=1,
+    )
 
 
 def _define_files() -> None:

@@ -112,6 +112,7 @@ class Flags(TypedDict, total=False):
     time_limit: float | None
     max_nodes: int
     max_memory: int | str | None
+    threads: int | None
 
 
 KINDS: dict[str, Any] = typing.get_type_hints(Flags)
@@ -147,7 +148,13 @@ EXPERIMENT_FLAGS = (
 )
 """The flags that only --experiment takes."""
 
-CHANGEABLE = ("iterations", "until_nodes_touched", "until_nash_conv", "max_memory")
+CHANGEABLE = (
+    "iterations",
+    "until_nodes_touched",
+    "until_nash_conv",
+    "max_memory",
+    "threads",
+)
 """The flags that may be others when a run is resumed."""
 
 

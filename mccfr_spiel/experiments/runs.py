@@ -57,12 +57,14 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
     )
     if settings.evaluate == "exact":
         tree.expand_all()
-    return _start(settings.algorithm, tree, settings.seed)
+    return _start(settings.algorithm, tree, settings.seed, settings.threads)
 
 
-def _start(method: Method, tree: GameTree, seed: int) -> GameSolver:
+def _start(
+    method: Method, tree: GameTree, seed: int, threads: int | None = 1
+) -> GameSolver:
     if isinstance(method, Algorithm):
-        return Solver(tree, method, seed=seed)
+        return Solver(tree, method, seed=seed, threads=threads)
     return method.start(tree)
 
 
@@ -168,14 +170,15 @@ def _row_maker(
     """A function that measures the solver as it is now; its argument is `due`."""
     exploitable = is_two_player_constant_sum(solver.tree.game)
     bound = make_bound(solver) if settings.bounds else lambda: None
+    threads = settings.threads
 
     def make_row(due: int) -> dict[str, Any]:
         gap = last = None
         if settings.evaluate == "exact":
-            gap = nash_conv(solver.tree, solver.average_vector())
+            gap = nash_conv(solver.tree, solver.average_vector(), threads=threads)
         if settings.evaluate_last:
             assert isinstance(solver, Solver)
-            last = nash_conv(solver.tree, solver.current_vector())
+            last = nash_conv(solver.tree, solver.current_vector(), threads=threads)
         return {
             "iteration": solver.num_iterations,
             "nodes_touched": solver.nodes_touched,

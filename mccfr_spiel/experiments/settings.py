@@ -60,6 +60,10 @@ class Settings:
             default, the run may take half of the memory that is free when it begins. A
             run with evaluate other than "exact" leaves a quarter for the end, when
             policies are written and played.
+        threads: how many threads may share a pass over the whole tree, see `Solver`;
+            None for one for each core, or for as many of them as a sweep has left for
+            this run. They change no row but in its seconds, so settings that differ in
+            nothing else are equal.
 
     Raises:
         ValueError: a number is out of range, a name is unknown, or two settings
@@ -80,6 +84,7 @@ class Settings:
     bounds: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
     max_memory: int | str | None = None
+    threads: int | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
@@ -161,6 +166,7 @@ _COUNTS = (
     "print_freq",
     "rows_per_decade",
     "rows_from",
+    "threads",
 )
 
 

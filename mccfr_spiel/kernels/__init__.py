@@ -28,7 +28,9 @@ import contextlib
 import functools
 from typing import Any
 
-from mccfr_spiel.compiled.jit import made_with
+from numba.core import types
+
+from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.blocks import (
     WORK_OF_SEQUENCE,
@@ -221,4 +223,7 @@ def make_iterate_in_threads(rule: str) -> Any:
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        return make_threaded_passes(number_of(rule))
+        made = make_threaded_passes(number_of(rule))
+    if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
+        made.compile((types.int64[::1], types.int64[::1], types.boolean))
+    return made
