@@ -31,6 +31,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import TreeInUseError, held_step, reads, runs
@@ -137,9 +138,7 @@ class Solver:
         check_algorithm(algorithm)
         self.algorithm = algorithm
         self.seed = refusals.integer(seed, "seed")
-        self.threads = (
-            None if threads is None else refusals.integer(threads, "threads", 1)
-        )
+        self.threads = checked_threads(threads)
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()

@@ -32,7 +32,7 @@ def _helpers(num_helpers: int, process: int) -> concurrent.futures.ThreadPoolExe
     return concurrent.futures.ThreadPoolExecutor(num_helpers, "mccfr_spiel")
 
 
-def _submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
+def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
     """Hands a call to one of the threads beside the caller's; returns its future.
 
     Raises:
@@ -55,7 +55,7 @@ def run_each(
     found = []
     for item in others:
         try:
-            found.append(_submit(num_threads, task, item).result)
+            found.append(submit(num_threads, task, item).result)
         except RuntimeError:  # no more threads
             found.append(functools.partial(task, item))
     at_last = task(last)
@@ -90,7 +90,7 @@ def run(
     try:
         with contextlib.suppress(RuntimeError):  # no more threads: fewer will do
             for _ in range(num_threads - 1):
-                helpers.append(_submit(num_threads, _help, work, arguments, desk, keep))
+                helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
         status = work(*arguments, desk, True)
         has_failed = bool(desk[FAILED])
     except BaseException:

@@ -3,9 +3,11 @@
 `kernels/blocks.py` explains the cut.
 """
 
+from typing import Any
+
 import numpy as np
 
-from mccfr_spiel import kernels
+from mccfr_spiel import kernels, refusals
 from mccfr_spiel.compiled.teams import num_cores
 
 LEAST_WORK = 2**17
@@ -16,7 +18,7 @@ LEAST_WORK_AT_ONCE = 2**20
 """The same for a single pass, for which the threads must be woken each time."""
 
 _NUM_BLOCKS = 64
-_BLOCK_WORK = (2**13, 2**17)
+BLOCK_WORK = (2**13, 2**17)
 """How many blocks each player should have, and the least and the largest work of one.
 Small blocks let all threads end at about the same time, and large ones read memory in
 longer stretches. The least work is still fifty times what it takes to fetch a block."""
@@ -30,7 +32,7 @@ def work_of(passes: kernels.Passes) -> int:
 def work_of_block(passes: kernels.Passes) -> int:
     """The most work of a block in a tree of this shape."""
     num_players = len(passes.member_ends) - 1
-    least, most = _BLOCK_WORK
+    least, most = BLOCK_WORK
     return min(max(work_of(passes) // (num_players * _NUM_BLOCKS), least), most)
 
 
@@ -89,6 +91,15 @@ def cut_into_blocks(
 def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     """The bytes of the blocks, and of what is needed to find them."""
     return 32 * num_infosets + 12 * num_sequences
+
+
+def checked_threads(threads: Any) -> int | None:
+    """The number of threads that was given, None for one for each core.
+
+    Raises:
+        ValueError: it is no number above 0.
+    """
+    return None if threads is None else refusals.integer(threads, "threads", 1)
 
 
 def useful_threads(threads: int | None, passes: kernels.Passes, least_work: int) -> int:

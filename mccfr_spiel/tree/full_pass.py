@@ -10,7 +10,7 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.tree.blocks import LEAST_WORK_AT_ONCE, useful_threads
+from mccfr_spiel.tree.blocks import LEAST_WORK_AT_ONCE, checked_threads, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -165,8 +165,9 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
 
     Raises:
         MemoryBudgetError: the list does not fit the tree's `max_memory`.
-        ValueError: the tree is not complete.
+        ValueError: the tree is not complete, or `threads` no number of threads.
     """
+    threads = checked_threads(threads)
     passes = tree.list_leaves()
     num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
     if num_threads == 1:
