@@ -4,8 +4,8 @@
 
 The two take turns, and the best of each counts, since what else runs on a machine makes
 a turn slower and never faster. The load average is printed: with all cores busy,
-several threads are no faster than one. "Serial" is the share of the work that one thread
-does alone while the others wait: the infosets above all blocks and the roots that they
+several threads are no faster than one. "Serial" is the share of the work that one
+thread does while the others wait: the infosets above all blocks and the roots that they
 take values from. Bits are compared, too.
 """
 

@@ -252,11 +252,10 @@ def test_evaluation_in_threads_has_the_bits_of_one_and_openspiels_values(game):
                 for count in (1, threads)
             )
             assert best.tobytes() == found.tobytes()
-    tabular = policy.to_tabular()
-    theirs = exploitability.nash_conv(tree.game, tabular)
+    theirs = exploitability.nash_conv(tree.game, policy)
     assert alone[0] == pytest.approx(theirs, abs=1e-12)
     state = tree.game.new_initial_state()
-    each: Any = [tabular] * tree.num_players
+    each: Any = [policy] * tree.num_players
     expected = expected_game_score.policy_value(state, each)
     assert alone[1:] == pytest.approx(list(expected), abs=1e-12)
 
