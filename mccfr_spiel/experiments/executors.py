@@ -58,8 +58,7 @@ def local(
             Such a script must keep its calls below `if __name__ == "__main__"`, and may
             register games.
     """
-    at_once = max(min(workers, len(tasks)), 1)
-    tasks = with_threads(tasks, max(num_cores() // at_once, 1))
+    tasks = with_threads(tasks, threads_each(workers, len(tasks)))
     left = {task.key: task for task in tasks}
     attempts = dict.fromkeys(left, 0)
     in_vain = 0
@@ -94,6 +93,13 @@ def local(
                     f"Its worker was killed more than {_ATTEMPTS} times; is there "
                     "enough memory for as many workers?",
                 )
+
+
+def threads_each(workers: int, num_tasks: int) -> int:
+    """How many threads each of some workers may have, so that there is a core for each
+    thread of those that have a task; at least 1."""
+    at_once = max(min(workers, num_tasks), 1)
+    return max(num_cores() // at_once, 1)
 
 
 def with_threads(tasks: Iterable[Task], most: int) -> list[Task]:
