@@ -17,7 +17,7 @@ leaves: about a quarter of a millisecond."""
 LEAST_WORK_AT_ONCE = 2**20
 """The same for a single pass, for which the threads must be woken each time."""
 
-_NUM_BLOCKS = 64
+NUM_BLOCKS = 64
 BLOCK_WORK = (2**13, 2**17)
 """How many blocks each player should have, and the least and the largest work of one.
 Small blocks let all threads end at about the same time, and large ones read memory in
@@ -33,7 +33,7 @@ def work_of_block(passes: kernels.Passes) -> int:
     """The most work of a block in a tree of this shape."""
     num_players = len(passes.member_ends) - 1
     least, most = BLOCK_WORK
-    return min(max(work_of(passes) // (num_players * _NUM_BLOCKS), least), most)
+    return min(max(work_of(passes) // (num_players * NUM_BLOCKS), least), most)
 
 
 def cut_into_blocks(
