@@ -20,6 +20,7 @@ from mccfr_spiel.algorithms import (
     check_algorithm,
     most_iterations,
 )
+from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
@@ -31,6 +32,7 @@ from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
+from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import TreeInUseError, held_step, reads, runs
@@ -75,6 +77,7 @@ class Solver:
         lock: the tree's, see tree/lock.py.
         algorithm: as given.
         seed: as given.
+        threads: as given.
         seconds: time spent in `iterate`, that before a checkpoint included.
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
@@ -93,6 +96,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         twin: bool | None = None,
         store: str = "auto",
+        threads: int | None = 1,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -137,6 +141,11 @@ class Solver:
                 "none" for a game that could have it but whose whole tree is not made in
                 advance, since it has more than 20 million nodes, or more than max_nodes
                 or max_memory allow.
+            threads: how many threads a pass over the whole tree may have; None for one
+                for each core. Algorithms that sample nothing make such passes, and so
+                do `ms.metrics`. Results are equal to the bit for any number. A pass
+                has fewer where more would gain nothing, and one if there is an
+                abstraction. Walks that sample have one thread, too.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -147,6 +156,7 @@ class Solver:
         check_algorithm(algorithm)
         self.algorithm = algorithm
         self.seed = refusals.integer(seed, "seed")
+        self.threads = checked_threads(threads)
         self._most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
@@ -169,7 +179,7 @@ class Solver:
             _check_supports_abstraction(algorithm)
         self._prepare_tree(_checked_store(store, algorithm))
         self.lock = self.tree.lock
-        self.state = SolverState(self.tree, algorithm, self.seed)
+        self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
         if self.state.store is None or self.state.path is None:
@@ -191,6 +201,9 @@ class Solver:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
+        self._shared_kernel: Any = None
+        if self.state.num_threads > 1:
+            self._shared_kernel = kernels.make_iterate_in_threads(rule)
 
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
@@ -459,16 +472,26 @@ class Solver:
         is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
         if is_plain or not IS_COMPILED:
             return self._interpret(frame)
-        if state.store is not None:
-            return self.kernel(frame, state.store.called)
-        return self.kernel(frame)
+        return self._call_with(frame)
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
         """Runs the kernel where signals are heard in its middle: with the JIT off, or
         with a rule in plain Python."""
-        store = self.state.store
-        return self.kernel(frame, *(() if store is None else (store.called,)))
+        return self._call_with(frame)
+
+    def _call_with(self, frame: np.ndarray) -> int:
+        if self.state.store is not None:
+            return self.kernel(frame, self.state.store.called)
+        if self._shared_kernel is None:
+            return self.kernel(frame)
+        return teams.run(
+            self._shared_kernel,
+            self.state.num_threads,
+            frame,
+            notes=kernels.NUM_NOTES,
+            keep=self.state,
+        )
 
     # --- policies ----------------------------------------------------------
 
@@ -555,6 +578,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -565,6 +589,7 @@ class Solver:
             abstraction: the solver's, if it had one; a file cannot hold a function.
             max_memory: as in `Solver`; a file does not remember it.
             minimizer: the solver's, if it was one of `algorithms.own_rule`.
+            threads: as in `Solver`; a file does not remember them.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -574,7 +599,9 @@ class Solver:
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path)
-        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
+        return cls.from_contents(
+            contents, game, abstraction, max_memory, minimizer, threads
+        )
 
     @classmethod
     def load_newest(
@@ -585,6 +612,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -593,12 +621,15 @@ class Solver:
         and errors are those of `load`.
         """
         contents = checkpoint.load_newest(path)
-        return cls.from_contents(contents, game, abstraction, max_memory, minimizer)
+        return cls.from_contents(
+            contents, game, abstraction, max_memory, minimizer, threads
+        )
 
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        return _unpickle, (type(self), data, self.tree.abstraction, self._own_rule())
+        more = self.tree.abstraction, self._own_rule(), self.threads
+        return _unpickle, (type(self), data, *more)
 
     @reads
     def __copy__(self) -> "Solver":
@@ -614,6 +645,7 @@ class Solver:
             tree.abstraction,
             tree.budget.limit,
             self._own_rule(),
+            self.threads,
         )
 
     def _own_rule(self) -> OwnRule | None:
@@ -654,6 +686,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        threads: int | None = 1,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
@@ -663,6 +696,7 @@ class Solver:
                 tree,
                 files.algorithm_from_json(header["algorithm"], minimizer),
                 seed=header["seed"],
+                threads=threads,
             )
             files.check_rules(contents, tree, solver.state, game)
             solver.state.restore(arrays)
@@ -711,6 +745,7 @@ def _unpickle(
     data: bytes,
     abstraction: Abstraction | None,
     minimizer: Minimizer | None = None,
+    threads: int | None = 1,
 ) -> Solver:
     contents = checkpoint.from_bytes(data)
-    return cls.from_contents(contents, None, abstraction, None, minimizer)
+    return cls.from_contents(contents, None, abstraction, None, minimizer, threads)

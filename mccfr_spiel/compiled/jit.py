@@ -170,6 +170,7 @@ def jit(
     *,
     inline: Literal["never", "always"] = "never",
     extra_sources: tuple[pathlib.Path, ...] = (),
+    nogil: bool = False,
 ) -> Any:
     """`numba.njit` with the cache described above; usable with or without arguments.
 
@@ -182,12 +183,17 @@ def jit(
         inline: numba's option of that name.
         extra_sources: files outside the package whose functions the compiled code
             calls; an edit in one of them compiles afresh too.
+        nogil: whether calls from Python let other threads run meanwhile.
     """
     if function is None:
-        return functools.partial(jit, inline=inline, extra_sources=extra_sources)
+        return functools.partial(
+            jit, inline=inline, extra_sources=extra_sources, nogil=nogil
+        )
     if config.DISABLE_JIT:
         return np.errstate(over="ignore")(function)
-    options = {"inline": inline, "error_model": "numpy"}
+    options: dict[str, Any] = {"inline": inline, "error_model": "numpy"}
+    if nogil:
+        options["nogil"] = True
     folder = _folder_name(extra_sources) if inline == "never" else None
     if folder is not None and _made_with:
         folder = None if _made_with[-1] is None else f"{folder}-{_made_with[-1]}"

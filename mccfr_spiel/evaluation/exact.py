@@ -10,7 +10,7 @@ from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.answers import is_one_for_each
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.full_pass import full_pass, inner
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_game
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
@@ -57,7 +57,7 @@ def _named(tree: GameTree, policy: Any) -> Any:
 
 
 def expected_returns(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None
+    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
 ) -> np.ndarray:
     """`[P]` what each player gets on average when all follow the policy.
 
@@ -72,6 +72,8 @@ def expected_returns(
         max_memory: bytes, or words such as "4GiB", that the call may take, a tree that
             it makes included, see `GameTree`. A tree that is passed in has a limit of
             its own.
+        threads: how many threads may share the work; None for one for each core. They
+            change no bit of the result, and a small tree has fewer.
 
     Raises:
         TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are
@@ -79,29 +81,26 @@ def expected_returns(
         ValueError: see `GameTree` and `policy_vector`.
     """
     tree, vector = read_policy(game, policy, max_memory)
-    passes = full_pass(tree)
-    plan = passes.plan(vector)
-    return np.array(
-        [
-            inner(passes.gradient(plan, player), plan)
-            for player in range(tree.num_players)
-        ]
-    )
+    return full_pass(tree, threads).expected_returns(vector)
 
 
-def nash_conv(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
+def nash_conv(
+    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+) -> float:
     """NashConv: the sum over players of what each would gain by a best response.
 
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
     tree, vector = read_policy(game, policy, max_memory)
-    return _nash_conv(tree, vector, policy)
+    return _nash_conv(tree, vector, policy, threads)
 
 
-def _nash_conv(tree: GameTree, vector: np.ndarray, policy: Any) -> float:
+def _nash_conv(
+    tree: GameTree, vector: np.ndarray, policy: Any, threads: int | None
+) -> float:
     """NashConv of a policy that has been read; a solver's average policy is told."""
-    found = full_pass(tree).nash_conv(vector)
+    found = full_pass(tree, threads).nash_conv(vector)
     if (
         isinstance(policy, SequencePolicy)
         and policy.snapshot is not None
@@ -111,7 +110,9 @@ def _nash_conv(tree: GameTree, vector: np.ndarray, policy: Any) -> float:
     return found
 
 
-def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> float:
+def exploitability(
+    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+) -> float:
     """NashConv / 2, for two-player constant-sum games only.
 
     Arguments and errors are those of `expected_returns`, and:
@@ -125,7 +126,7 @@ def exploitability(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> 
             f"{tree.source} is not a two-player constant-sum game, for which alone "
             "exploitability is defined; use nash_conv."
         )
-    return _nash_conv(tree, vector, policy) / 2
+    return _nash_conv(tree, vector, policy, threads) / 2
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
@@ -138,7 +139,12 @@ def is_two_player_constant_sum(game: pyspiel.Game) -> bool:
 
 
 def best_response_policy(
-    game: Game, policy: Any, player: int, *, max_memory: MaxMemory = None
+    game: Game,
+    policy: Any,
+    player: int,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
 ) -> SequencePolicy:
     """The policy with the player's part replaced by a best response to the others.
 
@@ -149,10 +155,9 @@ def best_response_policy(
     """
     tree, vector = read_policy(game, policy, max_memory)
     player = refusals.player(player, tree.num_players)
-    passes = full_pass(tree)
+    passes = full_pass(tree, threads)
+    response = passes.respond(vector, player)
     vector = vector.copy()
-    gradient = passes.gradient(passes.plan(vector), player)
-    response = passes.best_response(gradient, player)
     members = passes.members(player)
     for start, count in tree.infosets[members][["first_sequence", "num_actions"]]:
         vector[start : start + count] = 0

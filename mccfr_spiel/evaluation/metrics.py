@@ -26,7 +26,8 @@ from mccfr_spiel.tree.whole_trees import complete_tree
 
 def nash_conv(solver: Any) -> float:
     """NashConv of the average policy, which the solver shows from then on."""
-    found = exact.nash_conv(solver.tree, solver.average_vector())
+    vector = solver.average_vector()
+    found = exact.nash_conv(solver.tree, vector, threads=_threads(solver))
     measured = getattr(solver, "measured", None)
     if isinstance(measured, Measured):
         measured.note(solver.num_iterations, found)
@@ -45,7 +46,13 @@ def last_iterate(solver: Any) -> float:
             f"{type(solver).__name__} has no last iterate beside the policy that it "
             "reports; use nash_conv."
         )
-    return exact.nash_conv(solver.tree, solver.current_vector())
+    vector = solver.current_vector()
+    return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
+
+
+def _threads(solver: Any) -> int | None:
+    """How many threads a solver may have; offline methods have one."""
+    return getattr(solver, "threads", 1)
 
 
 def head_to_head(opponent: Any = "uniform") -> Metric:

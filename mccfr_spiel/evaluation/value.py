@@ -45,7 +45,9 @@ class GameValue(NamedTuple):
         return line(self, f"{self} for player 0")
 
 
-def game_value(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> GameValue:
+def game_value(
+    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+) -> GameValue:
     """Bounds on the value of a two-player zero-sum game, from any policy of both.
 
     The better the policy, the closer the bounds: in an equilibrium they are equal.
@@ -55,7 +57,7 @@ def game_value(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> Game
         ValueError: the game is not a two-player constant-sum game, so that it need not
             have a value.
     """
-    value = known_value(game, policy, max_memory=max_memory)
+    value = known_value(game, policy, max_memory=max_memory, threads=threads)
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
@@ -66,7 +68,7 @@ def game_value(game: Game, policy: Any, *, max_memory: MaxMemory = None) -> Game
 
 
 def known_value(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None
+    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
 ) -> GameValue | None:
     """As `game_value`, but None for a game that is not a two-player constant-sum game.
 
@@ -77,5 +79,5 @@ def known_value(
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:
         return None
-    _, best = full_pass(tree).values(vector)
+    _, best = full_pass(tree, threads).values(vector)
     return GameValue(float(sums[0] - best[1]), float(best[0]))

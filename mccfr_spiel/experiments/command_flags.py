@@ -341,6 +341,14 @@ def _define_evaluation() -> None:
         "none, which walks over compiled rules of the game. auto keeps them where the "
         "whole tree fits, or there are no such rules.",
     )
+    define_integer(
+        "threads",
+        None,
+        "The most threads that share a pass over the whole tree, as CFR and NashConv "
+        "make them; one for each core if not given. A small game has fewer. No result "
+        "depends on them.",
+        lower_bound=1,
+    )
 
 
 def _define_files() -> None:

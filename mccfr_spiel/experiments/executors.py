@@ -13,10 +13,11 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import SpawnContext, SpawnProcess
 
+from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.experiments.tasks import (
     FINISHED,
     UNFINISHED,
@@ -46,7 +47,9 @@ def local(
 ) -> Iterator[Outcome]:
     """Runs tasks in processes of this machine and replaces processes that are killed.
 
-    A task is given up when its worker has been killed more than _ATTEMPTS times.
+    A task is given up when its worker has been killed more than _ATTEMPTS times. The
+    threads of all workers together are not more than the machine's cores, unless the
+    workers alone are.
 
     Args:
         tasks: what to run.
@@ -55,6 +58,7 @@ def local(
             Such a script must keep its calls below `if __name__ == "__main__"`, and may
             register games.
     """
+    tasks = with_threads(tasks, threads_each(workers, len(tasks)))
     left = {task.key: task for task in tasks}
     attempts = dict.fromkeys(left, 0)
     in_vain = 0
@@ -89,6 +93,25 @@ def local(
                     f"Its worker was killed more than {_ATTEMPTS} times; is there "
                     "enough memory for as many workers?",
                 )
+
+
+def threads_each(workers: int, num_tasks: int) -> int:
+    """How many threads each of some workers may have, so that there is a core for each
+    thread of those that have a task; at least 1."""
+    at_once = max(min(workers, num_tasks), 1)
+    return max(num_cores() // at_once, 1)
+
+
+def with_threads(tasks: Iterable[Task], most: int) -> list[Task]:
+    """Tasks whose runs have at most so many threads."""
+    return [
+        task._replace(
+            settings=task.settings._replace(
+                threads=min(task.settings.threads or most, most)
+            )
+        )
+        for task in tasks
+    ]
 
 
 @contextlib.contextmanager
@@ -191,6 +214,8 @@ def on_ray(
     else:
         ray.init(address=address, log_to_driver=False)
     try:
+        # Ray gives each task one core.
+        tasks = with_threads(tasks, 1)
         remote = ray.remote(max_retries=_ATTEMPTS, num_cpus=1)(_run_away)
         waiting = iter(tasks)
         most = workers or 4 * int(ray.cluster_resources().get("CPU", 1))

@@ -115,6 +115,7 @@ class Flags(TypedDict, total=False):
     max_memory: int | str | None
     twin: bool | None
     store: str
+    threads: int | None
 
 
 KINDS: dict[str, Any] = typing.get_type_hints(Flags)
@@ -160,6 +161,7 @@ CHANGEABLE = (
     "until_nash_conv",
     "max_memory",
     "twin",
+    "threads",
 )
 """The flags that may be others when a run is resumed."""
 

@@ -149,7 +149,10 @@ def load_solver(
         ValueError: it is damaged, or of another run; see `Solver.load_newest`.
     """
     solver = Solver.load_newest(
-        checkpoint, tree or settings.game, max_memory=budget_of(settings)
+        checkpoint,
+        tree or settings.game,
+        max_memory=budget_of(settings),
+        threads=settings.threads,
     )
     if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):
         raise ValueError(f"{checkpoint} is not of the run that the settings describe.")

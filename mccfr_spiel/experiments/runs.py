@@ -61,14 +61,20 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
     )
     if settings.evaluate == "exact":
         tree.expand_all()
-    return _start(settings.algorithm, tree, settings.seed, settings.store)
+    return _start(
+        settings.algorithm, tree, settings.seed, settings.store, settings.threads
+    )
 
 
 def _start(
-    method: Method, tree: GameTree, seed: int, store: str = "auto"
+    method: Method,
+    tree: GameTree,
+    seed: int,
+    store: str = "auto",
+    threads: int | None = 1,
 ) -> GameSolver:
     if isinstance(method, Algorithm):
-        return Solver(tree, method, seed=seed, store=store)
+        return Solver(tree, method, seed=seed, store=store, threads=threads)
     return method.start(tree)
 
 

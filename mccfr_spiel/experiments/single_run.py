@@ -337,7 +337,8 @@ def _finish_well(
         )
         show(f"Value for player 0: {summary['value']:.12g}")
     elif work.settings.evaluate == "exact" and signals.received is None:
-        value = known_value(work.solver.tree, work.solver.average_vector())
+        vector, threads = work.solver.average_vector(), work.settings.threads
+        value = known_value(work.solver.tree, vector, threads=threads)
         if value is not None:
             show(f"Value for player 0: {value}")
     if work.settings.evaluate == "sampled" and signals.received is None:

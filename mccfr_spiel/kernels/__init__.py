@@ -15,6 +15,8 @@
     pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
+    blocks.py      how a pass is cut into pieces for threads
+    threaded_passes.py  that loop, run by several threads
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -26,8 +28,16 @@ import contextlib
 import functools
 from typing import Any
 
-from mccfr_spiel.compiled.jit import made_with
+from numba.core import types
+
+from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.blocks import (
+    WORK_OF_SEQUENCE,
+    find_blocks,
+    sort_blocks,
+    weigh_infosets,
+)
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
@@ -75,10 +85,12 @@ from mccfr_spiel.kernels.tables import (
     PRUNE_BELOW,
     SEED,
     STACK_FULL,
+    THREAD_FAILED,
     THRESHOLD,
     TOO_UNLIKELY,
     TOP,
     WALK,
+    Blocks,
     Passes,
     Plans,
     Tables,
@@ -87,6 +99,11 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     empty_tables,
     frame_of,
+)
+from mccfr_spiel.kernels.threaded_passes import (
+    NUM_NOTES,
+    make_threaded_passes,
+    respond_in_threads,
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
@@ -118,6 +135,7 @@ __all__ = [
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
+    "NUM_NOTES",
     "NUM_SETTINGS",
     "NUM_UNDO",
     "OPTIONAL",
@@ -129,10 +147,13 @@ __all__ = [
     "RULES",
     "SEED",
     "STACK_FULL",
+    "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
     "WALK",
+    "WORK_OF_SEQUENCE",
+    "Blocks",
     "Passes",
     "Plans",
     "Sampled",
@@ -146,17 +167,22 @@ __all__ = [
     "empty_tables",
     "fill_gradient",
     "fill_plan",
+    "find_blocks",
     "frame_of",
     "join_averages",
     "join_policies",
     "make_iterate",
+    "make_iterate_in_threads",
     "make_start_tables",
     "name_of_own",
     "normalize",
     "number_of",
+    "respond_in_threads",
     "restart_walk",
     "settle_average",
+    "sort_blocks",
     "walk_leaves",
+    "weigh_infosets",
 ]
 
 
@@ -182,3 +208,22 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
         if chance or opponents or player != "all" or prune:
             return make_walks(sampled, number_of(rule), tied)
         return make_passes(number_of(rule), tied)
+
+
+@functools.cache
+def make_iterate_in_threads(rule: str) -> Any:
+    """Makes `iterate(frame, desk, leads)` for a rule that runs in several threads.
+
+    Nothing is sampled, and no abstraction ties infosets. The frame is that of
+    `make_iterate`, with Blocks; `compiled.teams.run` calls it in all threads. It
+    returns DONE, or THREAD_FAILED if another thread failed.
+
+    Args:
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_threaded_passes(number_of(rule))
+    if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
+        made.compile((types.int64[::1], types.int64[::1], types.boolean))
+    return made

@@ -90,6 +90,7 @@ def update_infoset(
     passes: Passes,
     plan: np.ndarray,
     infoset: int,
+    parent: int,
     tied: bool,
     rule: int,
     looks_ahead: bool,
@@ -99,11 +100,10 @@ def update_infoset(
     """Adds the leaves' payoffs to an infoset's gradient and moves its policy.
 
     The values of the infosets below it must be in the gradient, and in `Tables.ahead`
-    if the rule looks ahead.
+    if the rule looks ahead. Its own value is added at `parent`, the sequence before it.
     """
     infosets, gradient = tree.infosets, tables.gradient
     num_others = passes.others.shape[1]
-    parent = infosets[infoset]["parent"]
     start = infosets[infoset]["first_sequence"]
     stop = start + infosets[infoset]["num_actions"]
     for s in range(start, stop):
@@ -167,6 +167,7 @@ def make_passes(rule: int, tied: bool) -> Any:
                         passes,
                         plan,
                         members[visit],
+                        infosets[members[visit]]["parent"],
                         tied,
                         rule,
                         looks_ahead,
@@ -268,19 +269,40 @@ def fill_gradient(
     num_others = passes.others.shape[1]
     gradient[player] = add_rows(passes, plan, player, num_others, 0.0)
     for m in range(first, last):
-        start = infosets[passes.members[m]]["first_sequence"]
-        for s in range(start, start + infosets[passes.members[m]]["num_actions"]):
-            gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
+        fill_gradient_at(infosets, passes, plan, gradient, passes.members[m])
+
+
+@inlined
+def fill_gradient_at(
+    infosets: np.ndarray,
+    passes: Passes,
+    plan: np.ndarray,
+    gradient: np.ndarray,
+    infoset: int,
+) -> None:
+    """Writes the gradient of the leaves at an infoset."""
+    num_others = passes.others.shape[1]
+    start = infosets[infoset]["first_sequence"]
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
 
 
 @jit
 def fill_plan(infosets, policy, plan):
     """Writes the plans of all players from their policies."""
     for infoset in range(len(infosets)):
-        start = infosets[infoset]["first_sequence"]
-        mass = plan[infosets[infoset]["parent"]]
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            plan[s] = mass * policy[s]
+        fill_plan_at(infosets, policy, plan, infoset)
+
+
+@inlined
+def fill_plan_at(
+    infosets: np.ndarray, policy: np.ndarray, plan: np.ndarray, infoset: int
+) -> None:
+    """Writes the plan at an infoset whose parent has one."""
+    start = infosets[infoset]["first_sequence"]
+    mass = plan[infosets[infoset]["parent"]]
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        plan[s] = mass * policy[s]
 
 
 @jit
@@ -294,10 +316,17 @@ def best_response(infosets, members, gradient, choice):
     """
     for m in range(len(members) - 1, -1, -1):
         infoset = members[m]
-        start = infosets[infoset]["first_sequence"]
-        best = start
-        for s in range(start + 1, start + infosets[infoset]["num_actions"]):
-            if gradient[s] > gradient[best]:
-                best = s
+        best = best_sequence(infosets, gradient, infoset)
         choice[infoset] = best
         gradient[infosets[infoset]["parent"]] += gradient[best]
+
+
+@inlined
+def best_sequence(infosets: np.ndarray, gradient: np.ndarray, infoset: int) -> int:
+    """The first sequence of the highest value at an infoset."""
+    start = infosets[infoset]["first_sequence"]
+    best = start
+    for s in range(start + 1, start + infosets[infoset]["num_actions"]):
+        if gradient[s] > gradient[best]:
+            best = s
+    return best

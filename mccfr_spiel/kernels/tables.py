@@ -21,13 +21,14 @@ INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
 FLOAT = np.dtype(np.float64)
 
-DONE, GROW, STACK_FULL, TOO_UNLIKELY, PAUSED = range(5)
+DONE, GROW, STACK_FULL, TOO_UNLIKELY, PAUSED, THREAD_FAILED = range(6)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
 PAUSED: the kernel stands between two walks of a batch, so that signals are heard.
+THREAD_FAILED: another thread failed.
 """
 
 (
@@ -254,6 +255,47 @@ class Plans(NamedTuple):
     ]
 
 
+class Blocks(NamedTuple):
+    """How the infosets of a complete tree are cut into pieces of work for threads.
+
+    A *block* is made of whole subtrees of one player's infosets. What is above all
+    blocks is the player's *top*. See blocks.py.
+    """
+
+    members: Annotated[
+        np.ndarray,
+        Entry(
+            INT,
+            "[I']",
+            "the infosets in blocks, block by block, ancestors first; i is `~i` if the "
+            "infoset is the root of its subtree",
+        ),
+    ]
+    ends: Annotated[
+        np.ndarray,
+        Entry(LONG, "[B + 1]", "block b has `members[ends[b] : ends[b + 1]]`"),
+    ]
+    player_ends: Annotated[
+        np.ndarray,
+        Entry(
+            LONG, "[P + 1]", "player p's blocks are those from its entry to the next"
+        ),
+    ]
+    top: Annotated[
+        np.ndarray,
+        Entry(
+            INT,
+            "[I'']",
+            "the infosets above all blocks, and the roots of subtrees as `~i`, player "
+            "by player, ancestors first",
+        ),
+    ]
+    top_ends: Annotated[
+        np.ndarray,
+        Entry(LONG, "[P + 1]", "player p has `top[top_ends[p] : top_ends[p + 1]]`"),
+    ]
+
+
 PER_INFOSET = tuple(
     name for name, entry in entries_of(Tables).items() if entry.shape == "[I]"
 )
@@ -285,8 +327,9 @@ def empty_tables(
     return Tables(**tables)
 
 
-LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans)
-"""What a frame holds. Kernels that walk do not look at the last two."""
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)
+"""What a frame holds. Kernels that walk do not look at the last three, and only those
+that run in several threads look at the last one."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()

@@ -17,6 +17,7 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
@@ -52,6 +53,15 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
     return whole or minimizer.needs_whole_tree
 
 
+def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
+    """Whether several threads can share a pass.
+
+    An abstraction ties infosets of different blocks, and a rule in plain Python runs in
+    one thread at a time.
+    """
+    return tree.abstraction is None and getattr(minimizer, "compiled", True)
+
+
 class SolverState:
     """What a solver has learned, and where it is.
 
@@ -59,7 +69,9 @@ class SolverState:
         lock: the tree's.
         tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
-        whole: the leaves and the plans, for algorithms that sample nothing.
+        whole: the leaves and the plans, for algorithms that sample nothing, and the
+            blocks if there is more than one thread.
+        num_threads: those that passes over the tree have.
         batch: the walks for each player in an iteration.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -69,8 +81,20 @@ class SolverState:
         job: what kernels are told to do (see `kernels.JOB_SIZE`), as a `memoryview`.
     """
 
-    def __init__(self, tree: GameTree, algorithm: Algorithm, seed: int) -> None:
+    def __init__(
+        self,
+        tree: GameTree,
+        algorithm: Algorithm,
+        seed: int,
+        threads: int | None = 1,
+    ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
+
+        Args:
+            tree: the game's tree.
+            algorithm: what is run.
+            seed: any integer.
+            threads: at most so many threads; None for one for each core.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -121,11 +145,20 @@ class SolverState:
         self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
         self.start_infosets()
         self.walks = sampling.is_sampled or sampling.prune
-        self.whole: tuple[kernels.Passes, kernels.Plans] | tuple[()] = ()
+        self.whole: (
+            tuple[()]
+            | tuple[kernels.Passes, kernels.Plans]
+            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks]
+        ) = ()
+        self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
-            plan = passes.plan(self.tables.policy)
-            self.whole = passes.arrays, kernels.Plans(plan=plan)
+            plans = kernels.Plans(plan=passes.plan(self.tables.policy))
+            self.whole = passes.arrays, plans
+            if _can_share(tree, minimizer):
+                self.num_threads = useful_threads(threads, passes.arrays, LEAST_WORK)
+            if self.num_threads > 1:
+                self.whole = passes.arrays, plans, tree.list_blocks()
         self._leaves_digest: str | None = None
         self.path = None if self.store is None else self.store.new_path()
         self._node_arrays = None if self.store is None else self.store.node_arrays()

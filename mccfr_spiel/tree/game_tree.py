@@ -24,6 +24,7 @@ from mccfr_spiel.rules.declared import (
 )
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
@@ -31,7 +32,7 @@ from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import LEAVES, UNCOUNTED
+from mccfr_spiel.tree.sizes import BLOCKS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import expanded_by_twin, known_twin
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.catalog import TWINS
@@ -85,6 +86,7 @@ class GameTree(ReadableTree):
         self._is_python = may_be_python(self.source)
         self._leaves: kernels.Passes | None = None
         self._noted: np.ndarray | None = None
+        self._blocks: kernels.Blocks | None = None
 
     # --- all at once ---------------------------------------------------------
 
@@ -276,14 +278,29 @@ class GameTree(ReadableTree):
             self._leaves = list_leaves(arrays, num_sequences)
         return self._leaves
 
+    @reads
+    def list_blocks(self) -> kernels.Blocks:
+        """The pieces of a pass for threads, made at the first call and kept.
+
+        Errors are those of `list_leaves`.
+        """
+        passes = self.list_leaves()
+        if self._blocks is None:
+            sizes = self.sizes()
+            self.budget.hold(BLOCKS, bytes_of_blocks(*sizes))
+            work = work_of_block(passes)
+            self._blocks = cut_into_blocks(self.arrays, passes, sizes[1], work)
+        return self._blocks
+
     @steps
     def forget_leaves(self) -> None:
-        """Drops what `list_leaves` made."""
+        """Drops what `list_leaves` and `list_blocks` made."""
         self._forget_leaves()
 
     def _forget_leaves(self) -> None:
-        self._leaves = None
+        self._leaves = self._blocks = None
         self.budget.measured(LEAVES, 0)
+        self.budget.measured(BLOCKS, 0)
 
     # --- dropping nodes, and the states of nodes -----------------------------
 

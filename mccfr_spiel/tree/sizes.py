@@ -10,6 +10,7 @@ import sys
 from mccfr_spiel.arrays import Name
 
 NODES, LEAVES, UNCOUNTED = "nodes", "the leaves of a pass", "what cannot be counted"
+BLOCKS = "the blocks of a pass in threads"
 LISTS = "distributions and returns"
 """What a tree's budget is held for, besides infosets."""
 

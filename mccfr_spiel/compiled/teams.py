@@ -1,0 +1,129 @@
+"""Threads that run one compiled function together.
+
+The function is compiled with `jit(nogil=True)` and called as `work(*arguments, desk,
+leads)` by every thread; `atomics` explains the desk. The thread that asks is the
+leader. It never waits for another one to start, so a busy machine, or a limit of
+threads, makes a call slower and nothing else.
+"""
+
+import concurrent.futures
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.atomics import CLOSED, FAILED, new_desk
+
+
+def num_cores() -> int:
+    """The cores that this process may use."""
+    with contextlib.suppress(AttributeError, OSError):  # not on every system
+        return max(len(os.sched_getaffinity(0)), 1)
+    return os.cpu_count() or 1
+
+
+@functools.lru_cache(maxsize=4)
+def _helpers(num_helpers: int, process: int) -> concurrent.futures.ThreadPoolExecutor:
+    """The threads beside the leader's. A forked process has none of its parent's, so it
+    gets its own."""
+    return concurrent.futures.ThreadPoolExecutor(num_helpers, "mccfr_spiel")
+
+
+def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Hands a call to one of the threads beside the caller's; returns its future.
+
+    Raises:
+        RuntimeError: the system starts no more threads, or Python is ending.
+    """
+    return _helpers(num_threads - 1, os.getpid()).submit(task, *arguments)
+
+
+def run_each(
+    num_threads: int, task: Callable[[Any], Any], items: Iterable[Any]
+) -> list[Any]:
+    """What a function that lets other threads run, as NumPy's do, gives for each item.
+
+    Args:
+        num_threads: the caller's thread included; it does the last item.
+        task: the function.
+        items: at least one.
+    """
+    *others, last = items
+    found = []
+    for item in others:
+        try:
+            found.append(submit(num_threads, task, item).result)
+        except RuntimeError:  # no more threads
+            found.append(functools.partial(task, item))
+    at_last = task(last)
+    return [*(result() for result in found), at_last]
+
+
+def run(
+    work: Callable[..., int],
+    num_threads: int,
+    *arguments: Any,
+    notes: int = 0,
+    keep: object = None,
+) -> int:
+    """Runs compiled work in some threads; returns what the leader's call returns.
+
+    Args:
+        work: sees to it that the same is done by however many threads.
+        num_threads: the caller's thread included.
+        arguments: of `work`, before the desk.
+        notes: how many notes the desk has room for.
+        keep: holds the arrays whose addresses are in a frame. A thread may look at them
+            once more when the leader's call has returned.
+
+    Raises:
+        Exception: what a call has raised, in whatever thread. The other threads have
+            ended then, and the work is unfinished.
+    """
+    desk = new_desk(notes)
+    helpers: list[concurrent.futures.Future[None]] = []
+    # Ctrl-C may raise KeyboardInterrupt between any two of these calls, but not within
+    # a compiled one. However the block is left, the desk is closed.
+    try:
+        with contextlib.suppress(RuntimeError):  # no more threads: fewer will do
+            for _ in range(num_threads - 1):
+                helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
+        status = work(*arguments, desk, True)
+        has_failed = bool(desk[FAILED])
+    except BaseException:
+        desk[CLOSED] = 1
+        _end(helpers)
+        raise
+    finally:
+        desk[CLOSED] = 1
+    for helper in helpers:
+        helper.cancel()  # one that has not begun would find no work
+    if has_failed:
+        _end(helpers)
+        for helper in helpers:
+            if not helper.cancelled():
+                helper.result()
+    return status
+
+
+def _help(
+    work: Callable[..., int], arguments: tuple[Any, ...], desk: np.ndarray, keep: object
+) -> None:
+    """What a helper does, until there is no more work; it holds on to `keep`."""
+    try:
+        work(*arguments, desk, False)
+    except BaseException:
+        desk[FAILED] = 1  # or the leader would wait for its ticket for ever
+        raise
+    finally:
+        del keep
+
+
+def _end(helpers: list[concurrent.futures.Future[None]]) -> None:
+    """Waits until no helper works any more."""
+    for helper in helpers:
+        helper.cancel()
+    concurrent.futures.wait(helpers)

@@ -1,0 +1,390 @@
+"""Passes over a complete tree by several threads, with the bits of one thread.
+
+`blocks.py` says how the infosets are cut, `compiled/atomics.py` how threads share work.
+All threads run the same compiled function. A block is a ticket; the leader opens those
+of one stage, and does what is left between two stages by itself.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.atomics import (
+    CLOSED,
+    FAILED,
+    FINISHED,
+    NOTES,
+    OPENED,
+    add_one,
+    is_over,
+    load,
+    next_ticket,
+    store,
+)
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.minimizers import rates_at, rule_of, start_tables
+from mccfr_spiel.kernels.passes import (
+    add_rows,
+    best_sequence,
+    fill_gradient_at,
+    fill_plan_at,
+    move_plans,
+    update_infoset,
+)
+from mccfr_spiel.kernels.rates import Rates
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    DONE,
+    ITERATION,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    PLAYER,
+    SEED,
+    THREAD_FAILED,
+    Blocks,
+    Passes,
+    Plans,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+    tree_in,
+    views,
+)
+
+STAGE, ITERATION_NOW, PLAYER_NOW, TOUCHED_NOW, FIRST_BLOCK, _END = range(
+    NOTES, NOTES + 6
+)
+"""The leader's notes: the stage, the iteration, the player being updated and the nodes
+touched, and the block of the first ticket, less that ticket's number."""
+
+NUM_NOTES = _END - NOTES
+
+(UPDATE_BLOCKS, UPDATE_TOP, MOVE_TOP, MOVE_BLOCKS, BEFORE) = range(5)
+"""The stages of an update: policies move in all blocks, upward, and in the top; then
+plans are made in the top, and in all blocks, downward. BEFORE is the stage of a leader
+that has just begun."""
+
+
+@inlined
+def _open_blocks(desk: np.ndarray, first: int, end: int) -> None:
+    """Opens a ticket for each of some blocks; all earlier tickets are finished."""
+    opened = load(desk, OPENED)
+    store(desk, FIRST_BLOCK, first - opened)
+    store(desk, OPENED, opened + end - first)
+
+
+@jit
+def _begin_stage(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    blocks: Blocks,
+    desk: np.ndarray,
+    looks_ahead: bool,
+) -> None:
+    """Goes on to the next stage, or closes the desk at the job's limits.
+
+    What happens between two updates is the same as in `passes.make_passes`.
+    """
+    job, clock = task.job, walk.clock
+    alternating = job[ALTERNATING] != 0
+    num_players = tree.utilities.shape[1]
+    stage = desk[STAGE]
+    if stage < MOVE_BLOCKS:
+        stage += 1
+    else:
+        if stage == MOVE_BLOCKS:
+            for sequence in range(num_players):
+                tables.gradient[sequence] = 0.0
+                if looks_ahead:
+                    tables.ahead[sequence] = 0.0
+            desk[PLAYER_NOW] = (desk[PLAYER_NOW] + 1) % num_players
+        # One pass of this loop counts one player. If all players are updated at once,
+        # that is at the last one's turn.
+        while True:
+            player = desk[PLAYER_NOW]
+            if player == 0:
+                is_last = desk[ITERATION_NOW] == np.int64(job[LAST_ITERATION])
+                if is_last or desk[TOUCHED_NOW] >= np.int64(job[NODE_LIMIT]):
+                    store(desk, CLOSED, 1)
+                    return
+                desk[ITERATION_NOW] += 1
+                clock[AVERAGE_WEIGHT] = average_weight(
+                    desk[ITERATION_NOW], task.settings, clock[AVERAGE_WEIGHT]
+                )
+            tables.average[player] += clock[AVERAGE_WEIGHT]
+            desk[TOUCHED_NOW] += len(tree.nodes)
+            if alternating or player == num_players - 1:
+                break
+            desk[PLAYER_NOW] += 1
+        stage = UPDATE_BLOCKS
+    store(desk, STAGE, stage)
+    if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
+        last = desk[PLAYER_NOW]
+        first = last if alternating else 0
+        _open_blocks(desk, blocks.player_ends[first], blocks.player_ends[last + 1])
+
+
+@inlined
+def _take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+    """Adds the value that a block's root has left to its parent sequence's."""
+    start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
+    tables.gradient[parent] += tables.gradient[start]
+    tables.gradient[start] = 0.0
+    if looks_ahead:
+        tables.ahead[parent] += tables.ahead[start]
+        tables.ahead[start] = 0.0
+
+
+@inlined
+def _update_infosets(
+    tree: TreeArrays,
+    tables: Tables,
+    passes: Passes,
+    plan: np.ndarray,
+    order: np.ndarray,
+    begin: int,
+    end: int,
+    in_top: bool,
+    rule: int,
+    looks_ahead: bool,
+    parameters: np.ndarray,
+    rates: Rates,
+) -> None:
+    """Moves the policies at `order[begin:end]`, of a block or of the top, upward."""
+    infosets = tree.infosets
+    # An infoset of the order passes its value up to its parent. A root, ~infoset, of a
+    # block leaves it in its own first sequence, from where the top takes it.
+    for visit in range(end - 1, begin - 1, -1):
+        infoset = order[visit]
+        is_root = infoset < 0
+        if is_root:
+            infoset = ~infoset
+        if is_root and in_top:
+            _take_value(tree, tables, infoset, looks_ahead)
+        else:
+            parent = infosets[infoset]["parent"]
+            if is_root:
+                parent = infosets[infoset]["first_sequence"]
+            update_infoset(
+                tree,
+                tables,
+                passes,
+                plan,
+                infoset,
+                parent,
+                False,
+                rule,
+                looks_ahead,
+                parameters,
+                rates,
+            )
+
+
+@inlined
+def _move_plans_of(
+    tree: TreeArrays,
+    tables: Tables,
+    plan: np.ndarray,
+    order: np.ndarray,
+    begin: int,
+    end: int,
+    in_top: bool,
+    weight: float,
+) -> None:
+    """Moves the plans at `order[begin:end]`, of a block or of the top, downward."""
+    for visit in range(begin, end):
+        infoset = order[visit]
+        if infoset >= 0:
+            move_plans(tree.infosets, tables, plan, infoset, weight)
+        elif not in_top:
+            move_plans(tree.infosets, tables, plan, ~infoset, weight)
+
+
+def make_threaded_passes(rule: int) -> Any:
+    """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    Every thread calls it with the same frame and desk, and one of them leads. The
+    result is that of `passes.make_passes`, to the bit. The leader returns DONE, or
+    THREAD_FAILED if another thread failed.
+    """
+    looks_ahead = rule_of(rule).looks_ahead
+
+    @jit(nogil=True)
+    def iterate(frame, desk, leads):
+        task = views(frame, Task)
+        tree, walk = tree_in(frame, task.job), views(frame, Walk)
+        tables, passes = views(frame, Tables), views(frame, Passes)
+        plan, blocks = views(frame, Plans).plan, views(frame, Blocks)
+        job, parameters, cursor = task.job, task.parameters, walk.cursor
+        if leads:
+            start_tables(tree, tables, walk.known, rule, job[SEED], parameters)
+            desk[STAGE] = BEFORE
+            desk[ITERATION_NOW] = cursor[ITERATION]
+            desk[PLAYER_NOW] = cursor[PLAYER]
+            desk[TOUCHED_NOW] = cursor[NODES_TOUCHED]
+
+        # One pass of this loop does one block of the present stage. When all blocks are
+        # done, the leader opens the next stage, or does the top.
+        while True:
+            ticket = next_ticket(desk, leads)
+            in_top = ticket < 0
+            if in_top:
+                if not leads or is_over(desk):
+                    break
+                _begin_stage(task, tree, tables, walk, blocks, desk, looks_ahead)
+            stage, last = load(desk, STAGE), desk[PLAYER_NOW]
+            order = blocks.members
+            if in_top:
+                if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
+                    continue
+                first = last if job[ALTERNATING] != 0 else 0
+                order = blocks.top
+                begin, end = blocks.top_ends[first], blocks.top_ends[last + 1]
+            else:
+                block = ticket + desk[FIRST_BLOCK]
+                begin, end = blocks.ends[block], blocks.ends[block + 1]
+            if stage <= UPDATE_TOP:
+                _update_infosets(
+                    tree,
+                    tables,
+                    passes,
+                    plan,
+                    order,
+                    begin,
+                    end,
+                    in_top,
+                    rule,
+                    looks_ahead,
+                    parameters,
+                    rates_at(rule, parameters, desk[ITERATION_NOW]),
+                )
+            else:
+                weight = walk.clock[AVERAGE_WEIGHT]
+                _move_plans_of(tree, tables, plan, order, begin, end, in_top, weight)
+            if not in_top:
+                add_one(desk, FINISHED)
+
+        if leads:
+            if load(desk, FAILED) != 0:
+                return THREAD_FAILED
+            cursor[ITERATION] = desk[ITERATION_NOW]
+            cursor[PLAYER] = desk[PLAYER_NOW]
+            cursor[NODES_TOUCHED] = desk[TOUCHED_NOW]
+        return DONE
+
+    return iterate
+
+
+# --- over the whole tree, once ---------------------------------------------------
+
+
+@jit(nogil=True)
+def respond_in_threads(
+    infosets: np.ndarray,
+    passes: Passes,
+    blocks: Blocks,
+    player: int,
+    end: int,
+    policy: np.ndarray,
+    plan: np.ndarray,
+    values: np.ndarray,
+    products: np.ndarray,
+    choice: np.ndarray,
+    desk: np.ndarray,
+    leads: bool,
+) -> int:
+    """The plans of all players, and best responses of some, as in `passes`.
+
+    Args:
+        infosets: of a whole tree.
+        passes, blocks: of that tree.
+        player, end: the players `player .. end - 1` respond.
+        policy: `[S]` of all players.
+        plan: `[S]` is set.
+        values: `[S]` the values of the responders' sequences; the best response's value
+            is that of the empty one.
+        products: `[P, S]` zeros, which become each responder's gradient at the leaves
+            times its plan.
+        choice: `[I]` as in `passes.best_response`.
+        desk, leads: see `compiled/teams.py`.
+    """
+    responds = False
+    if leads:
+        plan[: len(products)] = 1.0
+        for visit in range(len(blocks.top)):
+            if blocks.top[visit] >= 0:  # roots are in blocks
+                fill_plan_at(infosets, policy, plan, blocks.top[visit])
+        store(desk, STAGE, MOVE_BLOCKS)
+        _open_blocks(desk, 0, len(blocks.ends) - 1)
+    # One pass of this loop does one block. First the plans of all blocks are made, then
+    # responses are found in the blocks, upward.
+    while True:
+        ticket = next_ticket(desk, leads)
+        if ticket < 0:
+            if not leads or responds or is_over(desk):
+                break
+            responds = True
+            store(desk, STAGE, UPDATE_BLOCKS)
+            _open_blocks(desk, blocks.player_ends[player], blocks.player_ends[end])
+            for p in range(player, end):
+                value = add_rows(passes, plan, p, passes.others.shape[1], 0.0)
+                values[p], products[p, p] = value, value * plan[p]
+            for visit in range(blocks.top_ends[player], blocks.top_ends[end]):
+                if blocks.top[visit] >= 0:
+                    infoset = blocks.top[visit]
+                    _fill_products(infosets, passes, plan, values, products, infoset)
+            continue
+        block = ticket + desk[FIRST_BLOCK]
+        first, last = blocks.ends[block], blocks.ends[block + 1]
+        if load(desk, STAGE) == MOVE_BLOCKS:
+            for visit in range(first, last):
+                infoset = blocks.members[visit]
+                infoset = infoset if infoset >= 0 else ~infoset
+                fill_plan_at(infosets, policy, plan, infoset)
+        else:
+            for visit in range(last - 1, first - 1, -1):
+                infoset = blocks.members[visit]
+                infoset = infoset if infoset >= 0 else ~infoset
+                _fill_products(infosets, passes, plan, values, products, infoset)
+            for visit in range(last - 1, first - 1, -1):
+                infoset = blocks.members[visit]
+                if infoset < 0:  # a root, whose value the top takes
+                    choice[~infoset] = best_sequence(infosets, values, ~infoset)
+                else:
+                    best = best_sequence(infosets, values, infoset)
+                    choice[infoset] = best
+                    values[infosets[infoset]["parent"]] += values[best]
+        add_one(desk, FINISHED)
+    if leads:
+        first, last = blocks.top_ends[player], blocks.top_ends[end]
+        for visit in range(last - 1, first - 1, -1):
+            infoset = blocks.top[visit]
+            if infoset < 0:
+                infoset = ~infoset
+            else:
+                choice[infoset] = best_sequence(infosets, values, infoset)
+            values[infosets[infoset]["parent"]] += values[choice[infoset]]
+    return DONE
+
+
+@inlined
+def _fill_products(
+    infosets: np.ndarray,
+    passes: Passes,
+    plan: np.ndarray,
+    values: np.ndarray,
+    products: np.ndarray,
+    infoset: int,
+) -> None:
+    """Writes the leaves' gradient at an infoset, and its product with the plan."""
+    fill_gradient_at(infosets, passes, plan, values, infoset)
+    player = infosets[infoset]["player"]
+    start = infosets[infoset]["first_sequence"]
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        products[player, s] = values[s] * plan[s]

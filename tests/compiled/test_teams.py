@@ -1,0 +1,135 @@
+"""Threads share work by tickets: each is done once, and no error or absence hangs."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.atomics import (
+    CLAIMED,
+    FAILED,
+    FINISHED,
+    NOTES,
+    OPENED,
+    add_one,
+    is_over,
+    load,
+    new_desk,
+    next_ticket,
+    replace,
+    store,
+)
+from mccfr_spiel.compiled.jit import jit
+
+
+@jit(nogil=True)
+def count_tickets(done, rounds, desk, leads):
+    """Opens as many tickets as `done` has entries, in rounds one after the other."""
+    opened = 0
+    while True:
+        ticket = next_ticket(desk, leads)
+        if ticket < 0:
+            if not leads or opened == rounds or is_over(desk):
+                return opened
+            opened += 1
+            store(desk, OPENED, opened * len(done))
+            continue
+        done[ticket % len(done)] += 1
+        add_one(desk, FINISHED)
+
+
+@jit(nogil=True)
+def wait_for_ticket(desk, leads):
+    """`next_ticket` for Python; without nogil it would keep out the other threads."""
+    return next_ticket(desk, leads)
+
+
+@jit
+def try_each_step(desk):
+    """What the single steps make of a desk."""
+    store(desk, NOTES, 5)
+    add_one(desk, NOTES)
+    was_replaced = replace(desk, NOTES, 6, 9)
+    was_refused = not replace(desk, NOTES, 6, 7)
+    return was_replaced and was_refused and load(desk, NOTES) == 9
+
+
+def test_each_step_does_what_it_says_compiled_or_not():
+    desk = new_desk(1)
+    assert try_each_step(desk)
+    assert desk[NOTES] == 9
+    assert not desk[:NOTES].any()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_every_ticket_is_done_once_in_every_round(threads):
+    for _ in range(20):
+        done = np.zeros(50, np.int64)
+        assert teams.run(count_tickets, threads, done, 30) == 30
+        assert done.tolist() == [30] * 50
+
+
+def test_the_leader_does_all_where_no_thread_can_be_started(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(teams, "submit", refuse)
+    done = np.zeros(9, np.int64)
+    assert teams.run(count_tickets, 3, done, 2) == 2
+    assert done.tolist() == [2] * 9
+    assert teams.run_each(3, len, ["a", "bb", "ccc"]) == [1, 2, 3]
+
+
+def test_the_leader_does_all_where_all_threads_are_busy():
+    end = threading.Event()
+    try:
+        for _ in range(2):
+            teams.submit(3, end.wait)
+        done = np.zeros(9, np.int64)
+        assert teams.run(count_tickets, 3, done, 2) == 2
+        assert done.tolist() == [2] * 9
+    finally:
+        end.set()
+
+
+class OddError(Exception):
+    pass
+
+
+def test_an_error_in_another_thread_is_raised_and_nothing_hangs():
+    def work(desk, leads):
+        if not leads:
+            assert wait_for_ticket(desk, leads) == 0
+            raise OddError
+        store(desk, OPENED, 1)
+        while load(desk, CLAIMED) == 0:  # let the other thread have the ticket
+            pass
+        assert wait_for_ticket(desk, leads) == -1
+        return 0
+
+    for _ in range(3):
+        with pytest.raises(OddError):
+            teams.run(work, 2)
+
+
+def test_an_error_of_the_leader_ends_the_others():
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(desk, leads):
+        if leads:
+            assert begun.wait(60)
+            raise OddError
+        begun.set()
+        assert wait_for_ticket(desk, leads) == -1
+        assert load(desk, FAILED) == 0
+        ended.set()
+        return 0
+
+    with pytest.raises(OddError):
+        teams.run(work, 2)
+    assert ended.wait(60)
+
+
+def test_each_item_is_handed_to_the_function_in_order():
+    assert teams.run_each(3, np.sum, np.ones((4, 5))) == [5.0] * 4

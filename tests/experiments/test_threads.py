@@ -1,0 +1,75 @@
+"""Threads in runs and sweeps: the same rows, and never more threads than cores."""
+
+import pathlib
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.experiments import Settings, executors, resuming, runs
+from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.experiments.tasks import Task
+from mccfr_spiel.tree import blocks
+
+
+@pytest.fixture
+def cut_small_trees(monkeypatch):
+    """Lets trees of every size be cut, into blocks of a few infosets."""
+    monkeypatch.setattr(blocks, "BLOCK_WORK", (40, 40))
+    monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
+    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "tasks", "threads"),
+    [(8, 8, 100, 1), (8, 3, 100, 2), (8, 8, 2, 4), (8, 1, 5, 8), (2, 16, 50, 1)],
+)
+def test_workers_and_their_threads_are_not_more_than_cores(
+    monkeypatch, cores, workers, tasks, threads
+):
+    monkeypatch.setattr(executors, "num_cores", lambda: cores)
+    assert executors.threads_each(workers, tasks) == threads
+    assert threads * min(workers, tasks) <= max(cores, workers)
+
+
+def test_a_task_keeps_fewer_threads_and_gives_up_those_too_many():
+    def left(threads, most):
+        settings = Settings("kuhn_poker", ms.CFR, threads=threads)
+        task = Task("key", settings, pathlib.Path("nowhere"))
+        return executors.with_threads([task], most)[0].settings.threads
+
+    assert [left(None, 4), left(2, 4), left(8, 4), left(8, 1)] == [4, 2, 4, 1]
+
+
+def test_threads_make_no_other_run():
+    one, other = (Settings("kuhn_poker", ms.CFR, threads=k) for k in (1, 5))
+    assert one == other
+    assert one != one._replace(seed=1)
+    with pytest.raises(ValueError, match="threads=0"):
+        Settings("kuhn_poker", ms.CFR, threads=0)
+
+
+def test_threads_have_a_flag():
+    settings = named_settings(game="kuhn_poker", algorithm="cfr", threads=3)
+    assert settings.threads == 3
+    assert flags_of(settings).get("threads") == 3
+    assert named_settings(game="kuhn_poker", algorithm="cfr").threads is None
+
+
+def test_a_run_that_is_resumed_may_have_other_threads(tmp_path, cut_small_trees):
+    game = "kuhn_poker(players=3)"
+    one, three = (
+        Settings(game, ms.CFR_PLUS, iterations=30, evaluate_last=True, threads=k)
+        for k in (1, 3)
+    )
+    whole = list(runs.rows(runs.make_solver(one), one))
+    short = three._replace(iterations=10)
+    solver = runs.make_solver(three)
+    assert isinstance(solver, ms.Solver)
+    kept = list(runs.rows(solver, short))
+    assert solver.state.num_threads == 3
+    solver.save(tmp_path / "checkpoint")
+    loaded = resuming.load_solver(one, tmp_path / "checkpoint")
+    rows = kept + list(runs.rows(loaded, one, kept=kept))
+    assert [row | {"seconds": 0} for row in rows] == [
+        row | {"seconds": 0} for row in whole
+    ]
