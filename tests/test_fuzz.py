@@ -140,6 +140,7 @@ def test_nash_conv_and_returns_are_openspiels(game, seed):
     assert ms.nash_conv(tree, policy) == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.slow
 @fuzz()
 @hypothesis.given(games((2,), zero_sum=True, most_leaves=60))
 def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
@@ -161,6 +162,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
     assert after < 0.01 * np.ptp(solver.tree.utilities[:, 0]) + 1e-9
 
 
+@pytest.mark.slow
 @fuzz()
 @hypothesis.given(games(most_leaves=60), SEEDS)
 def test_growth_drops_and_checkpoints_change_nothing(game, seed):

@@ -33,6 +33,7 @@ import numpy as np
 from numba.core import compiler, serialize
 from numba.core import config as numba_config
 from numba.core.errors import NumbaWarning
+from numba.core.registry import CPUDispatcher
 
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.storage.folders import (
@@ -297,6 +298,20 @@ def _touch(mark: pathlib.Path) -> None:
 # --- what numba calls ------------------------------------------------------------
 
 
+def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """The values of a function's variables that belong to the function around it.
+
+    One that is compiled itself is told by its name and its own such values. Its pickle
+    would differ from process to process.
+    """
+    return tuple(
+        (value.py_func.__module__, value.py_func.__qualname__, _cells(value.py_func))
+        if isinstance(value, CPUDispatcher)
+        else value
+        for value in (cell.cell_contents for cell in function.__closure__ or ())
+    )
+
+
 class CodeCache:
     """The cached versions of one function; replaces numba's FunctionCache.
 
@@ -363,7 +378,7 @@ class CodeCache:
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """What determines the machine code, besides the sources."""
         code = self._function.__code__
-        cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
+        cells = _cells(self._function)
         return (
             sig,
             codegen.magic_tuple(),

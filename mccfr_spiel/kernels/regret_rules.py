@@ -23,7 +23,7 @@ def match_regrets(
     rates: Rates,
 ) -> float:
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
-    return add_regrets(tables, start, stop, False)
+    return add_regrets(tables, start, stop, False, 1.0, 1.0)
 
 
 @pasted
@@ -37,11 +37,18 @@ def match_regrets_plus(
     rates: Rates,
 ) -> float:
     """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
-    return add_regrets(tables, start, stop, True)
+    return add_regrets(tables, start, stop, True, 1.0, 1.0)
 
 
 @pasted
-def add_regrets(tables: Tables, start: int, stop: int, floored: bool) -> float:
+def add_regrets(
+    tables: Tables,
+    start: int,
+    stop: int,
+    floored: bool,
+    positive: float,
+    negative: float,
+) -> float:
     """Adds the regrets to `memory` and plays in proportion to the positive ones.
 
     Args:
@@ -49,6 +56,8 @@ def add_regrets(tables: Tables, start: int, stop: int, floored: bool) -> float:
         start: the first sequence.
         stop: the end of the sequences.
         floored: whether sums of regrets below 0 become 0.
+        positive: what a sum above 0 is multiplied by before the regret is added.
+        negative: what any other sum is.
 
     Returns:
         <b, G>.
@@ -59,7 +68,8 @@ def add_regrets(tables: Tables, start: int, stop: int, floored: bool) -> float:
         value += policy[s] * gradient[s]
     total = 0.0
     for s in range(start, stop):
-        regret = memory[s] + gradient[s] - value
+        rate = positive if memory[s] > 0.0 else negative
+        regret = memory[s] * rate + gradient[s] - value
         gradient[s] = 0.0
         if floored and regret < 0.0:
             regret = 0.0
@@ -112,24 +122,7 @@ def discount_regrets(
     R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
     b ~ [R]+.
     """
-    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    value = 0.0
-    for s in range(start, stop):
-        value += policy[s] * gradient[s]
-    total = 0.0
-    for s in range(start, stop):
-        rate = rates[POSITIVE] if memory[s] > 0.0 else rates[NEGATIVE]
-        regret = memory[s] * rate + gradient[s] - value
-        gradient[s] = 0.0
-        memory[s] = regret
-        if regret > 0.0:
-            total += regret
-    for s in range(start, stop):
-        if total > 0.0:
-            policy[s] = max(memory[s], 0.0) / total
-        else:
-            policy[s] = 1.0 / (stop - start)
-    return value
+    return add_regrets(tables, start, stop, False, rates[POSITIVE], rates[NEGATIVE])
 
 
 @pasted

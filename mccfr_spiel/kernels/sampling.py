@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.jit import jit, pasted
 
 Floats = Sequence[float] | np.ndarray | memoryview
 
@@ -77,9 +77,9 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
     return chosen
 
 
-draw_action = inlined(plain_draw_action)
-draw_explored = inlined(plain_draw_explored)
-draw_chance = inlined(plain_draw_chance)
+draw_action = pasted(plain_draw_action)
+draw_explored = pasted(plain_draw_explored)
+draw_chance = pasted(plain_draw_chance)
 
 
 @jit

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.compiled.jit import inlined, pasted
 from mccfr_spiel.compiled.randomness import child_place
 from mccfr_spiel.kernels.tables import Tables, TreeArrays, Walk
 
@@ -40,7 +40,7 @@ def push(
     return top + 1
 
 
-@inlined
+@pasted
 def push_weighted_children(
     tree: TreeArrays,
     tables: Tables,
@@ -80,7 +80,7 @@ def push_weighted_children(
     return top
 
 
-@inlined
+@pasted
 def push_other_children(
     walk: Walk, top: int, at: Visit, weighted: bool, placed: bool
 ) -> int:

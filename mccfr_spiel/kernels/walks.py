@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
 from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
@@ -150,7 +150,7 @@ def begin_iteration(
         advance(clock, rates_at(rule, task.parameters, iteration))
 
 
-@inlined
+@pasted
 def draw_own(
     tables: Tables, at: Visit, explores: bool, settings: np.ndarray, draw: float
 ) -> tuple[int, float]:
@@ -174,7 +174,7 @@ def draw_own(
     return chosen, float(tables.balance[at.start + chosen])
 
 
-@inlined
+@pasted
 def prefetch_children(nodes: np.ndarray, at: Visit, is_far: bool) -> None:
     """Asks for all children of a node, of which one is about to be drawn, if they are
     likely not to be in the processor's caches."""
@@ -225,6 +225,7 @@ def meet(
 
 @inlined
 def update_met(
+    task: Task,
     tree: TreeArrays,
     tables: Tables,
     walk: Walk,
@@ -232,12 +233,13 @@ def update_met(
     met_once: bool,
     rule: int,
     discounts: bool,
-    task: Task,
+    tied: bool,
 ) -> None:
     """Moves the policy at the infosets met, bottom up, and clears the gradient.
 
     Ancestors were met first. Taken from the last one up, an infoset has been passed the
-    values of all below it when its turn comes.
+    values of all below it when its turn comes. Where an abstraction ties infosets, they
+    only collect regrets here, and `move_all_tied` moves them.
     """
     infosets, parameters = tree.infosets, task.parameters
     for visit in range(num_met - 1, -1, -1):
@@ -250,53 +252,59 @@ def update_met(
         rates = UNCHANGED
         if discounts:
             rates = rates_since(tables, walk.clock, infoset)
-        value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
+        if tied:
+            value = gather_regrets(tree, tables, infoset, start, stop)
+        else:
+            value = update(
+                rule, tables, infoset, parent, start, stop, parameters, rates
+            )
         tables.gradient[parent] += value
 
 
 @inlined
-def update_tied(
+def move_all_tied(
     tree: TreeArrays,
     tables: Tables,
     walk: Walk,
     num_met: int,
-    met_once: bool,
-    rule: int,
+    floored: bool,
     chain: np.ndarray,
 ) -> None:
-    """As `update_met`, where an abstraction ties infosets; see ties.py."""
-    infosets = tree.infosets
-    for visit in range(num_met - 1, -1, -1):
-        infoset = walk.met[visit]
-        if not met_once:
-            tables.is_met[infoset] = 0
-        start = infosets[infoset]["first_sequence"]
-        stop = start + infosets[infoset]["num_actions"]
-        value = gather_regrets(tree, tables, infoset, start, stop)
-        tables.gradient[infosets[infoset]["parent"]] += value
+    """Moves the policy at the infosets met and at those tied to them; see ties.py."""
     for visit in range(num_met):
         pay_tied(tree, tables, walk.met[visit], chain)
     for visit in range(num_met):
-        move_tied(tree, tables, walk.met[visit], rule == _FLOORED)
+        move_tied(tree, tables, walk.met[visit], floored)
 
 
 def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample or prune; see `make_iterate`."""
-    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
-    learns, foresees = baseline != "", baseline == "predictive"
-    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
-    draws_own, picks_own = sampled.draws_own, sampled.picks_own
-    met_once, weighted = sampled.meets_once, sampled.is_weighted
-    discounts = rule_of(rule).discounts
+    go_on = make_loop(sampled, rule, tied)
 
     @jit
     def iterate(frame):
         task = views(frame, Task)
+        tree = tree_in(frame, task.job)
+        return go_on(task, tree, views(frame, Tables), views(frame, Walk))
+
+    return iterate
+
+
+def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
+    """Compiles the loop of `iterate`. It gets the records as arguments, so that steps
+    may be pasted into it, see `compiled.jit.pasted`."""
+    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
+    learns, foresees = baseline != "", baseline == "predictive"
+    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
+    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    once, weighted = sampled.meets_once, sampled.is_weighted
+    discounts = rule_of(rule).discounts
+
+    @inlined
+    def go_on(task, tree, tables, walk):
         job, settings = task.job, task.settings
         seed, alternating = job[SEED], job[ALTERNATING] != 0
         limits = job.view(np.int64)
-        tree = tree_in(frame, job)
-        tables, walk = views(frame, Tables), views(frame, Walk)
         nodes, infosets, cursor = tree.nodes, tree.infosets, walk.cursor
         policy, gradient = tables.policy, tables.gradient
         start_tables(tree, tables, walk.known, rule, seed, task.parameters)
@@ -377,9 +385,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
                         infoset = record["infoset"]
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
-                        num_met = meet(
-                            tables, walk, num_met, infoset, at, met_once, is_far
-                        )
+                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
                         own_place = infosets[infoset]["place"]
                         if picks_own:
                             pick = Pick(settings, stream, own_place, chance)
@@ -421,12 +427,12 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
             if alternating or player == num_players - 1:
                 if skips:
                     update_pruned(tree, tables, walk, num_met, settings)
-                elif tied:
-                    update_tied(tree, tables, walk, num_met, met_once, rule, chain)
                 else:
                     update_met(
-                        tree, tables, walk, num_met, met_once, rule, discounts, task
+                        task, tree, tables, walk, num_met, once, rule, discounts, tied
                     )
+                if tied:
+                    move_all_tied(tree, tables, walk, num_met, rule == _FLOORED, chain)
                 num_met = 0
                 for p in range(num_players):
                     gradient[p] = 0.0
@@ -439,7 +445,7 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
         cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
         return status
 
-    return iterate
+    return go_on
 
 
 @jit

@@ -23,7 +23,7 @@ REGRET_BOUNDS = {
         lambda player, t: ms.outcome_sampling_regret_bound(player, t, P),
     ),
 }
-GAMES = ["kuhn_poker", "leduc_poker"]
+GAMES = ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.slow)]
 
 FALLS = 0.95
 """The bounds on these games are far above what any solver regrets, so what is measured

@@ -4,6 +4,8 @@ What runs is the Python source of the compiled walk. Only its draws are replaced
 script that takes every path once.
 """
 
+import types
+
 import numpy as np
 import pytest
 
@@ -89,8 +91,19 @@ class WalkDoneError(Exception):
 
 
 def source_of(kernel):
-    """The Python function that was compiled; itself where the JIT is off."""
-    return getattr(kernel, "py_func", kernel)
+    """The Python function that was compiled; itself where the JIT is off.
+
+    What it knows of the function around it is replaced likewise.
+    """
+    function = getattr(kernel, "py_func", None)
+    if function is None:
+        return kernel
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        closure=tuple(types.CellType(source_of(value)) for value in cells),
+    )
 
 
 class SourceOfWalk:

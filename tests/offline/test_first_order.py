@@ -25,14 +25,26 @@ SOLVERS = {
     "mirror_prox": MirrorProx,
 }
 
+LEDUC = pytest.param("leduc_poker", marks=pytest.mark.slow)
+
 
 @pytest.mark.parametrize(
     ("solver", "game", "gaps"),
     [
         (ExcessiveGap, "kuhn_poker", {10: 0.32729, 100: 0.03207, 1000: 0.00184}),
         (MirrorProx, "kuhn_poker", {10: 0.34048, 100: 0.04349, 1000: 0.00429}),
-        (ExcessiveGap, "leduc_poker", {100: 1.52748, 300: 0.61179}),
-        (MirrorProx, "leduc_poker", {100: 1.62890, 300: 0.71321}),
+        pytest.param(
+            ExcessiveGap,
+            "leduc_poker",
+            {100: 1.52748, 300: 0.61179},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            MirrorProx,
+            "leduc_poker",
+            {100: 1.62890, 300: 0.71321},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_gaps_are_those_of_an_independent_program(solver, game, gaps):
@@ -42,7 +54,7 @@ def test_gaps_are_those_of_an_independent_program(solver, game, gaps):
         assert f"{method.gap():.5f}" == f"{gap:.5f}"
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "matrix_rps"])
+@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC, GOOFSPIEL, "matrix_rps"])
 @pytest.mark.parametrize("aggressive", [False, True])
 def test_excessive_gap_condition_and_bound_hold_at_every_iteration(game, aggressive):
     method = ExcessiveGap(game, aggressive=aggressive)
@@ -52,7 +64,7 @@ def test_excessive_gap_condition_and_bound_hold_at_every_iteration(game, aggress
         method.iteration()
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
+@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC, GOOFSPIEL])
 def test_mirror_prox_stays_below_its_bound(game):
     method = MirrorProx(game)
     for _ in range(150):
@@ -60,7 +72,7 @@ def test_mirror_prox_stays_below_its_bound(game):
         assert method.gap() <= method.gap_bound
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
+@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC, GOOFSPIEL])
 def test_practical_variant_is_four_times_closer_after_the_same_evaluations(game):
     plain, practical = ExcessiveGap(game), ExcessiveGap(game, aggressive=True)
     practical.iterate(300)

@@ -119,7 +119,10 @@ def test_a_cached_tree_is_the_expanded_one(game, folder, expansions):
 
 
 @pytest.mark.parametrize("name", ms.ALGORITHMS)
-@pytest.mark.parametrize("game", ["leduc_poker", RULES[0], SIMULTANEOUS])
+@pytest.mark.parametrize(
+    "game",
+    [pytest.param("leduc_poker", marks=pytest.mark.slow), RULES[0], SIMULTANEOUS],
+)
 def test_solvers_give_the_same_bits(game, name, folder, tmp_path):
     cached, whole = cached_tree(game, folder), GameTree(game).expand_all()
     algorithm = ms.ALGORITHMS[name]
@@ -171,7 +174,7 @@ def test_all_that_needs_a_whole_tree_takes_a_cached_one(game, folder):
 @pytest.mark.parametrize(
     "game",
     [
-        "python_goofspiel(num_cards=4)",
+        pytest.param("python_goofspiel(num_cards=4)", marks=pytest.mark.slow),
         "python_one_card_poker(cards=8)",
         "python_princess_and_monster(rows=2,cols=2,horizon=6)",
         "leduc_poker",
@@ -512,6 +515,7 @@ def test_a_game_with_no_source_file_is_not_kept(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_damage_is_made_anew_with_a_warning_and_found_without_verify(
     tmp_path, expansions
 ):

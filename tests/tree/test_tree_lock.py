@@ -156,6 +156,7 @@ def test_a_policy_comes_while_a_long_iterate_runs(algorithm):
         wait()
 
 
+@pytest.mark.slow
 def test_one_call_of_iterate_lets_others_in_between_its_slices(monkeypatch):
     monkeypatch.setattr("mccfr_spiel.solver._SLICE_SECONDS", 0.01)
     solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING)
@@ -371,8 +372,11 @@ def leave_midway(solver, monkeypatch, steps):
 
 @pytest.mark.parametrize(
     "algorithm",
-    [ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, ms.CHANCE_SAMPLING],
-    ids=["external", "outcome", "chance"],
+    [
+        pytest.param(ms.EXTERNAL_SAMPLING, id="external", marks=pytest.mark.slow),
+        pytest.param(ms.OUTCOME_SAMPLING, id="outcome"),
+        pytest.param(ms.CHANCE_SAMPLING, id="chance", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("alternating", [True, False])
 def test_a_walk_left_in_the_middle_outlives_its_nodes(
