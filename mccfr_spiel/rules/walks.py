@@ -216,7 +216,7 @@ def move_met(
     if skips:
         update_pruned(tree, tables, walk, num_met, task.settings)
     else:
-        update_met(tree, tables, walk, num_met, met_once, rule, discounts, task)
+        update_met(task, tree, tables, walk, num_met, met_once, rule, discounts, False)
     for p in range(tree.utilities.shape[1]):
         tables.gradient[p] = 0.0
 
@@ -457,6 +457,21 @@ def arrive(
 
 def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate` for walks over rules; see `make_rule_iterate`."""
+    go_on = make_rule_loop(sampled, rule)
+
+    @jit
+    def iterate(frame, rules):
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
+        task, walk = views(frame, Task), views(frame, Walk)
+        return go_on(task, tree, tables, walk, game, known, path, rules)
+
+    return iterate
+
+
+def make_rule_loop(sampled: Sampled, rule: int) -> Any:
+    """Compiles the loop of `iterate`. It gets the records as arguments, so that steps
+    may be pasted into it, see `jit.pasted`."""
     chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
     learns, foresees = baseline != "", baseline == "predictive"
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
@@ -464,14 +479,10 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     met_once, weighted = sampled.meets_once, sampled.is_weighted
     discounts = rule_of(rule).discounts
 
-    @jit
-    def iterate(frame, rules):
-        task = views(frame, Task)
+    @inlined
+    def go_on(task, tree, tables, walk, game, known, path, rules):
         job, settings = task.job, task.settings
         limits, alternating = job.view(np.int64), job[ALTERNATING] != 0
-        tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        walk = views(frame, Walk)
-        game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
         infosets, cursor, position = tree.infosets, walk.cursor, path.position
         gradient, seed = tables.gradient, job[SEED]
         start_new(tree, known, tables, walk, rule, task)
@@ -614,7 +625,7 @@ def make_rule_walks(sampled: Sampled, rule: int) -> Any:
         cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
         return status
 
-    return iterate
+    return go_on
 
 
 @functools.cache
