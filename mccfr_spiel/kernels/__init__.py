@@ -15,6 +15,7 @@
     pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
+    reaches.py     how probable infosets are
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -38,6 +39,7 @@ from mccfr_spiel.kernels.passes import (
     make_passes,
     walk_leaves,
 )
+from mccfr_spiel.kernels.reaches import add_reaches
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -140,6 +142,7 @@ __all__ = [
     "Task",
     "TreeArrays",
     "Walk",
+    "add_reaches",
     "best_response",
     "count_sequences",
     "dilate",
