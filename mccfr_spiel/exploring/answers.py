@@ -165,9 +165,11 @@ class Answers:
         def ask(state: pyspiel.State) -> dict[int, float] | None:
             return self._ask(chosen, tree, state)
 
-        return grids.grid(
-            game, history, ask, tree, None if numbers is None else numbers.policy
-        )
+        policy = None if numbers is None else numbers.policy
+        try:
+            return grids.grid(game, history, ask, tree, policy)
+        except grids.NoGridError as error:
+            return {"none": str(error)}
 
     def rows(self, query: Mapping[str, Any]) -> Any:
         """The rows of the run, as far as it is."""

@@ -22,6 +22,11 @@ _MOST = 2_000
 _RANKS = "AKQJT98765432"
 _CARD = re.compile(r"\b([2-9TJQKA])([cdhs])$")
 
+
+class NoGridError(ValueError):
+    """The game, or the state, allows no grid; the message says why."""
+
+
 Ask = Callable[[pyspiel.State], dict[int, float] | None]
 
 
@@ -45,22 +50,22 @@ def grid(
         policy: `[S]` over the tree's sequences, or None.
 
     Raises:
-        ValueError: the game, or the history, allows no grid.
+        NoGridError: the game, or the history, allows no grid.
     """
     place = places.follow(game, None, history)
     player = int(place.state.current_player())
     if player < 0:
-        raise ValueError("A grid needs a state where a player acts: walk to one.")
+        raise NoGridError("A grid needs a state where a player acts: walk to one.")
     seers = deals(game, history)
     own = [at for at, seer in enumerate(seers) if seer == player]
     if not own:
-        raise ValueError(
+        raise NoGridError(
             "This game does not begin by dealing cards that one player alone sees, so "
             "it has no grid."
         )
     choices = [_outcomes(game, history, at) for at in own]
     if np.prod([len(one) for one in choices]) > 2 * _MOST:
-        raise ValueError(f"There are more than {2 * _MOST:,} hands, too many to show.")
+        raise NoGridError(f"There are more than {2 * _MOST:,} hands, too many to show.")
     actions = places.moves_of(place.state)
     view: dict[str, Any] = {
         "player": player,

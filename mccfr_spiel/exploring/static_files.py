@@ -20,5 +20,5 @@ def static_file(name: str) -> str:
     """
     if name not in KINDS:
         raise KeyError(name)
-    folder = importlib.resources.files(__package__) / "static"
+    folder = importlib.resources.files("mccfr_spiel.exploring") / "static"
     return (folder / name).read_text(encoding="utf-8")

@@ -36,8 +36,8 @@ goes on."""
 
 
 _LARGEST_CHECKPOINT = 2**24
-"""Bytes of a checkpoint that is read beside a folder's policy; a larger one, of a larger
-game, would keep the page waiting."""
+"""Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
+larger game, and would keep the page waiting."""
 
 
 class Candidate(NamedTuple):
@@ -110,7 +110,7 @@ class Subject:
         return self._whole
 
     def state_of_tree(self) -> tuple[str, str]:
-        """ "ready", "working" or "none" for the tree, and why it is not there."""
+        """Says "ready", "working" or "none" of the tree, and why it is not there."""
         if self.tree() is not None:
             return "ready", ""
         if self._abstract:
@@ -172,8 +172,8 @@ def _check_game(candidate: Candidate, source: pyspiel.Game, game: pyspiel.Game) 
         same_name(own, one) for one in (source, game)
     ):
         raise ValueError(
-            f"{candidate.label} is a policy for {own}, not for {source}: one page shows "
-            "policies for one game."
+            f"{candidate.label} is a policy for {own}, not for {source}: one page "
+            "shows policies for one game."
         )
 
 

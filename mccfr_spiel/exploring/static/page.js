@@ -379,8 +379,8 @@ function foundList(rows, kind) {
       const answer = await ask("infoset", { number: row.infoset, ...policyParts() });
       go(answer.history);
     }) },
-    known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null,
-    h("span", { class: "soft" }, "P" + row.player + " "), h("span", { class: "mono" }, oneLine(row.info_state) || "(nothing)"),
+    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono" }, oneLine(row.info_state) || "(nothing)"),
+      known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
     h("div", { class: "soft" }, row.policy.map(([name, p]) => name + " " + p.toFixed(3)).join(", ") +
       (row.left_out ? ", " + row.left_out + " more" : ""))))));
 }
@@ -413,7 +413,8 @@ async function drawCards(still) {
   fill("panel", waitingLine());
   try {
     const grid = await ask("grid", { history: history.join(","), ...policyParts() });
-    if (still()) drawGrid(grid);
+    if (!still()) return;
+    if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
   } catch (error) {
     if (still()) fill("panel", h("p", { class: "soft" }, error.message));
   }
