@@ -267,8 +267,10 @@ class Answers:
             numbers = visit.numbers(tree)
             return Chosen(visit.changes[-1].policy, numbers, "")
         which = self._which(query, key)
-        numbers = None if kind == "none" else self.subject.numbers(which)
-        return Chosen(self.subject.candidates[which].policy, numbers, why)
+        policy = self.subject.candidates[which].policy
+        if kind == "none":
+            return Chosen(policy, None, why)
+        return Chosen(policy, self.subject.numbers(which), "")
 
     def _numbers(
         self, query: Mapping[str, Any], key: str = "policy"

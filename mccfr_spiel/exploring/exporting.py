@@ -121,7 +121,8 @@ def page(values: dict[str, Any]) -> str:
         data = data.replace(sign, f"\\u{ord(sign):04x}")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; "
-        f"style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+        f"style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
     text = static_file("page.html")
     for mark, filling in (

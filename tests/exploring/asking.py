@@ -10,6 +10,7 @@ from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import application
+from mccfr_spiel.tree.game_tree import GameTree
 
 TOKEN = "a-token"
 VISIT = "0123456789abcdef"
@@ -64,9 +65,6 @@ class Page:
 
     def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
         self.answers = Answers(look_at(what, game))
-        tree = self.answers.subject.tree(60)
-        assert tree is not None
-        self.tree = tree
         self.visit = visit
         self._app = application(self.answers, TOKEN)
 
@@ -90,6 +88,13 @@ class Page:
     def do(self, name: str, **query: Any) -> Reply:
         body = json.dumps({"visit": self.visit} | query).encode()
         return self.post(f"/{TOKEN}/api/{name}", body)
+
+    @property
+    def tree(self) -> GameTree:
+        """The whole tree, once it is there."""
+        tree = self.answers.subject.tree(60)
+        assert tree is not None
+        return tree
 
     def numbers(self) -> Numbers:
         """Those of the first policy."""

@@ -215,10 +215,10 @@ def test_fixing_solving_on_and_undoing(browser):
         tab.click("#solve")
         tab.until(lambda: "Solved for 500" in tab.text("#changes"))
         tab.until(lambda: tab.all("#nash-conv-after"))
-        # Always to bet with the lowest card costs player 0: the opponent calls with
-        # the highest card only as often as before, but the bluff is no longer rare.
+        # Once player 0 bets with the lowest card as often as with the highest, player
+        # 1 calls with the middle one: the value falls from -1/18 to -5/18.
         value = float(tab.all("#effect tbody tr td:nth-child(3)")[0].text)
-        assert value == pytest.approx(-1 / 6, abs=0.01)
+        assert value == pytest.approx(-5 / 18, abs=0.001)
         tab.click("#undo")
         tab.until(lambda: "Solved" not in tab.text("#changes"))
         tab.click("#undo")

@@ -31,7 +31,7 @@ function h(tag, attributes, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null));
+  element.append(...children.flat(Infinity).filter((child) => child !== null));
   return element;
 }
 
@@ -43,7 +43,7 @@ function svg(tag, attributes, ...children) {
 }
 
 function fill(id, ...children) {
-  $(id).replaceChildren(...children.flat().filter((child) => child !== null));
+  $(id).replaceChildren(...children.flat(Infinity).filter((child) => child !== null));
 }
 
 const known = (x) => x !== null && x !== undefined;
@@ -193,7 +193,6 @@ async function show(keepFocus) {
     shown = answer;
     draw(answer, keepFocus);
     fill("belief");
-    if (answer.why && about.tree !== "ready") refreshAbout();
     if (!answer.infoset) return;
     if (answer.infoset.number === null) {
       if (about.tree !== "none") again(still);
