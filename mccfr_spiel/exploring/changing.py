@@ -146,8 +146,10 @@ def _update(
         played = level.spread(level.sums(current[level.sequences] * mine))
         grown = np.maximum(regrets[level.sequences] + mine - played, 0.0)
         total = level.spread(level.sums(grown))
-        even = 1 / level.spread(level.sizes)
-        matched = np.divide(grown, total, out=even, where=total > 0)
+        # Without regrets any policy will do. The one at hand is better than an even one
+        # where the others do not lead yet.
+        before = current[level.sequences]
+        matched = np.divide(grown, total, out=before, where=total > 0)
         free = level.spread(is_free[level.infosets])
         regrets[level.sequences[free]] = grown[free]
         current[level.sequences[free]] = matched[free]

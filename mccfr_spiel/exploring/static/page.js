@@ -571,10 +571,11 @@ async function drawChangePanel(still) {
       const before = await askUntilDone("overview", { policy: basePolicy(), visit: VISIT }, still);
       const after = await askUntilDone("overview", { policy: MINE, visit: VISIT }, still);
       if (!before || !after) return;
-      const row = (p) => ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p])),
-        num(value(before.best_returns[p])), num(value(after.best_returns[p])), num(value(change.restricted[p]))];
-      effect.replaceChildren(table(["", headNum("Return before"), headNum("after"), headNum("Best response before"), headNum("after"),
-        headNum("within what is fixed", "A best response that keeps to the fixed policy, too")], before.returns.map((_, p) => row(p)), "What it changed"),
+      const rows = before.returns.flatMap((_, p) => [
+        ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p]))],
+        [h("span", { class: "soft" }, "its best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
+        [h("span", { class: "soft" }, "the best within what is fixed"), "", num(value(change.restricted[p]))]]);
+      effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "What it changed"),
         facts([["NashConv before", value(before.nash_conv)], ["NashConv after", value(after.nash_conv), "nash-conv-after"]]));
     });
   }
