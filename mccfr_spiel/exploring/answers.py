@@ -89,6 +89,7 @@ class Answers:
             "tree": kind,
             "why": why,
             "nodes": None if tree is None else tree.num_nodes,
+            "large": subject.is_large,
             "infosets": None if tree is None else tree.num_infosets,
             "rows": subject.folder is not None or bool(subject.history),
             "server": True,
@@ -116,10 +117,9 @@ class Answers:
 
     def belief(self, query: Mapping[str, Any]) -> Any:
         """The histories of an infoset."""
-        tree, numbers = self._numbers(query)
-        if numbers is None:
-            return WORKING
-        return views.belief_view(tree, numbers, _infoset_in(query, tree))
+        tree = self.subject.need_tree()
+        policy = self._vector(query, tree)
+        return views.belief_view(tree, policy, _infoset_in(query, tree))
 
     def search(self, query: Mapping[str, Any]) -> Any:
         """Infosets by text."""
@@ -270,7 +270,8 @@ class Answers:
         policy = self.subject.candidates[which].policy
         if kind == "none":
             return Chosen(policy, None, why)
-        return Chosen(policy, self.subject.numbers(which), "")
+        begins = bool(query.get("compute"))
+        return Chosen(policy, self.subject.numbers(which, begins=begins), "")
 
     def _numbers(
         self, query: Mapping[str, Any], key: str = "policy"
@@ -292,9 +293,11 @@ class Answers:
     ) -> dict[str, Any] | None:
         if place.state.current_player() < 0:
             return None
-        if chosen.numbers is None or tree is None:
+        if tree is None:
             return views.policy_view(chosen.policy, place.state)
         infoset = int(tree.nodes[place.node]["infoset"])
+        if chosen.numbers is None:
+            return views.policy_view(chosen.policy, place.state, infoset)
         return views.infoset_view(tree, chosen.numbers, infoset)
 
     def _ask(

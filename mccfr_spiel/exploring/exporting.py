@@ -80,7 +80,8 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
             [views.infoset_view(tree, n, i) for i in infosets] for n in numbers
         ],
         "beliefs": [
-            [views.belief_view(tree, n, i, _BELIEFS) for i in infosets] for n in numbers
+            [views.belief_view(tree, n.policy, i, _BELIEFS) for i in infosets]
+            for n in numbers
         ],
         "rows_of_lists": [
             [finding.row_of(tree, n.policy, i) for i in infosets] for n in numbers

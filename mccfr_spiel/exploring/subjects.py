@@ -35,6 +35,10 @@ PATIENCE = 0.2
 goes on."""
 
 
+LARGE = 5_000_000
+"""Nodes of a tree from which on a pass over it takes so long that the page asks first.
+Compiled passes do not let other threads run, so the page does not answer meanwhile."""
+
 _LARGEST_CHECKPOINT = 2**24
 """Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
 larger game, and would keep the page waiting."""
@@ -136,8 +140,21 @@ class Subject:
             raise ValueError(self.state_of_tree()[1])
         return tree
 
-    def numbers(self, which: int, seconds: float = PATIENCE) -> Numbers | None:
+    @property
+    def is_large(self) -> bool:
+        """Whether numbers are computed only if they are asked for by name."""
+        tree = self.tree()
+        return tree is not None and tree.num_nodes > LARGE
+
+    def numbers(
+        self, which: int, seconds: float = PATIENCE, *, begins: bool = True
+    ) -> Numbers | None:
         """The numbers of a policy; None if they are not there after so many seconds.
+
+        Args:
+            which: the policy.
+            seconds: how long to wait.
+            begins: whether to compute them if nobody has begun to, in a large tree.
 
         Raises:
             ValueError: they cannot be computed.
@@ -148,6 +165,8 @@ class Subject:
         policy = self.candidates[which].policy
         with self._lock:
             work = self._numbers.get(which)
+            if work is None and self.is_large and not begins:
+                return None
             if work is None:
                 work = Work(lambda: numbers_of(tree, policy_vector(tree, policy)))
                 self._numbers[which] = work
@@ -239,7 +258,10 @@ def subject_of(
 def _is_table(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping is itself a policy: of strings to actions' probabilities."""
     first = next(iter(value.values()))
-    return "policy" in value or isinstance(first, Mapping)
+    rows = isinstance(first, Mapping) and not any(
+        isinstance(one, Mapping) for one in first.values()
+    )
+    return "policy" in value or rows
 
 
 def _of_solver(solver: Any, label: str) -> list[Candidate]:
@@ -299,5 +321,12 @@ def _game_of(
 
 
 def vector_of(tree: GameTree, policy: Any) -> np.ndarray:
-    """`[S]` a policy over the tree's sequences."""
+    """`[S]` a policy over the tree's sequences.
+
+    Raises:
+        ValueError: it is no policy for this game; or it has infosets of its own, and
+            the tree is so large that to find them all takes minutes.
+    """
+    if tree.num_nodes > LARGE and getattr(policy, "tree", None) is not tree:
+        raise ValueError("Press the button that computes the values first.")
     return policy_vector(tree, policy)

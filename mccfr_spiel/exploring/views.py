@@ -72,8 +72,16 @@ def _printed(state: pyspiel.State) -> str:
         return ", ".join(map(str, state.history()))
 
 
-def policy_view(policy: Any, state: pyspiel.State) -> dict[str, Any] | None:
-    """A policy at a state, from the policy alone: there are no values."""
+def policy_view(
+    policy: Any, state: pyspiel.State, infoset: int | None = None
+) -> dict[str, Any] | None:
+    """A policy at a state, from the policy alone: there are no values.
+
+    Args:
+        policy: any policy.
+        state: where a player acts, or does not.
+        infoset: its number in the tree, if there is a tree.
+    """
     player = state.current_player()
     if player < 0:
         return None
@@ -84,7 +92,7 @@ def policy_view(policy: Any, state: pyspiel.State) -> dict[str, Any] | None:
     odds = probabilities(policy, state)
     actions = places.moves_of(state)[:MOST_MOVES]
     return {
-        "number": None,
+        "number": infoset,
         "player": player,
         "info_state": text(info_state),
         "probabilities": None if odds is None else [odds.get(a, 0.0) for a in actions],
@@ -120,14 +128,14 @@ def _over(value: float, reach: float) -> float | None:
 
 
 def belief_view(
-    tree: GameTree, numbers: Numbers, infoset: int, most: int = MOST_HISTORIES
+    tree: GameTree, policy: np.ndarray, infoset: int, most: int = MOST_HISTORIES
 ) -> dict[str, Any]:
     """The histories of an infoset, and how likely the player should take each to be.
 
     Raises:
         TooManyError: there are too many to search for.
     """
-    found = places.histories_of(tree, infoset, numbers.policy)
+    found = places.histories_of(tree, infoset, policy)
     total = float(found.weights.sum())
     namer = Namer(tree.game)
     rows = []

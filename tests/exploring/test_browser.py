@@ -30,21 +30,30 @@ PATIENCE = 60
 pytestmark = pytest.mark.slow
 
 
+def options(program: str) -> webdriver.ChromeOptions:
+    chosen = webdriver.ChromeOptions()
+    chosen.binary_location = program
+    for argument in ARGUMENTS:
+        chosen.add_argument(argument)
+    chosen.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return chosen
+
+
 @pytest.fixture(scope="module")
 def browser():
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    programs = list(filter(None, map(shutil.which, BROWSERS)))
     driver = shutil.which("chromedriver")
-    if program is None or driver is None:
+    if not programs or driver is None:
         pytest.skip("There is no Chromium with its driver (chromium, chromedriver).")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    try:
-        found = webdriver.Chrome(options=options, service=Service(driver))
-    except WebDriverException as error:
-        pytest.skip(f"Chromium does not start: {error.msg}")
+    found, reasons = None, []
+    for program in programs:  # the driver may be another one's
+        try:
+            found = webdriver.Chrome(options=options(program), service=Service(driver))
+            break
+        except WebDriverException as error:
+            reasons.append(f"{program} does not start: {error.msg}")
+    if found is None:
+        pytest.skip(" ".join(reasons))
     yield found
     found.quit()
 

@@ -194,3 +194,22 @@ def test_a_policy_with_an_abstraction_is_shown_without_values():
     page = Page(solver)
     assert "abstraction" in page.ask("about")["why"]
     assert page.ask("state", history="0,1")["infoset"]["probabilities"]
+
+
+def test_values_of_a_large_game_are_computed_only_when_they_are_asked_for(monkeypatch):
+    monkeypatch.setattr("mccfr_spiel.exploring.subjects.LARGE", 1_000)
+    tree = ms.GameTree("leduc_poker").expand_all()
+    solver = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(200)
+    page = Page(solver)
+    assert page.ask("about")["large"]
+    view = page.ask("state", history="0,1")["infoset"]
+    assert "values" not in view
+    # Beliefs need no pass: they are those of the five cards that the other may have.
+    belief = page.ask("belief", number=view["number"])["rows"]
+    assert [row["belief"] for row in belief] == pytest.approx([1 / 5] * 5)
+    assert page.reply("overview").json() == {"working": True}
+    assert page.ask("overview", compute=1)["nash_conv"] == pytest.approx(
+        ms.nash_conv(tree, solver.average_policy())
+    )
+    assert "values" in page.ask("state", history="0,1")["infoset"]

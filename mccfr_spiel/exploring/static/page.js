@@ -88,7 +88,19 @@ const headNum = (words, title) => h("th", { class: "n", scope: "col", title: tit
 
 // --- asking ----------------------------------------------------------------------------
 
-const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT });
+let computes = false;      // whether values of a large game were asked for
+const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT,
+  ...(computes ? { compute: 1 } : {}) });
+
+function computeButton() {
+  return h("div", { class: "row" }, h("button", { type: "button", class: "compute", onclick: () => {
+    computes = true;
+    show(true);
+    drawPanel();
+  } }, "Compute values"), h("span", { class: "soft" },
+    "This game is large: it may take a minute or two, in which the page may not answer."));
+}
+const mustAsk = () => about.large && !computes;
 
 async function ask(name, query, body) {
   if (saved) return answerFromPage(name, query || {});
@@ -194,12 +206,14 @@ async function show(keepFocus) {
     draw(answer, keepFocus);
     fill("belief");
     if (!answer.infoset) return;
-    if (answer.infoset.number === null) {
-      if (about.tree !== "none") again(still);
-      return;
+    if (!known(answer.infoset.reach)) {
+      if (about.tree !== "none" && !about.large) again(still);
+      else if (about.large && computes) again(still);
+      if (answer.infoset.number === null || !about.large) return;
     }
     const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
     if (belief) drawBelief(belief);
+    if (mustAsk()) $("belief").prepend(computeButton());
   });
   if (still() && (tab === "cards")) drawPanel();
 }
@@ -362,6 +376,7 @@ function searchFrom(first, results, still) {
 }
 
 async function showList(results, still) {
+  if (mustAsk()) { results.replaceChildren(computeButton()); return; }
   await guarded(async () => {
     results.replaceChildren(waitingLine());
     const answer = await askUntilDone("list", { kind: list, ...policyParts() }, still);
@@ -387,6 +402,7 @@ function foundList(rows, kind) {
 // The policy as a whole.
 
 async function drawWhole(still) {
+  if (mustAsk()) { fill("panel", computeButton()); return; }
   fill("panel", waitingLine());
   const parts = policyParts();
   const mine = await askUntilDone("overview", parts, still);
