@@ -213,6 +213,14 @@ def probabilities(policy: Any, state: pyspiel.State) -> dict[int, float] | None:
         policy: any policy.
         state: of the turn-based game, where a player acts.
     """
+    tree = getattr(policy, "tree", None)
+    if isinstance(tree, GameTree) and tree.abstraction is None:
+        # Not by the string: the first search for one indexes millions in large games.
+        infoset = tree.find_at(state, state.current_player())
+        if 0 <= infoset < policy.num_infosets:
+            _, start, _, size, _ = tree.infosets[infoset].item()
+            row = policy.vector[start : start + size].tolist()
+            return dict(zip(state.legal_actions(), row, strict=True))
     if isinstance(policy, SequencePolicy | openspiel_policy.Policy | pyspiel.Policy):
         return dict(policy.action_probabilities(state))
     return None
