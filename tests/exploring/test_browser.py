@@ -7,7 +7,10 @@ import time
 import pyspiel
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import (
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -73,9 +76,16 @@ class Tab:
 
     def until(self, is_so):
         end = time.monotonic() + PATIENCE
-        while not is_so():
+        while not self.tried(is_so):
             assert time.monotonic() < end, self.text("body")
             time.sleep(0.05)
+
+    def tried(self, is_so):
+        """Whether something is so; not if the page is drawn anew in that moment."""
+        try:
+            return is_so()
+        except StaleElementReferenceException:
+            return False
 
     def all(self, selector):
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
