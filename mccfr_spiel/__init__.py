@@ -88,6 +88,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
     from mccfr_spiel import experiments as experiments
     from mccfr_spiel import offline as offline
     from mccfr_spiel.experiments.comparing import compare
+    from mccfr_spiel.exploring.opening import explore
     from mccfr_spiel.offline import solve_lp
 
 __version__ = "0.2.0"
@@ -152,6 +153,7 @@ __all__ = [
     "draw_tree",
     "expected_returns",
     "exploitability",
+    "explore",
     "ftrl",
     "load_policy",
     "nash_conv",
@@ -190,6 +192,8 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module(f"mccfr_spiel.{name}")
     elif name == "compare":
         value = importlib.import_module("mccfr_spiel.experiments.comparing").compare
+    elif name == "explore":
+        value = importlib.import_module("mccfr_spiel.exploring.opening").explore
     elif name in OLD_NAMES:
         module = importlib.import_module(f"mccfr_spiel.{OLD_NAMES[name]}")
         value = getattr(module, name)

@@ -23,6 +23,7 @@ class Tree:
     children: tuple[Tree, ...] = ()
     probs: tuple[float, ...] = ()
     returns: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()  # of the actions; their numbers by default
 
     def __deepcopy__(self, memo):  # a copied state shares it
         return self
@@ -132,7 +133,8 @@ class _SmallState(pyspiel.State):
         return self.tree.info_state
 
     def _action_to_string(self, player, action):
-        return str(action)
+        names = self.tree.names
+        return names[self.tree.actions.index(action)] if names else str(action)
 
     def is_terminal(self):
         return self.tree.player == pyspiel.PlayerId.TERMINAL

@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel.command_line import comparing, describing, playing, running
+from mccfr_spiel.command_line import (
+    comparing,
+    describing,
+    exploring,
+    playing,
+    running,
+)
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments.flags import KINDS
 
@@ -124,6 +130,15 @@ COMMANDS = {
         ("game", "players", "import"),
         playing.define_flags,
         lambda values, words, _: playing.run(values, take_game(values, words)),
+    ),
+    "explore": Command(
+        "RESULTS [RESULTS ...]",
+        "Opens a page in which policies can be looked at, compared, played with and "
+        "changed. RESULTS is a folder of results or a policy's file. The page is on "
+        "this machine only, and its link is printed.",
+        ("game", "players", "import"),
+        exploring.define_flags,
+        exploring.run,
     ),
     "info": Command(
         "GAME",

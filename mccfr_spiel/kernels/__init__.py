@@ -17,6 +17,7 @@
     passes.py      the loop for algorithms that do not
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
+    reaches.py     how probable infosets are
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -48,6 +49,7 @@ from mccfr_spiel.kernels.passes import (
     make_passes,
     walk_leaves,
 )
+from mccfr_spiel.kernels.reaches import add_reaches
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -161,6 +163,7 @@ __all__ = [
     "Task",
     "TreeArrays",
     "Walk",
+    "add_reaches",
     "best_response",
     "count_sequences",
     "dilate",

@@ -1,0 +1,80 @@
+"""The command `explore`: a page in the browser, or in a file."""
+
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags
+
+from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.command_line.signals import Signals
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.opening import explore, look_at
+from mccfr_spiel.reading.policies import load_policy
+from mccfr_spiel.storage.results_folder import load_string
+from mccfr_spiel.tree.cache import cached_tree
+from mccfr_spiel.tree.game_tree import GameTree
+
+
+def define_flags(values: flags.FlagValues) -> None:
+    """Defines the flags that only this command has."""
+    define: dict[str, Any] = {"flag_values": values}
+    flags.DEFINE_integer(
+        "port",
+        0,
+        "The port of the loopback address; 0 stands for any that is free.",
+        lower_bound=0,
+        upper_bound=65535,
+        **define,
+    )
+    flags.DEFINE_string(
+        "export",
+        None,
+        "Write the page into this file, which needs no server, and open none. For "
+        "games of up to 20,000 nodes.",
+        **define,
+    )
+    flags.DEFINE_boolean(
+        "cached_tree",
+        False,
+        "Take the game's whole tree from the cache, where it is made first if need be. "
+        "A game of more than a million nodes has values only with its tree.",
+        **define,
+    )
+
+
+def run(values: flags.FlagValues, words: Sequence[str], _: Signals) -> int:
+    """Opens the page, and keeps it until Ctrl-C; returns the exit code."""
+    if not words:
+        raise ValueError(
+            "What is to be explored? A folder of results, or a file of a policy, as "
+            "in: mccfr-spiel explore results/leduc_poker_external_sampling_seed0"
+        )
+    imported_games()
+    game: str | GameTree | None = None
+    if values["game"].present:
+        game = load_string(str(values["game"].value), values.players)
+    paths = [pathlib.Path(word) for word in words]
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path} is no folder of results and no file.")
+    if values.cached_tree:
+        game = cached_tree(game or str(load_policy(paths[0]).game))
+    what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
+    if values.export is not None:
+        export(look_at(what, game), values.export)
+        print(f"The page is in {values.export}")
+        return 0
+    try:
+        page = explore(what, game, port=values.port)
+    except ValueError as error:
+        raise ValueError(re.sub(r"\bport=", "--port=", str(error))) from error
+    print(f"{page.subject.title}: open this link, which is for you alone.")
+    print(f"  {page.url}")
+    print("Ctrl-C ends it.", flush=True)
+    try:
+        page.wait()
+    finally:
+        page.stop()
+    return 0

@@ -1,0 +1,110 @@
+"""Finding information sets: by text, and the first ones by some number."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.exploring.numbers import Numbers, owners
+from mccfr_spiel.exploring.views import text
+from mccfr_spiel.policies.action_names import names_without_state, plain_names
+from mccfr_spiel.tree.game_tree import GameTree
+
+SHOWN = 25
+"""Rows of a list, and of one search."""
+
+LISTS = {
+    "reached": "Most reached",
+    "gain": "Largest gain of a best response",
+    "mixed": "Most mixed",
+    "changed": "Differ most from the other policy",
+}
+"""The lists, by what the page calls them."""
+
+_SECONDS = 0.3
+"""Of one search; the page asks to go on."""
+
+_AT_ONCE = 256
+
+
+def search(
+    tree: GameTree, wanted: str, first: int = 0, seconds: float = _SECONDS
+) -> dict[str, Any]:
+    """The infosets whose strings contain a text, capitals or not, from a number on.
+
+    It stops after some rows, or some time, and says where to go on.
+    """
+    wanted = wanted.casefold()
+    found: list[int] = []
+    count, at = tree.num_infosets, first
+    end = time.monotonic() + seconds
+    while at < count and len(found) < SHOWN:
+        if at % _AT_ONCE == 0 and time.monotonic() > end:
+            break
+        if wanted in tree.info_state(at).casefold():
+            found.append(at)
+        at += 1
+    return {"infosets": found, "next": at if at < count else None, "total": count}
+
+
+def listed(numbers: Numbers, tree: GameTree, kind: str, other: Numbers | None) -> Any:
+    """The first infosets by a number, and that number of each.
+
+    Args:
+        numbers: of the policy.
+        tree: the whole tree.
+        kind: of LISTS.
+        other: the policy to compare with, for "changed".
+
+    Raises:
+        ValueError: there is no such list, or nothing to compare with.
+    """
+    if kind not in LISTS:
+        raise ValueError(f"{kind!r} is none of the lists {', '.join(LISTS)}.")
+    parents = tree.infosets["parent"]
+    if kind == "reached":
+        amounts = numbers.reach * numbers.plan[parents]
+    elif kind == "gain":
+        amounts = numbers.gains
+    elif kind == "mixed":
+        amounts = entropies(tree, numbers.policy)
+    else:
+        if other is None:
+            raise ValueError("Choose a second policy to see where the two differ.")
+        amounts = distances(tree, numbers.policy, other.policy)
+    few = min(SHOWN, len(amounts))
+    first = np.argpartition(-amounts, few - 1)[:few] if few else np.zeros(0, int)
+    # Of equal amounts the infosets that are met first come first.
+    first = first[np.lexsort((first, -amounts[first]))]
+    return [(int(i), float(amounts[i])) for i in first if amounts[i] > 0]
+
+
+def entropies(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+    """`[I]` the entropy of the policy at each infoset, in bits."""
+    chosen = policy[tree.num_players :]
+    logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
+    return np.bincount(owners(tree)[tree.num_players :], -chosen * logs)
+
+
+def distances(tree: GameTree, policy: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`[I]` the total variation distance of two policies at each infoset."""
+    apart = np.abs(policy - other)[tree.num_players :] / 2
+    return np.bincount(owners(tree)[tree.num_players :], apart)
+
+
+def row_of(tree: GameTree, policy: np.ndarray, infoset: int) -> dict[str, Any]:
+    """An infoset in a list: whose it is, its string, its policy in words."""
+    _, start, _, size, player = tree.infosets[infoset].item()
+    legal = tree.actions[start : start + size].tolist()
+    names = names_without_state(tree.game, player, legal)
+    if names is None:
+        names = plain_names(tree.game, player, legal)
+    odds = policy[start : start + size]
+    best = np.argsort(-odds, kind="stable")[:3]
+    return {
+        "infoset": infoset,
+        "player": player,
+        "info_state": text(tree.info_state(infoset)),
+        "policy": [[text(names[i]), float(odds[i])] for i in best],
+        "left_out": max(size - 3, 0),
+    }

@@ -1,0 +1,109 @@
+"""`explore`: opens a page on what was learned."""
+
+import importlib
+import os
+from typing import Any
+
+import pyspiel
+
+from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import line, never_raises
+from mccfr_spiel.display.tables import html_line
+from mccfr_spiel.exploring import exporting
+from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.subjects import Subject, subject_of
+from mccfr_spiel.tree.game_tree import GameTree
+
+
+def explore(
+    what: Any,
+    game: pyspiel.Game | str | GameTree | None = None,
+    *,
+    port: int = 0,
+) -> "Explorer":
+    """Opens a page in which a policy can be looked at, played with and changed.
+
+        page = ms.explore(solver)
+        page.url                      # open it in a browser
+        page.export("page.html")      # of a small game: one file that needs no server
+
+    The page is served on the loopback address, so only this machine can reach it, and
+    only by the link, which has a random token. It shows the policies as they are now,
+    and is there until `stop`, or until the program ends; `wait` keeps a program from
+    ending.
+
+    What the page shows at a state, it finds there. What needs a pass over the game's
+    whole tree (values, best responses, lists) is computed beside, when it is first
+    asked for. A game of more than a million nodes has that only if its whole tree is
+    there: the solver's own, or one of `cached_tree` that is given as `game`.
+
+    Args:
+        what: a solver, a policy (see `nash_conv`), a folder of results or a file that
+            `load_policy` reads; or a dictionary label -> one of these, to compare them.
+        game: the game or its whole tree; needed if it is not told by `what`.
+        port: of the loopback address; by default one that is free.
+
+    Raises:
+        ImportError: the extra `explore` is not installed.
+        ValueError: a policy is of another game, a file is damaged, or the port is in
+            use.
+        OSError: a file cannot be read.
+    """
+    port = refusals.integer(port, "port", 0)
+    subject = look_at(what, game)
+    try:
+        server = importlib.import_module("mccfr_spiel.exploring.server")
+    except ImportError as error:
+        raise ImportError(
+            "The page needs starlette and uvicorn: pip install 'mccfr_spiel[explore]'. "
+            "Without them, a page of a small game can be exported."
+        ) from error
+    return Explorer(subject, server.Server(Answers(subject), port))
+
+
+def look_at(what: Any, game: pyspiel.Game | str | GameTree | None = None) -> Subject:
+    """What a page looks at; arguments and errors are those of `explore`."""
+    if isinstance(game, GameTree):
+        return subject_of(what, game.source, game)
+    return subject_of(what, game)
+
+
+class Explorer:
+    """A page that is open.
+
+    Attributes:
+        url: its link, which nobody else should get.
+        subject: what it looks at.
+    """
+
+    def __init__(self, subject: Subject, server: Any) -> None:
+        """Keeps both."""
+        self.subject, self._server = subject, server
+        self.url: str = server.url
+
+    @never_raises
+    def __repr__(self) -> str:
+        where = self.url if self._server.is_running else "stopped"
+        return line(self, self.subject.title, where)
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        return html_line(repr(self))
+
+    def wait(self) -> None:
+        """Keeps the program going until the page is stopped; Ctrl-C is heard."""
+        self._server.wait()
+
+    def stop(self) -> None:
+        """Closes the page."""
+        self._server.stop()
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page of a small game into one file; see `exporting.export`."""
+        exporting.export(self.subject, path)
+
+    def __enter__(self) -> "Explorer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

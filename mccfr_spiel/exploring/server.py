@@ -1,0 +1,198 @@
+"""Who may ask, and the server.
+
+The server listens on the loopback address only. Other programs of this machine, and the
+pages of others in the same browser, can reach it there, too. So all that is asked must
+begin with a random token, which only the link has, and must name this machine as its
+host: a page of another host whose name has been made to point here does not. The page
+may load nothing from elsewhere, and no file is ever opened by a name that was asked.
+"""
+
+import json
+import secrets
+import socket
+import threading
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.static_files import KINDS, static_file
+
+HOST = "127.0.0.1"
+_HOSTS = (HOST, "localhost")
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    "style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer."""
+
+_MOST_BYTES = 1_000_000
+"""Of what a page sends."""
+
+
+class Guard:
+    """Lets those in who know the token and name this machine; adds HEADERS."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        """Guards an application whose paths begin with the token."""
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers 421 to other hosts and 404 without the token."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # such as websockets, which nothing here uses
+            return
+        request = Request(scope)
+        host = request.headers.get("host", "").rpartition(":")
+        name = host[0] if host[1] else host[2]
+        given = request.url.path.lstrip("/").partition("/")[0]
+        app = self._app
+        if name not in _HOSTS:
+            app = PlainTextResponse("This page is for this machine only.", 421)
+        elif not secrets.compare_digest(given.encode(), self._token.encode()):
+            app = PlainTextResponse("The link of this page has a token; use it.", 404)
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        await app(scope, receive, send_with_headers)
+
+
+def application(answers: Answers, token: str) -> ASGIApp:
+    """The application: the page's files, and its questions.
+
+    Args:
+        answers: to the questions.
+        token: with which all paths begin.
+    """
+
+    async def page(request: Request) -> Response:
+        name = request.path_params.get("name") or "page.html"
+        if name not in KINDS:
+            return PlainTextResponse("There is no such file.", 404)
+        return Response(static_file(name), media_type=KINDS[name])
+
+    async def read(request: Request) -> Response:
+        answer = answers.reading.get(request.path_params["name"])
+        return await _answered(answer, dict(request.query_params))
+
+    async def change(request: Request) -> Response:
+        answer = answers.changing.get(request.path_params["name"])
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MOST_BYTES:
+                return _refused("This is too long.")
+        try:
+            query = json.loads(body)
+        except (ValueError, RecursionError):
+            return _refused("This is no JSON.")
+        if not isinstance(query, dict):
+            return _refused("This is no JSON object.")
+        return await _answered(answer, query)
+
+    routes = [
+        Route(f"/{token}/", page),
+        Route(f"/{token}/{{name}}", page),
+        Route(f"/{token}/api/{{name}}", read, methods=["GET"]),
+        Route(f"/{token}/api/{{name}}", change, methods=["POST"]),
+    ]
+    return Guard(Starlette(routes=routes), token)
+
+
+async def _answered(answer: Any, query: dict[str, Any]) -> Response:
+    if answer is None:
+        return _refused("There is no such question.", 404)
+    try:
+        return JSONResponse(await run_in_threadpool(answer, query))
+    except Exception as error:  # games raise what they like; the page says it
+        return _refused(str(error) or type(error).__name__)
+
+
+def _refused(words: str, status: int = 400) -> Response:
+    return JSONResponse({"error": words}, status)
+
+
+class Server:
+    """The server in a thread of its own.
+
+    Attributes:
+        url: the link, with the token.
+    """
+
+    def __init__(self, answers: Answers, port: int = 0) -> None:
+        """Starts it.
+
+        Args:
+            answers: to the page's questions.
+            port: 0 for any that is free.
+
+        Raises:
+            ValueError: the port cannot be had.
+        """
+        token = secrets.token_urlsafe(24)
+        self._socket = _listening(port)
+        config = uvicorn.Config(
+            application(answers, token), log_level="error", access_log=False
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), daemon=True
+        )
+        self._thread.start()
+        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it answers."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Waits until it is stopped; Ctrl-C is heard."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def stop(self) -> None:
+        """Stops it; answers that are being made are finished."""
+        self._server.should_exit = True
+        self._thread.join(5)
+        self._socket.close()
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket that listens on the loopback address.
+
+    Raises:
+        ValueError: the port is in use, or may not be used.
+    """
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port={port} is not in 0 .. 65535.")
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.bind((HOST, port))
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        raise ValueError(
+            f"port={port} cannot be used: {error.strerror}. Another page may be open "
+            "there; choose another port, or port=0 for any that is free."
+        ) from error
+    return found

@@ -1,0 +1,745 @@
+"use strict";
+// The page of mccfr_spiel's explorer. It asks a server, or, in a page that was exported,
+// the values that stand in it. Whatever a game calls its states and moves becomes text
+// nodes; nothing here makes HTML out of strings.
+
+const MINE = "mine";
+const VISIT = newName();
+const embedded = document.getElementById("data");
+const saved = embedded ? JSON.parse(embedded.textContent) : null;
+
+let about = null;          // what the page is about
+let history = [];          // the moves so far
+let shown = null;          // the newest answer for the state
+let change = { changes: [], fixed: [] };
+let tab = "find";
+let ticket = 0;            // of the newest view, so that late answers are dropped
+
+const $ = (id) => document.getElementById(id);
+
+function newName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+// --- making elements ---------------------------------------------------------------
+
+function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null) element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null));
+  return element;
+}
+
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+function fill(id, ...children) {
+  $(id).replaceChildren(...children.flat(Infinity).filter((child) => child !== null));
+}
+
+const known = (x) => x !== null && x !== undefined;
+
+function fixedTo(x, digits) {
+  if (!known(x)) return "\u2013";
+  const words = x.toFixed(digits);
+  return Number(words) === 0 ? words.replace("-", "") : words;
+}
+const value = (x) => fixedTo(x, 6);
+const chance = (x) => fixedTo(x, 4);
+const small = (x) => (known(x) && x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(3) : value(x));
+const signed = (x, write) => (known(x) && Number(write(x)) > 0 ? "+" : "") + write(x);
+const tone = (x) => (!known(x) || Math.abs(x) < 5e-7 ? "" : x > 0 ? "up" : "down");
+const oneLine = (text) => text.replace(/\s*\n\s*/g, " \u00b7 ").trim();
+
+function bar(x, kind) {
+  if (!known(x)) return h("span", {}, "\u2013");
+  const part = h("span", { class: "fill " + (kind || "") });
+  part.style.width = 100 * x + "%";
+  return h("div", { class: "odds" },
+    h("div", { class: "track", "aria-hidden": "true" }, part), h("span", { class: "p" }, chance(x)));
+}
+
+function facts(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter((pair) => pair).map(
+    ([name, what, id]) => [h("dt", {}, name), h("dd", id ? { id } : {}, what)]));
+}
+
+function table(head, rows, caption) {
+  const cells = (row, tag) => row.map((cell) => {
+    if (cell instanceof Node && (cell.tagName === "TD" || cell.tagName === "TH")) return cell;
+    return h(tag, tag === "th" ? { scope: "col" } : {}, known(cell) ? cell : "");
+  });
+  return h("div", { class: "scroll" }, h("table", {},
+    caption ? h("caption", {}, caption) : null,
+    h("thead", {}, h("tr", {}, cells(head, "th"))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, cells(row, "td"))))));
+}
+const num = (words, kind) => h("td", { class: "n " + (kind || "") }, words);
+const headNum = (words, title) => h("th", { class: "n", scope: "col", title: title || null }, words);
+
+// --- asking ----------------------------------------------------------------------------
+
+let computes = false;      // whether values of a large game were asked for
+const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT,
+  ...(computes ? { compute: 1 } : {}) });
+
+function computeButton() {
+  return h("div", { class: "row" }, h("button", { type: "button", class: "compute", onclick: () => {
+    computes = true;
+    show(true);
+    drawPanel();
+  } }, "Compute values"), h("span", { class: "soft" },
+    "This game is large: it may take a minute or two, in which the page may not answer."));
+}
+const mustAsk = () => about.large && !computes;
+
+async function ask(name, query, body) {
+  if (saved) return answerFromPage(name, query || {});
+  let response;
+  try {
+    if (body) {
+      response = await fetch("api/" + name, { method: "POST",
+        headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    } else {
+      response = await fetch("api/" + name + "?" + new URLSearchParams(query || {}));
+    }
+  } catch (error) {
+    throw new Error("The server has stopped: this page can no longer ask it.");
+  }
+  let answer;
+  try { answer = await response.json(); } catch (error) { throw new Error("The server did not answer."); }
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function askUntilDone(name, query, still, waiting) {
+  for (let pause = 150; ; pause = Math.min(2 * pause, 2000)) {
+    const answer = await ask(name, query);
+    if (!still()) return null;
+    if (!answer.working) return answer;
+    if (waiting) waiting();
+    await new Promise((done) => setTimeout(done, pause));
+    if (!still()) return null;
+  }
+}
+
+function answerFromPage(name, query) {
+  const which = Number(query.policy || 0);
+  const other = query.other === "" || query.other === undefined ? null : Number(query.other);
+  if (name === "about") return saved.about;
+  if (name === "overview") return saved.overviews[which];
+  if (name === "rows") return saved.rows;
+  if (name === "visit") return { changes: [], fixed: [], solving: false };
+  if (name === "belief") return saved.beliefs[which][query.number];
+  if (name === "infoset") return { history: saved.beliefs[which][query.number].rows[0].history };
+  if (name === "state") {
+    const state = saved.states[query.history];
+    if (!state) throw new Error("This page has no state after the moves " + query.history + ".");
+    const infoset = saved.infoset_of[query.history];
+    const at = (k) => (infoset === undefined ? null : saved.infosets[k][infoset]);
+    const moves = query.history ? query.history.split(",").map(Number) : [];
+    const answer = { state: { ...state, history: moves }, infoset: at(which), why: "" };
+    if (other !== null) answer.other = at(other);
+    return answer;
+  }
+  if (name === "search") {
+    const wanted = query.text.toLowerCase();
+    const all = saved.rows_of_lists[which];
+    const rows = [];
+    let at = Number(query.first || 0);
+    for (; at < all.length && rows.length < 25; at += 1) {
+      if (all[at].info_state.toLowerCase().includes(wanted)) rows.push(all[at]);
+    }
+    return { rows, next: at < all.length ? at : null, total: all.length };
+  }
+  if (name === "list") {
+    let list = saved.lists[which][query.kind];
+    if (query.kind === "changed") {
+      if (other === null) throw new Error("Choose a second policy to see where the two differ.");
+      list = list[other];
+    }
+    return { rows: list.map(([i, amount]) => ({ ...saved.rows_of_lists[which][i], amount })) };
+  }
+  throw new Error("A page in one file cannot do this; open it with its server.");
+}
+
+function say(error) {
+  $("error").textContent = error ? error.message || String(error) : "";
+  $("error").hidden = !error;
+}
+
+async function guarded(work) {
+  try { say(null); return await work(); } catch (error) { say(error); return null; }
+}
+
+// --- walking -----------------------------------------------------------------------------
+
+function go(moves) {
+  const hash = "#" + moves.join(",");
+  if (location.hash === hash || (!moves.length && !location.hash)) { history = moves; show(); return; }
+  location.hash = hash;
+}
+
+function fromHash() {
+  const words = location.hash.slice(1);
+  history = words ? words.split(",").map(Number).filter(Number.isFinite) : [];
+  return show();
+}
+
+async function show(keepFocus) {
+  const mine = ++ticket;
+  const still = () => mine === ticket;
+  const query = { history: history.join(","), ...policyParts() };
+  await guarded(async () => {
+    const answer = await ask("state", query);
+    if (!still()) return;
+    shown = answer;
+    draw(answer, keepFocus);
+    fill("belief");
+    if (!answer.infoset) return;
+    if (!known(answer.infoset.reach)) {
+      if (about.tree !== "none" && !about.large) again(still);
+      else if (about.large && computes) again(still);
+      if (answer.infoset.number === null || !about.large) return;
+    }
+    const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
+    if (belief) drawBelief(belief);
+    if (mustAsk()) $("belief").prepend(computeButton());
+  });
+  if (still() && (tab === "cards")) drawPanel();
+}
+
+function again(still) {
+  fill("belief", h("p", { class: "soft" }, "Values are being computed\u2026"));
+  setTimeout(() => { if (still()) show(true); }, 400);
+}
+
+const who = (player) => (player === -1 ? "Chance" : "Player " + player);
+
+function draw(answer, keepFocus) {
+  const { state, infoset, other } = answer;
+  const crumbs = [h("button", { type: "button", onclick: () => go([]),
+    "aria-current": state.path.length ? false : "location" }, "Start")];
+  state.path.forEach(([player, name], i) => {
+    crumbs.push(h("span", { class: "soft", "aria-hidden": "true" }, "\u203a"));
+    crumbs.push(h("button", { type: "button", onclick: () => go(state.history.slice(0, i + 1)),
+      title: who(player), "aria-current": i === state.path.length - 1 ? "location" : false },
+      h("span", { class: "who" }, player === -1 ? "chance" : "P" + player), name));
+  });
+  fill("path", crumbs);
+  $("text").textContent = state.text || "(the game prints nothing here)";
+  const compared = Boolean(other);
+  $("where").textContent = state.returns ? "The end of the game" : who(state.player) +
+    (state.player === -1 ? " deals" : " is to move");
+  if (state.returns) {
+    fill("moves", table(["Player", headNum("Return")],
+      state.returns.map((x, p) => ["Player " + p, num(value(x), tone(x))])));
+    fill("infoset");
+    return;
+  }
+  const hasValues = infoset && infoset.values;
+  const head = ["Move", "Probability"];
+  if (compared) head.push("Other policy", headNum("Difference"));
+  if (infoset) head.push(headNum("Value", "What the player gets on average with this move"),
+    headNum("Regret", "What always playing this move here would gain, each time play comes here"));
+  const rows = state.moves.map((move, i) => {
+    const odds = infoset ? (infoset.probabilities ? infoset.probabilities[i] : null) : move.probability;
+    const row = [h("button", { class: "move", type: "button", "data-action": move.action,
+      onclick: () => go([...state.history, move.action]) }, move.name), bar(odds)];
+    if (compared) {
+      const its = other.probabilities ? other.probabilities[i] : null;
+      const apart = known(its) && known(odds) ? odds - its : null;
+      row.push(bar(its, "other"), num(signed(apart, chance), tone(apart)));
+    }
+    if (infoset) {
+      row.push(num(hasValues ? value(infoset.values[i]) : "\u2013"));
+      const regret = hasValues ? infoset.regrets[i] : null;
+      row.push(num(signed(regret, value), tone(regret)));
+    }
+    return row;
+  });
+  fill("moves", table(head, rows),
+    state.left_out ? h("p", { class: "soft" }, state.left_out + " more moves") : null);
+  drawInfoset(infoset, other);
+  if (!keepFocus) {
+    const first = $("moves").querySelector("button.move");
+    if (first && document.activeElement === document.body) first.focus({ preventScroll: true });
+  }
+}
+
+function drawInfoset(infoset, other) {
+  if (!infoset) { fill("infoset"); return; }
+  const has = known(infoset.reach);
+  fill("infoset",
+    h("h2", {}, "What player " + infoset.player + " knows"),
+    h("pre", { tabindex: "0", id: "info-state", "aria-label": "Information state" }, infoset.info_state || "(nothing)"),
+    has ? facts([
+      ["Value here", value(infoset.value), "value-here"],
+      other && known(other.value) ? ["of the other policy", value(other.value)] : null,
+      ["Reach", small(infoset.reach), "reach"],
+      ["Reach by the others", small(infoset.others_reach)],
+      ["Best response", value(Math.max(...infoset.best_values.filter(known), -Infinity) === -Infinity
+        ? null : Math.max(...infoset.best_values.filter(known))), "best-here"],
+      ["Part of the gain", small(infoset.gain), "gain-here"],
+    ]) : null,
+    has && infoset.others_reach === 0 ? h("p", { class: "soft" },
+      "Under this policy the others never let play come here, so there are no values.") : null);
+}
+
+function drawBelief(belief) {
+  if (!belief.rows || !belief.rows.length) { fill("belief"); return; }
+  const rows = belief.rows.map((row) => [
+    h("button", { class: "move history", type: "button", onclick: () => go(row.history) }, row.names.join(" ") || "Start"),
+    bar(row.belief)]);
+  fill("belief", table(["History", "Belief"], rows, "Where the player may be"),
+    belief.left_out ? h("p", { class: "soft" }, belief.left_out.toLocaleString("en") + " more histories") : null);
+}
+
+// --- the tools -------------------------------------------------------------------------
+
+const TABS = [["find", "Find"], ["whole", "Overview"], ["cards", "Cards"], ["curve", "Curve"],
+  ["change", "Change"], ["play", "Play"]];
+
+function drawTabs() {
+  const usable = TABS.filter(([name]) => about.server || !["cards", "change", "play"].includes(name));
+  fill("tabs", usable.map(([name, words]) => h("button", {
+    type: "button", role: "tab", id: "tab-" + name, "aria-selected": String(name === tab),
+    "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
+    onclick: () => openTab(name), onkeydown: tabKeys }, words)));
+  $("panel").setAttribute("aria-labelledby", "tab-" + tab);
+}
+
+function tabKeys(event) {
+  const buttons = Array.from($("tabs").children);
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault(); event.stopPropagation();
+  const next = (buttons.indexOf(event.target) + step + buttons.length) % buttons.length;
+  buttons[next].click();
+  $("tabs").children[next].focus();
+}
+
+function openTab(name) { tab = name; drawTabs(); drawPanel(); }
+
+let panelTicket = 0;
+function drawPanel() {
+  const mine = ++panelTicket;
+  const still = () => mine === panelTicket;
+  return guarded(() => ({ find: drawFind, whole: drawWhole, cards: drawCards, curve: drawCurve,
+    change: drawChange, play: drawPlay })[tab](still));
+}
+
+const waitingLine = () => h("p", { class: "soft", role: "status" }, "Computing\u2026");
+
+// Finding.
+
+let wanted = "";
+let list = "reached";
+
+function drawFind(still) {
+  const results = h("div", { id: "results", "aria-live": "polite" });
+  const box = h("input", { type: "search", id: "search", "aria-label": "Search information states",
+    placeholder: "Search information states", value: wanted });
+  const form = h("form", { class: "row", role: "search", onsubmit: (event) => {
+    event.preventDefault(); wanted = box.value; searchFrom(0, results, still);
+  } }, box, h("button", { type: "submit" }, "Search"));
+  const choice = h("select", { id: "list", "aria-label": "List", onchange: () => { list = choice.value; showList(results, still); } },
+    Object.entries(about.lists).map(([name, words]) => h("option", { value: name, selected: name === list }, words)));
+  fill("panel", form, h("div", { class: "row" }, h("label", { for: "list" }, "List"), choice), results);
+  return showList(results, still);
+}
+
+function searchFrom(first, results, still) {
+  return guarded(async () => {
+    if (!first) results.replaceChildren();
+    const answer = await ask("search", { text: wanted, first, ...policyParts() });
+    if (!still()) return;
+    results.querySelector(".more")?.remove();
+    results.append(foundList(answer.rows, null));
+    if (!answer.rows.length && answer.next === null && !results.querySelector("li")) {
+      results.append(h("p", { class: "soft" }, "No information state has this text."));
+    }
+    if (answer.next !== null) {
+      results.append(h("button", { type: "button", class: "more", onclick: () => searchFrom(answer.next, results, still) },
+        "Search on (" + answer.next.toLocaleString("en") + " of " + answer.total.toLocaleString("en") + " looked at)"));
+    }
+  });
+}
+
+async function showList(results, still) {
+  if (mustAsk()) { results.replaceChildren(computeButton()); return; }
+  await guarded(async () => {
+    results.replaceChildren(waitingLine());
+    const answer = await askUntilDone("list", { kind: list, ...policyParts() }, still);
+    if (!answer) return;
+    results.replaceChildren(answer.rows.length ? foundList(answer.rows, list)
+      : h("p", { class: "soft" }, "There are none."));
+  });
+  if (still()) results.querySelectorAll("[role=status]").forEach((line) => line.remove());
+}
+
+function foundList(rows, kind) {
+  return h("ul", { class: "found" }, rows.map((row) => h("li", {}, h("button", { type: "button", "data-infoset": row.infoset,
+    onclick: () => guarded(async () => {
+      const answer = await ask("infoset", { number: row.infoset, ...policyParts() });
+      go(answer.history);
+    }) },
+    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono" }, oneLine(row.info_state) || "(nothing)"),
+      known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
+    h("div", { class: "soft" }, row.policy.map(([name, p]) => name + " " + p.toFixed(3)).join(", ") +
+      (row.left_out ? ", " + row.left_out + " more" : ""))))));
+}
+
+// The policy as a whole.
+
+async function drawWhole(still) {
+  if (mustAsk()) { fill("panel", computeButton()); return; }
+  fill("panel", waitingLine());
+  const parts = policyParts();
+  const mine = await askUntilDone("overview", parts, still);
+  if (!mine) return;
+  if (mine.none) { fill("panel", h("p", {}, mine.none)); return; }
+  let other = null;
+  if (parts.other !== "") other = await askUntilDone("overview", { ...parts, policy: parts.other }, still);
+  const draw = (found, id) => [table(["Player", headNum("Return"), headNum("Best response"), headNum("Gain")],
+    found.returns.map((x, p) => ["Player " + p, num(value(x)), num(value(found.best_returns[p])), num(value(found.gains[p]))])),
+    facts([["NashConv", value(found.nash_conv), id]])];
+  if (!still()) return;
+  fill("panel", h("h2", {}, $("policy").selectedOptions[0].textContent), h("div", { id: "overview" }, draw(mine, "nash-conv")),
+    other && !other.none ? [h("h2", {}, $("other").selectedOptions[0].textContent), draw(other, "other-nash-conv")] : null,
+    facts([["Game", about.game], known(about.nodes) ? ["Nodes", about.nodes.toLocaleString("en")] : null,
+      known(about.infosets) ? ["Information sets", about.infosets.toLocaleString("en")] : null]));
+}
+
+// Grids.
+
+let gridMove = 0;
+
+async function drawCards(still) {
+  fill("panel", waitingLine());
+  try {
+    const grid = await ask("grid", { history: history.join(","), ...policyParts() });
+    if (!still()) return;
+    if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
+  } catch (error) {
+    if (still()) fill("panel", h("p", { class: "soft" }, error.message));
+  }
+}
+
+function shade(cell, part, kind) {
+  const color = kind === "value" ? (part < 0 ? "var(--down)" : "var(--up)") : "var(--bar)";
+  const share = Math.round(70 * Math.min(Math.abs(part), 1));
+  cell.style.background = "color-mix(in srgb, " + color + " " + share + "%, transparent)";
+  return cell;
+}
+
+function drawGrid(grid) {
+  if (gridMove >= grid.actions.length) gridMove = 0;
+  const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its cards")];
+  if (grid.ranks) {
+    const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
+      grid.actions.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
+    parts.push(h("div", { class: "row" }, h("label", {}, "Probability of ", choice)));
+    parts.push(table(["", ...grid.ranks.labels], grid.ranks.cells.map((row, i) => [
+      h("th", { scope: "row" }, grid.ranks.labels[i]),
+      ...row.map((cell) => cell === null ? h("td", { class: "cell" }, "") :
+        shade(h("td", { class: "cell" }, cell[gridMove].toFixed(2)), cell[gridMove]))])));
+    parts.push(h("p", { class: "soft" }, "Suited hands stand above the diagonal."));
+  } else {
+    parts.push(table(["Card", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
+      h("th", { scope: "row" }, row.label),
+      ...grid.actions.map((_, i) => row.probabilities ?
+        shade(h("td", { class: "cell" }, chance(row.probabilities[i])), row.probabilities[i]) : h("td", { class: "cell" }, ""))])));
+  }
+  if (grid.cells.length) {
+    const largest = Math.max(...grid.cells.flat().filter(known).map(Math.abs), 1e-9);
+    parts.push(h("h2", {}, "What player " + grid.player + " gets, by its card and the other's"));
+    parts.push(table(["", ...grid.columns], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
+      ...row.map((x) => known(x) ? shade(h("td", { class: "cell" }, fixedTo(x, 3)), x / largest, "value") : h("td", { class: "cell" }, ""))])));
+  }
+  fill("panel", parts);
+}
+
+// The curve.
+
+async function drawCurve(still) {
+  const rows = await ask("rows");
+  if (!still()) return;
+  const columns = rows.columns;
+  const x = columns.iteration || columns.nodes_touched;
+  const names = Object.keys(columns).filter((name) => !["iteration", "nodes_touched", "seconds", "due"].includes(name));
+  const metric = names.includes("nash_conv") ? "nash_conv" : names[0];
+  const parts = [];
+  if (x && metric) parts.push(h("h2", {}, metric + " by iterations"), curve(x, columns[metric]));
+  else parts.push(h("p", { class: "soft" }, "There are no rows: the curve is that of a run's results.csv, or of solver.run."));
+  if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
+  if (rows.damaged) parts.push(h("p", { class: "down" }, rows.damaged + " damaged lines of results.csv are left out."));
+  const dated = about.policies.map((one, i) => ({ ...one, i })).filter((one) => known(one.iteration));
+  if (dated.length > 1) {
+    dated.sort((a, b) => a.iteration - b.iteration);
+    const at = Math.max(dated.findIndex((one) => String(one.i) === $("policy").value), 0);
+    const label = h("output", { for: "slider" }, dated[at].label);
+    parts.push(h("label", { for: "slider" }, "Checkpoint"), h("input", { type: "range", id: "slider", min: 0, max: dated.length - 1,
+      value: at, oninput: (event) => {
+        const one = dated[Number(event.target.value)];
+        label.textContent = one.label;
+        $("policy").value = String(one.i);
+        show(true);
+      } }), label);
+  }
+  if (x && metric) {
+    const last = x.length - 1;
+    parts.push(facts([["Rows", String(x.length)], ["Newest iteration", known(x[last]) ? x[last].toLocaleString("en") : ""],
+      [metric, known(columns[metric][last]) ? columns[metric][last].toPrecision(6) : "", "newest"]]));
+  }
+  fill("panel", parts);
+  if (about.server && about.rows) setTimeout(() => { if (still() && tab === "curve" && document.activeElement?.id !== "slider") drawPanel(); }, 2000);
+}
+
+function curve(x, y) {
+  const points = x.map((one, i) => [one, y[i]]).filter(([a, b]) => known(a) && known(b) && a > 0 && b > 0);
+  const frame = svg("svg", { viewBox: "0 0 420 230", role: "img", "aria-label": "Convergence, both axes logarithmic" });
+  if (!points.length) return frame;
+  const logs = points.map(([a, b]) => [Math.log10(a), Math.log10(b)]);
+  const range = (k) => {
+    const low = Math.floor(Math.min(...logs.map((p) => p[k]))), high = Math.ceil(Math.max(...logs.map((p) => p[k])));
+    return [low, high > low ? high : low + 1];
+  };
+  const [x0, x1] = range(0), [y0, y1] = range(1);
+  const left = (v) => 50 + (360 * (v - x0)) / (x1 - x0), top = (v) => 200 - (185 * (v - y0)) / (y1 - y0);
+  const power = (v) => (Math.abs(v) > 3 ? "1e" + v : String(Number((10 ** v).toPrecision(3))));
+  for (let v = x0; v <= x1; v += 1) frame.append(svg("line", { class: "axis", x1: left(v), x2: left(v), y1: 15, y2: 200 }),
+    svg("text", { x: left(v), y: 218, "text-anchor": "middle" }, power(v)));
+  for (let v = y0; v <= y1; v += 1) frame.append(svg("line", { class: "axis", x1: 50, x2: 410, y1: top(v), y2: top(v) }),
+    svg("text", { x: 45, y: top(v) + 4, "text-anchor": "end" }, power(v)));
+  frame.append(svg("polyline", { class: "curve", points: logs.map(([a, b]) => left(a) + "," + top(b)).join(" ") }));
+  const chosen = about.policies[Number($("policy").value)];
+  if (chosen && chosen.iteration > 0) {
+    const at = left(Math.min(Math.max(Math.log10(chosen.iteration), x0), x1));
+    frame.append(svg("line", { class: "mark", x1: at, x2: at, y1: 15, y2: 200 }));
+  }
+  const [a, b] = logs[logs.length - 1];
+  frame.append(svg("circle", { class: "dot", cx: left(a), cy: top(b), r: 4 }));
+  return frame;
+}
+
+// Changing.
+
+async function drawChange(still) {
+  change = await ask("visit", { visit: VISIT });
+  if (still()) drawChangePanel(still);
+}
+
+function afterChange(answer, still) {
+  change = answer;
+  listPolicies();
+  if (!answer.solving) $("policy").value = answer.changes.length ? MINE : "0";
+  drawChangePanel(still);
+  show(true);
+}
+
+async function drawChangePanel(still) {
+  const infoset = shown && shown.infoset;
+  const number = infoset ? infoset.number : null;
+  const isFixed = number !== null && change.fixed.includes(number);
+  const post = (name, body) => guarded(async () => afterChange(await ask(name, null, { visit: VISIT, policy: basePolicy(), ...body }), still));
+  const parts = [h("h2", {}, "Fix the policy here")];
+  if (number === null) {
+    parts.push(h("p", { class: "soft" }, "Walk to a state where a player is to move."));
+  } else {
+    const inputs = shown.state.moves.map((move, i) => h("input", { type: "number", min: 0, step: "any", class: "fix",
+      value: infoset.probabilities[i].toFixed(4), "aria-label": "Probability of " + move.name }));
+    parts.push(table(["Move", "Probability"], shown.state.moves.map((move, i) => [move.name, inputs[i]])));
+    parts.push(h("div", { class: "row" },
+      h("button", { type: "button", id: "fix", disabled: change.solving,
+        onclick: () => post("fix", { number, row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Fix otherwise" : "Fix"),
+      h("button", { type: "button", id: "free", disabled: !isFixed || change.solving, onclick: () => post("fix", { number, row: null }) }, "Free"),
+      h("span", { class: "soft" }, isFixed ? "This information set is fixed." : "")));
+  }
+  const iterations = h("input", { type: "number", id: "iterations", min: 1, max: 100000, value: 500, "aria-label": "Iterations" });
+  parts.push(h("h2", {}, "Solve on from there"));
+  parts.push(h("div", { class: "row" }, iterations, h("span", { class: "soft" }, "iterations of CFR+"),
+    h("button", { type: "button", id: "solve", class: "main", disabled: change.solving,
+      onclick: () => post("solve", { iterations: Number(iterations.value) }) }, "Solve"),
+    h("button", { type: "button", id: "undo", disabled: !change.changes.length || change.solving, onclick: () => post("undo", {}) }, "Undo")));
+  if (change.error) parts.push(h("p", { class: "down" }, change.error));
+  if (change.solving) parts.push(h("p", { role: "status" }, "Solving: " + change.done + " of " + change.wanted + " iterations\u2026"));
+  if (change.changes.length) parts.push(h("ol", { class: "log", id: "changes" }, change.changes.map((words) => h("li", {}, oneLine(words)))));
+  const effect = h("div", { id: "effect", "aria-live": "polite" });
+  parts.push(effect);
+  fill("panel", parts);
+  if (change.solving) {
+    setTimeout(() => { if (still()) guarded(async () => {
+      const answer = await ask("visit", { visit: VISIT });
+      if (still()) { if (answer.solving) { change = answer; drawChangePanel(still); } else afterChange(answer, still); }
+    }); }, 300);
+  } else if (change.changes.length) {
+    await guarded(async () => {
+      const before = await askUntilDone("overview", { policy: basePolicy(), visit: VISIT }, still);
+      const after = await askUntilDone("overview", { policy: MINE, visit: VISIT }, still);
+      if (!before || !after) return;
+      const rows = before.returns.flatMap((_, p) => [
+        ["Player " + p, num(value(before.returns[p])), num(value(after.returns[p]))],
+        [h("span", { class: "soft" }, "its best response"), num(value(before.best_returns[p])), num(value(after.best_returns[p]))],
+        [h("span", { class: "soft" }, "the best within what is fixed"), "", num(value(change.restricted[p]))]]);
+      effect.replaceChildren(table(["Return", headNum("Before"), headNum("After")], rows, "What it changed"),
+        facts([["NashConv before", value(before.nash_conv)], ["NashConv after", value(after.nash_conv), "nash-conv-after"]]));
+    });
+  }
+}
+
+let base = "0";
+function basePolicy() {
+  if ($("policy").value !== MINE) base = $("policy").value;
+  return base;
+}
+
+// Playing.
+
+let seat = 0;
+let total = 0;
+let hands = 0;
+
+function drawPlay(still) {
+  const choice = h("select", { id: "seat", "aria-label": "Your seat", onchange: () => { seat = Number(choice.value); } },
+    Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, "Player " + p)));
+  const place = h("div", { id: "hand", "aria-live": "polite" });
+  fill("panel", h("div", { class: "row" }, h("label", { for: "seat" }, "Your seat"), choice,
+    h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, place, still) }, "Deal")), place,
+    h("p", { class: "soft", id: "score" }, score()));
+}
+
+const score = () => (hands ? "You got " + signed(total, (x) => String(Number(x.toFixed(6)))) + " in " + hands + (hands === 1 ? " game." : " games.") : "");
+
+function playStep(name, body, place, still) {
+  return guarded(async () => {
+    const hand = await ask(name, null, { ...policyParts(), ...body });
+    if (still()) drawHand(hand, place, still);
+  });
+}
+
+function drawHand(hand, place, still) {
+  const log = hand.log.map((one) => h("li", {}, who(one.player) + (one.player === hand.seat ? " (you)" : "") + ": " +
+    (one.name === null ? "a move that you do not see" : one.name)));
+  const parts = [h("ol", { class: "log" }, log)];
+  if (!hand.over) {
+    parts.push(h("h2", {}, "You know"), h("pre", { id: "knows", tabindex: "0" }, hand.knows || "(nothing yet)"),
+      h("div", { class: "row", id: "hand-moves" }, hand.moves.map((move) => h("button", { type: "button", class: "play",
+        onclick: () => playStep("move", { action: move.action }, place, still) }, move.name))));
+    place.replaceChildren(...parts);
+    place.querySelector("button.play")?.focus();
+    return;
+  }
+  const mine = hand.returns[hand.seat];
+  hands += 1; total += mine;
+  const after = h("div", {}, waitingLine());
+  parts.push(h("h2", { id: "result" }, "The end: you got " + signed(mine, (x) => String(Number(x.toFixed(6))))),
+    h("pre", {}, hand.text), h("button", { type: "button", onclick: () => go(hand.history) }, "Walk to the end of this hand"), after);
+  place.replaceChildren(...parts);
+  $("score").textContent = score();
+  guarded(async () => {
+    const review = await askUntilDone("review", policyParts(), still);
+    if (!review) return;
+    if (review.none) { after.replaceChildren(h("p", { class: "soft" }, review.none)); return; }
+    const tables = review.decisions.map((one) => table(["Move", "Policy", headNum("Value")], one.names.map((name, i) => [
+      i === one.chosen ? h("strong", {}, name + " (yours)") : name, bar(one.probabilities[i]), num(value(one.values[i]))]),
+      "You knew: " + oneLine(one.info_state)));
+    if (review.hands.length) tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
+      review.hands.map((row) => [row.names.join(" "), bar(row.belief), num(value(row.value), tone(row.value))]),
+      "At your last move, for each hand that fits what you knew"));
+    after.replaceChildren(h("div", { id: "review" }, tables));
+  });
+}
+
+// --- choices, keys, beginning --------------------------------------------------------------
+
+function listPolicies() {
+  const options = about.policies.map((one, i) => [String(i), one.label]);
+  if (change.changes.length) options.push([MINE, "changed on this page"]);
+  for (const id of ["policy", "other"]) {
+    const before = $(id).value;
+    const all = id === "other" ? [["", "nothing"], ...options] : options;
+    $(id).replaceChildren(...all.map(([key, words]) => h("option", { value: key }, words)));
+    if (all.some(([key]) => key === before)) $(id).value = before;
+  }
+}
+
+async function refreshAbout() {
+  about = await ask("about");
+  $("note").textContent = about.why;
+  $("note").hidden = !about.why;
+  if (about.tree === "working") setTimeout(() => guarded(refreshAbout), 500);
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  $("theme").textContent = name === "dark" ? "Light" : "Dark";
+  $("theme").setAttribute("aria-pressed", String(name === "dark"));
+}
+
+function theme() {
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = false;
+  setTheme(media.matches ? "dark" : "light");
+  media.addEventListener("change", () => { if (!chosen) setTheme(media.matches ? "dark" : "light"); });
+  $("theme").addEventListener("click", () => {
+    chosen = true;
+    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  });
+}
+
+function keys(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const moves = Array.from($("moves").querySelectorAll("button.move"));
+  const at = moves.indexOf(document.activeElement);
+  if (event.key === "/") {
+    event.preventDefault();
+    openTab("find");
+    $("search").focus();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    if (!moves.length || (event.target.tagName === "PRE")) return;
+    event.preventDefault();
+    const step = event.key === "ArrowDown" ? 1 : -1;
+    moves[at < 0 ? 0 : (at + step + moves.length) % moves.length].focus();
+  } else if (event.key === "ArrowRight" && at >= 0) {
+    event.preventDefault();
+    document.activeElement.click();
+  } else if (event.key === "ArrowLeft" && history.length) {
+    event.preventDefault();
+    go(history.slice(0, -1));
+  }
+}
+
+async function begin() {
+  theme();
+  document.addEventListener("keydown", keys);
+  await guarded(async () => {
+    await refreshAbout();
+    $("title").textContent = about.title;
+    document.title = about.title + " \u2013 mccfr_spiel";
+    listPolicies();
+    $("policy").value = "0";
+    $("policy").addEventListener("change", () => { basePolicy(); show(true); drawPanel(); });
+    $("other").addEventListener("change", () => { show(true); drawPanel(); });
+    window.addEventListener("hashchange", fromHash);
+    drawTabs();
+    await fromHash();
+    document.documentElement.dataset.ready = "1";
+    await drawPanel();
+  });
+}
+
+begin();

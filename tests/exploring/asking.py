@@ -1,0 +1,116 @@
+"""Asks an ASGI application as uvicorn does, without a socket."""
+
+import asyncio
+import json
+import urllib.parse
+from typing import Any, NamedTuple
+
+import mccfr_spiel as ms
+from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.server import application
+from mccfr_spiel.tree.game_tree import GameTree
+
+TOKEN = "a-token"
+VISIT = "0123456789abcdef"
+HOST = "127.0.0.1:8000"
+
+
+class Reply(NamedTuple):
+    """What was answered."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+def reply_to(
+    app: Any, method: str, path: str, query: dict[str, Any], body: bytes, host: str
+) -> Reply:
+    """The answer to one request, whose path goes out as it is."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": urllib.parse.unquote(path),
+        "raw_path": path.encode(),
+        "query_string": urllib.parse.urlencode(query).encode(),
+        "headers": [(b"host", host.encode())],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8000),
+    }
+    messages: list[dict[str, Any]] = []
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return waiting.pop() if waiting else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    text = b"".join(message.get("body", b"") for message in messages[1:])
+    headers = {k.decode(): v.decode() for k, v in messages[0]["headers"]}
+    return Reply(messages[0]["status"], headers, text.decode())
+
+
+class Page:
+    """A page that asks until it is answered."""
+
+    def __init__(self, what: Any, game: Any = None, visit: str = VISIT) -> None:
+        self.answers = Answers(look_at(what, game))
+        self.visit = visit
+        self._app = application(self.answers, TOKEN)
+
+    def get(self, path: str, host: str = HOST, **query: Any) -> Reply:
+        return reply_to(self._app, "GET", path, query, b"", host)
+
+    def post(self, path: str, body: bytes) -> Reply:
+        return reply_to(self._app, "POST", path, {}, body, HOST)
+
+    def reply(self, name: str, **query: Any) -> Reply:
+        return self.get(f"/{TOKEN}/api/{name}", **({"visit": self.visit} | query))
+
+    def ask(self, name: str, **query: Any) -> Any:
+        for _ in range(600):
+            reply = self.reply(name, **query)
+            assert reply.status == 200, reply.text
+            if not reply.json().get("working"):
+                return reply.json()
+        raise AssertionError("There is no answer.")
+
+    def do(self, name: str, **query: Any) -> Reply:
+        body = json.dumps({"visit": self.visit} | query).encode()
+        return self.post(f"/{TOKEN}/api/{name}", body)
+
+    @property
+    def tree(self) -> GameTree:
+        """The whole tree, once it is there."""
+        tree = self.answers.subject.tree(60)
+        assert tree is not None
+        return tree
+
+    def numbers(self) -> Numbers:
+        """Those of the first policy."""
+        found = self.answers.subject.numbers(0, 60)
+        assert found is not None
+        return found
+
+    def infoset(self, state: Any, **query: Any) -> Any:
+        """The answer for a state, once the numbers are there."""
+        self.ask("overview", **query)
+        history = ",".join(map(str, state.history()))
+        return self.ask("state", history=history, **query)
+
+
+def solved(game: str, iterations: int = 200) -> ms.Solver:
+    """A solver after some iterations."""
+    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
+    solver.iterate(iterations)
+    return solver

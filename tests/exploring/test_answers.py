@@ -1,0 +1,287 @@
+"""What the page is told, asked as a browser asks, without one."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import best_response, expected_game_score
+
+import mccfr_spiel as ms
+from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.server import HEADERS
+from tests.exploring.asking import TOKEN, Page, solved
+
+GAMES = (
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice(dice_sides=4)",
+    "kuhn_poker(players=3)",
+    "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
+)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_numbers_are_openspiels_to_all_printed_digits(game):
+    solver = solved(game)
+    policy = solver.average_policy()
+    seen = Page(solver).ask("overview")
+    loaded = policy.turn_based_game
+    tabular = policy.to_tabular() if loaded is policy.game else None
+    returns = ms.expected_returns(game, policy)
+    assert [f"{x:.6f}" for x in seen["returns"]] == [f"{x:.6f}" for x in returns]
+    if tabular is None:  # OpenSpiel's routines take no simultaneous moves
+        pairs = policy.to_pyspiel()
+        ours = seen["nash_conv"]
+        theirs = pyspiel.nash_conv(loaded, pairs)
+        assert ours == pytest.approx(theirs, abs=1e-10)
+        return
+    score = expected_game_score.policy_value(
+        loaded.new_initial_state(), [tabular] * loaded.num_players()
+    )
+    assert seen["returns"] == pytest.approx(score, abs=1e-12)
+    for player in range(loaded.num_players()):
+        best = best_response.BestResponsePolicy(loaded, player, tabular)
+        value = best.value(loaded.new_initial_state())
+        assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "game", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"]
+)
+def test_the_page_shows_the_value_of_the_linear_program(game):
+    solution = ms.solve_lp(game)
+    seen = Page(solution.policy).ask("overview")
+    assert f"{seen['returns'][0]:.6f}" == f"{solution.value:.6f}"
+    assert seen["nash_conv"] == pytest.approx(0, abs=1e-8)
+
+
+def value_of(state, policy, player):
+    """The expected return of a player, by OpenSpiel's rules alone."""
+    if state.is_terminal():
+        return state.returns()[player]
+    if state.is_chance_node():
+        odds = state.chance_outcomes()
+    else:
+        odds = policy.action_probabilities(state).items()
+    return sum(p * value_of(state.child(a), policy, player) for a, p in odds if p)
+
+
+def reach_of(state, policy, player):
+    """How chance and all but a player play to a state, and how that player does."""
+    at, others, own = state.get_game().new_initial_state(), 1.0, 1.0
+    for action in state.history():
+        if at.is_chance_node():
+            others *= dict(at.chance_outcomes())[action]
+        elif at.current_player() == player:
+            own *= policy.action_probabilities(at)[action]
+        else:
+            others *= policy.action_probabilities(at)[action]
+        at.apply_action(action)
+    return others, own
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
+def test_each_state_shows_values_reach_and_beliefs_as_enumeration_has_them(game):
+    solver = solved(game)
+    policy, page = solver.average_policy(), Page(solver)
+    groups: dict = {}
+    stack = [policy.game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            player = state.current_player()
+            key = player, state.information_state_string(player)
+            groups.setdefault(key, []).append(state)
+        stack += [state.child(action) for action in state.legal_actions()]
+    assert len(groups) == solver.tree.num_infosets
+    for (player, info_state), states in groups.items():
+        reaches = [reach_of(state, policy, player) for state in states]
+        others = np.array([pair[0] for pair in reaches])
+        view = page.infoset(states[0])["infoset"]
+        assert (view["info_state"], view["player"]) == (info_state, player)
+        assert view["reach"] == pytest.approx(others.sum() * reaches[0][1], abs=1e-12)
+        for i, action in enumerate(states[0].legal_actions()):
+            values = [value_of(s.child(action), policy, player) for s in states]
+            value = others @ values / others.sum()
+            assert view["values"][i] == pytest.approx(value, abs=1e-12)
+        here = others @ [value_of(s, policy, player) for s in states] / others.sum()
+        assert view["value"] == pytest.approx(here, abs=1e-12)
+        regrets = np.array(view["values"]) - here
+        assert view["regrets"] == pytest.approx(regrets, abs=1e-12)
+        belief = page.ask("belief", number=view["number"])["rows"]
+        shown = {tuple(row["history"]): row["belief"] for row in belief}
+        assert shown == pytest.approx(
+            {
+                tuple(state.history()): weight / others.sum()
+                for state, weight in zip(states, others, strict=True)
+            },
+            abs=1e-12,
+        )
+
+
+def test_parts_of_the_gain_add_up_to_openspiels_best_response():
+    solver = solved("leduc_poker", 2_000)
+    page = Page(solver)
+    overview = page.ask("overview")
+    tabular = solver.average_policy().to_tabular()
+    numbers = page.numbers()
+    players = page.tree.infosets["player"]
+    for player in range(2):
+        best = best_response.BestResponsePolicy(tabular.game, player, tabular)
+        gain = best.value(tabular.game.new_initial_state())
+        gain -= overview["returns"][player]
+        assert numbers.gains[players == player].sum() == pytest.approx(gain, abs=1e-12)
+    rows = page.ask("list", kind="gain")["rows"]
+    assert [row["amount"] for row in rows] == sorted(numbers.gains, reverse=True)[:25]
+    assert page.ask("list", kind="reached")["rows"][0]["amount"] > 0.1
+
+
+def test_search_finds_all_strings_with_a_text_and_leads_to_them():
+    page = Page(solved("leduc_poker"))
+    tree = page.tree
+    wanted = [name for name in tree.info_states if "[Private: 3]" in name]
+    found, first = [], 0
+    while first is not None:
+        reply = page.ask("search", text="[private: 3]", first=first)
+        found += [row["info_state"] for row in reply["rows"]]
+        first = reply["next"]
+    assert sorted(found) == sorted(wanted)
+    row = page.ask("search", text=wanted[-1])["rows"][0]
+    history = page.ask("infoset", number=row["infoset"])["history"]
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in history:
+        state.apply_action(action)
+    assert state.information_state_string() == wanted[-1]
+
+
+def test_two_policies_are_compared_and_listed_by_their_distance():
+    first, second = solved("kuhn_poker", 50), solved("kuhn_poker", 5_000)
+    page = Page({"early": first.average_policy(), "late": second.average_policy()})
+    labels = [one["label"] for one in page.ask("about")["policies"]]
+    assert labels == ["early", "late"]
+    rows = page.ask("list", kind="changed", policy="0", other="1")["rows"]
+    one, two = first.average_policy(), second.average_policy()
+    for row in rows:
+        a, b = one[row["info_state"]], two[row["info_state"]]
+        distance = sum(abs(a[x] - b[x]) for x in a) / 2
+        assert row["amount"] == pytest.approx(distance, abs=1e-12)
+    amounts = [row["amount"] for row in rows]
+    assert amounts == sorted(amounts, reverse=True)
+    state = one.game.new_initial_state()
+    for action in (0, 2):
+        state.apply_action(action)
+    seen = page.infoset(state, other="1")
+    assert seen["infoset"]["probabilities"] == list(one["0"].values())
+    assert seen["other"]["probabilities"] == list(two["0"].values())
+
+
+def test_chance_and_ends_are_shown_with_openspiels_numbers():
+    page = Page(solved("leduc_poker"))
+    root = page.ask("state", history="")["state"]
+    assert root["player"] == -1
+    assert [m["probability"] for m in root["moves"]] == pytest.approx([1 / 6] * 6)
+    end = page.ask("state", history="0,1,2,0")["state"]
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in (0, 1, 2, 0):
+        state.apply_action(action)
+    assert end["returns"] == state.returns()
+    assert (end["moves"], end["text"]) == ([], str(state))
+    assert [name for _, name in end["path"]][2:] == ["Raise", "Fold"]
+
+
+def test_others_get_nothing():
+    page = Page(solved("kuhn_poker"))
+    path = f"/{TOKEN}/api/about"
+    assert page.get(path).status == 200
+    assert page.get(path, host="localhost:8000").status == 200
+    for host in ("evil.example", "127.0.0.1.evil.example:80", "", "evil.example:8000"):
+        assert page.get(path, host=host).status == 421
+    for wrong in ("/", "/api/about", "/another/api/about", f"/{TOKEN}x/api/about"):
+        reply = page.get(wrong)
+        assert (reply.status, TOKEN in reply.text) == (404, False)
+    for header, words in HEADERS.items():
+        assert page.get(path).headers[header.lower()] == words
+        assert page.get("/").headers[header.lower()] == words
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../server.py",
+        "..%2fserver.py",
+        "%2e%2e/server.py",
+        "/etc/passwd",
+        "secret",
+        "page.js/../secret",
+        "policy.bin",
+    ],
+)
+def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
+    solver = solved("kuhn_poker")
+    (tmp_path / "secret").write_text("do not tell")
+    solver.average_policy().save(tmp_path / "policy.bin")
+    page = Page(tmp_path)
+    for path in (f"/{TOKEN}/{name}", f"/{TOKEN}/api/{name}"):
+        reply = page.get(path)
+        assert reply.status == 404
+        assert "do not tell" not in reply.text
+        assert "uvicorn" not in reply.text
+    assert page.get(f"/{TOKEN}/page.js").status == 200
+    assert "<main>" in page.get(f"/{TOKEN}/").text
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "words"),
+    [
+        ("state", {"history": "0,0"}, "no move 0 after Deal:0"),
+        ("state", {"history": "0;1"}, "no list of moves"),
+        ("state", {"history": "", "policy": "7"}, "none of the policies"),
+        ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),
+        ("belief", {"number": "99"}, "none of the information sets"),
+        ("infoset", {"number": "x"}, "no whole number"),
+        ("list", {"kind": "best"}, "none of the lists"),
+        ("list", {"kind": "changed"}, "Choose a second policy"),
+        ("visit", {"visit": ""}, "did not say which one"),
+        ("review", {}, "no hand yet"),
+    ],
+)
+def test_bad_questions_are_answered_in_words(name, query, words):
+    page = Page(solved("kuhn_poker"))
+    page.ask("overview")
+    reply = page.reply(name, **query)
+    assert reply.status == 400
+    assert words in reply.json()["error"]
+
+
+def test_what_is_sent_is_checked():
+    page = Page(solved("kuhn_poker"))
+    path = f"/{TOKEN}/api/fix"
+    for body in (b"", b"[1]", b"{", b"[" * 100_000, b"x" * 2_000_000):
+        assert page.post(path, body).status == 400
+    for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
+        assert page.do("fix", number=0, row=row).status == 400, row
+    assert page.do("solve", iterations=10**9).status == 400
+    assert page.do("undo").json()["error"] == "There is nothing to undo."
+    assert page.do("nothing").status == 404
+
+
+def test_policies_of_another_game_are_refused():
+    leduc = solved("leduc_poker", 10).average_policy()
+    with pytest.raises(ValueError, match=r"leduc_poker.*not for kuhn_poker"):
+        look_at({"a": solved("kuhn_poker"), "b": leduc})
+    with pytest.raises(ValueError, match="does not name its game"):
+        look_at({"0": {0: 0.5, 1: 0.5}})
+
+
+def test_damaged_files_are_refused_in_words(tmp_path):
+    path = tmp_path / "policy.bin"
+    solved("kuhn_poker").average_policy().save(path)
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 255
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="damaged"):
+        look_at(path)
+    (tmp_path / "policy.json").write_text("{")
+    with pytest.raises(ValueError, match=r"policy\.json"):
+        look_at(tmp_path / "policy.json")

@@ -1,0 +1,362 @@
+"""The page in a real browser, where there is one: headless Chromium with its driver."""
+
+import re
+import shutil
+import time
+
+import pyspiel
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import (
+    StaleElementReferenceException,
+    WebDriverException,
+)
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+import mccfr_spiel as ms
+from mccfr_spiel.exploring.exporting import export
+from mccfr_spiel.exploring.opening import look_at
+from tests.exploring.asking import solved
+from tests.exploring.hostile_game import HOSTILE, hostile_policy
+
+BROWSERS = "chromium", "chromium-browser", "google-chrome"
+ARGUMENTS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic"),
+    *("--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"),
+    *("--disable-component-update", "--disable-sync", "--window-size=1300,1000"),
+)
+PATIENCE = 60
+
+pytestmark = pytest.mark.slow
+
+
+def options(program: str) -> webdriver.ChromeOptions:
+    chosen = webdriver.ChromeOptions()
+    chosen.binary_location = program
+    for argument in ARGUMENTS:
+        chosen.add_argument(argument)
+    chosen.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def browser():
+    programs = list(filter(None, map(shutil.which, BROWSERS)))
+    driver = shutil.which("chromedriver")
+    if not programs or driver is None:
+        pytest.skip("There is no Chromium with its driver (chromium, chromedriver).")
+    found, reasons = None, []
+    for program in programs:  # the driver may be another one's
+        try:
+            found = webdriver.Chrome(options=options(program), service=Service(driver))
+            break
+        except WebDriverException as error:
+            reasons.append(f"{program} does not start: {error.msg}")
+    if found is None:
+        pytest.skip(" ".join(reasons))
+    yield found
+    found.quit()
+
+
+class Tab:
+    """What a user does and sees."""
+
+    def __init__(self, browser, url, *moves):
+        self.browser = browser
+        browser.get("about:blank")
+        browser.get_log("browser")
+        browser.get(f"{url}#{','.join(map(str, moves))}")
+        self.until(lambda: self.script("return document.documentElement.dataset.ready"))
+
+    def script(self, text, *arguments):
+        return self.browser.execute_script(text, *arguments)
+
+    def until(self, is_so):
+        end = time.monotonic() + PATIENCE
+        while not self.tried(is_so):
+            assert time.monotonic() < end, self.text("body")
+            time.sleep(0.05)
+
+    def tried(self, is_so):
+        """Whether something is so; not if the page is drawn anew in that moment."""
+        try:
+            return is_so()
+        except StaleElementReferenceException:
+            return False
+
+    def all(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        self.until(lambda: self.all(selector))
+        return self.all(selector)[0]
+
+    def text(self, selector):
+        """The text of the first element of that kind, as the page has it."""
+        return self.script(
+            "return document.querySelector(arguments[0])?.innerText || ''", selector
+        )
+
+    def click(self, selector):
+        element = self.one(selector)
+        self.script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
+    def wait_for_values(self):
+        self.until(lambda: self.all("#value-here"))
+
+    def complaints(self):
+        return [one["message"] for one in self.browser.get_log("browser")]
+
+
+@pytest.fixture(scope="module")
+def leduc():
+    solver = solved("leduc_poker", 2_000)
+    with ms.explore(solver) as page:
+        page.subject.numbers(0, 60)
+        yield solver, page
+
+
+def test_a_state_shows_its_moves_with_the_numbers_of_openspiel(browser, leduc):
+    solver, page = leduc
+    tab = Tab(browser, page.url, 0, 2, 1)
+    tab.wait_for_values()
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in (0, 2, 1):
+        state.apply_action(action)
+    assert tab.text("h1") == "Leduc Poker"
+    assert tab.text("#text").split() == str(state).split()
+    assert tab.text("#info-state") == state.information_state_string()
+    odds = solver.average_policy().action_probabilities(state)
+    shown = [cell.text for cell in tab.all("#moves .p")]
+    assert shown == [f"{p:.4f}" for p in odds.values()]
+    names = [button.text for button in tab.all("#moves button.move")]
+    assert names == [state.action_to_string(1, action) for action in odds]
+    tab.click("#tab-whole")
+    tab.until(lambda: tab.all("#nash-conv"))
+    nash_conv = ms.nash_conv("leduc_poker", solver.average_policy())
+    assert tab.text("#nash-conv") == f"{nash_conv:.6f}"
+    returns = ms.expected_returns("leduc_poker", solver.average_policy())
+    assert [cell.text for cell in tab.all("#overview tbody tr td:nth-child(2)")] == [
+        f"{x:.6f}" for x in returns
+    ]
+    assert not tab.complaints()
+
+
+def test_walking_by_clicks_and_by_keys(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url)
+    assert tab.text("#where") == "Chance deals"
+    tab.click("#moves button.move")
+    tab.until(lambda: len(tab.all("#path button")) == 2)
+    body = tab.one("body")
+    body.send_keys(Keys.ARROW_DOWN)
+    body.send_keys(Keys.ARROW_DOWN)
+    tab.browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    tab.until(lambda: tab.text("#where") == "Player 0 is to move")
+    assert len(tab.all("#path button")) == 3
+    tab.one("body").send_keys(Keys.ARROW_LEFT)
+    tab.until(lambda: tab.text("#where") == "Chance deals")
+    tab.browser.back()
+    tab.until(lambda: tab.text("#where") == "Player 0 is to move")
+    tab.wait_for_values()
+    tab.until(lambda: tab.all("#belief button.history"))
+    beliefs = [float(cell.text) for cell in tab.all("#belief .p")]
+    assert sum(beliefs) == pytest.approx(1, abs=0.001)
+    assert not tab.complaints()
+
+
+def test_searching_by_the_key_and_opening_what_was_found(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url)
+    tab.one("body").send_keys("/")
+    box = tab.browser.switch_to.active_element
+    assert box.get_attribute("id") == "search"
+    box.send_keys("[Private: 4][Round 2]", Keys.ENTER)
+    tab.until(
+        lambda: (
+            tab.all("#results .mono")
+            and all("[Private: 4][Round 2]" in one.text for one in tab.all(".mono"))
+        )
+    )
+    wanted = tab.all("#results .mono")[0].text
+    tab.click("#results li button")
+    tab.until(lambda: tab.text("#info-state") == wanted)
+    Select(tab.one("#list")).select_by_value("gain")
+    tab.until(lambda: tab.all("#results .amount"))
+    amounts = [float(cell.text) for cell in tab.all("#results .amount")]
+    assert amounts == sorted(amounts, reverse=True)
+    assert not tab.complaints()
+
+
+def test_comparing_two_policies(browser, leduc):
+    solver, page = leduc
+    tab = Tab(browser, page.url, 0, 2)
+    tab.wait_for_values()
+    Select(tab.one("#other")).select_by_visible_text("current policy")
+    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in (0, 2):
+        state.apply_action(action)
+    average = solver.average_policy().action_probabilities(state)
+    current = solver.current_policy().action_probabilities(state)
+    tab.until(lambda: len(tab.all("#moves .p")) == 2 * len(average))
+    shown = [cell.text for cell in tab.all("#moves .p")]
+    assert shown[1::2] == [f"{current[a]:.4f}" for a in average]
+    apart = [float(cell.text) for cell in tab.all("#moves td.n:nth-child(4)")]
+    assert apart == pytest.approx(
+        [average[a] - current[a] for a in average], abs=5.1e-5
+    )
+    Select(tab.one("#list")).select_by_value("changed")
+    tab.until(lambda: tab.all("#results .amount"))
+    assert not tab.complaints()
+
+
+def test_fixing_solving_on_and_undoing(browser):
+    solver = solved("kuhn_poker", 2_000)
+    with ms.explore(solver) as page:
+        page.subject.numbers(0, 60)
+        tab = Tab(browser, page.url, 0, 1)
+        tab.wait_for_values()
+        tab.click("#tab-change")
+        inputs = tab.all("input.fix") or [tab.one("input.fix"), *tab.all("input.fix")]
+        for field, number in zip(inputs[:2], ("0", "1"), strict=True):
+            field.clear()
+            field.send_keys(number)
+        tab.click("#fix")
+        tab.until(lambda: tab.text("#changes").startswith("Fixed 0"))
+        tab.until(
+            lambda: [p.text for p in tab.all("#moves .p")] == ["0.0000", "1.0000"]
+        )
+        tab.click("#solve")
+        tab.until(lambda: "Solved for 500" in tab.text("#changes"))
+        tab.until(lambda: tab.all("#nash-conv-after"))
+        # Once player 0 bets with the lowest card as often as with the highest, player
+        # 1 calls with the middle one: the value falls from -1/18 to -5/18.
+        value = float(tab.all("#effect tbody tr td:nth-child(3)")[0].text)
+        assert value == pytest.approx(-5 / 18, abs=0.001)
+        tab.click("#undo")
+        tab.until(lambda: "Solved" not in tab.text("#changes"))
+        tab.click("#undo")
+        tab.until(lambda: not tab.all("#changes"))
+        assert not tab.complaints()
+
+
+def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url)
+    tab.click("#tab-play")
+    tab.click("#deal")
+    for _ in range(8):
+        tab.until(lambda: tab.all("#result") or tab.all("#hand-moves button"))
+        if tab.all("#result"):
+            break
+        known = tab.text("#knows")
+        assert "[Observer: 0]" in known
+        [call] = [b for b in tab.all("#hand-moves button") if b.text == "Call"]
+        call.click()
+        tab.until(lambda known=known: tab.all("#result") or tab.text("#knows") != known)
+    result = re.search(r"you got ([+-]?\d+)", tab.text("#result"))
+    assert result is not None
+    tab.until(lambda: tab.all("#review table"))
+    assert "What it may have been" in tab.text("#review")
+    assert "in 1 game" in tab.text("#score")
+    assert not tab.complaints()
+
+
+def test_two_pages_know_nothing_of_each_other(browser):
+    with ms.explore(solved("kuhn_poker")) as page:
+        page.subject.numbers(0, 60)
+        tab = Tab(browser, page.url, 0, 1)
+        tab.wait_for_values()
+        tab.click("#tab-change")
+        tab.click("#fix")
+        tab.until(lambda: tab.all("#changes"))
+        first = browser.current_window_handle
+        browser.switch_to.new_window("tab")
+        try:
+            other = Tab(browser, page.url, 0, 1)
+            other.wait_for_values()
+            other.click("#tab-change")
+            other.one("#fix")
+            assert not other.all("#changes")
+        finally:
+            browser.close()
+            browser.switch_to.window(first)
+        assert tab.all("#changes")
+
+
+def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
+    policy = hostile_policy()
+    path = tmp_path / "page.html"
+    export(look_at(policy), path)
+    with ms.explore(policy) as page:
+        for url in (page.url, path.as_uri()):
+            tab = Tab(browser, url, 0)
+            tab.wait_for_values()
+            assert tab.script("return window.stolen") is None
+            assert not tab.all("img, iframe, #moves script, #panel script")
+            assert HOSTILE in tab.script(
+                "return document.querySelector('#info-state').textContent"
+            )
+            names = [b.text for b in tab.all("#moves button.move")]
+            assert any("<b>" in name for name in names)
+            assert not tab.complaints()
+
+
+def test_an_exported_page_needs_no_server(browser, tmp_path):
+    solver = solved("kuhn_poker", 1_000)
+    path = tmp_path / "page.html"
+    export(look_at(solver), path)
+    tab = Tab(browser, path.as_uri(), 0, 1)
+    tab.wait_for_values()
+    odds = solver.average_policy()["0"]
+    assert [p.text for p in tab.all("#moves .p")] == [f"{p:.4f}" for p in odds.values()]
+    tab.click("#moves button.move")
+    tab.until(lambda: tab.text("#where") == "Player 1 is to move")
+    box = tab.one("#search")
+    box.send_keys("2pb", Keys.ENTER)
+    tab.until(lambda: [m.text for m in tab.all("#results .mono")] == ["2pb"])
+    tab.click("#results li button")
+    tab.until(lambda: tab.text("#info-state") == "2pb")
+    tab.click("#tab-whole")
+    nash_conv = ms.nash_conv("kuhn_poker", solver.average_policy())
+    tab.until(lambda: tab.text("#nash-conv") == f"{nash_conv:.6f}")
+    Select(tab.one("#other")).select_by_visible_text("current policy")
+    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    assert not tab.complaints()
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_nothing_is_wider_than_the_window(browser, leduc, width):
+    _, page = leduc
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 800},
+    )
+    try:
+        tab = Tab(browser, page.url, 0, 2, 1)
+        tab.wait_for_values()
+        for name in ("whole", "cards", "curve", "change", "play", "find"):
+            tab.click(f"#tab-{name}")
+            assert tab.script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_everything_has_a_name_for_screen_readers(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url, 0, 2, 1)
+    tab.wait_for_values()
+    for name in ("find", "change", "play"):
+        tab.click(f"#tab-{name}")
+        tab.one("#panel button")
+        nameless = [
+            element.get_attribute("outerHTML")
+            for element in tab.all("button, select, input, [role]")
+            if element.is_displayed() and not element.accessible_name
+        ]
+        assert [one for one in nameless if "role=" not in one] == []

@@ -1,0 +1,159 @@
+"""Games against a policy, and grids by private cards."""
+
+import random
+
+import pyspiel
+import pytest
+from open_spiel.python.policy import UniformRandomPolicy
+
+from mccfr_spiel.exploring.grids import deals
+from mccfr_spiel.exploring.hands import Hand
+from tests.exploring.asking import Page, solved
+
+
+def first(options):
+    return options[0]["action"]
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        "kuhn_poker",
+        "leduc_poker",
+        "liars_dice(dice_sides=3)",
+        "kuhn_poker(players=3)",
+        "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
+    ],
+)
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
+    page = Page(solved(game))
+    page.ask("overview")
+    view = page.do("deal", seat=seat).json()
+    played = []
+    while not view["over"]:
+        assert all(one["name"] for one in view["log"] if one["player"] == seat)
+        played.append(first(view["moves"]))
+        view = page.do("move", action=played[-1]).json()
+    state = page.answers.subject.game.new_initial_state()
+    own = []
+    for action in view["history"]:
+        if state.current_player() == seat:
+            own.append(action)
+        state.apply_action(action)
+    assert (own, view["returns"]) == (played, state.returns())
+    review = page.ask("review")
+    assert len(review["decisions"]) == len(played)
+    if played:
+        beliefs = [row["belief"] for row in review["hands"]]
+        assert sum(beliefs) == pytest.approx(1)
+        last = review["decisions"][-1]
+        # What the hands are worth, weighted by the belief, is the value of the move.
+        worth = sum(row["belief"] * row["value"] for row in review["hands"])
+        assert worth == pytest.approx(last["values"][last["chosen"]], abs=1e-12)
+    assert page.do("move", action=0).status == 400
+
+
+def test_the_page_is_told_nothing_that_the_player_does_not_see():
+    page = Page(solved("kuhn_poker"))
+    for _ in range(10):
+        view = page.do("deal", seat=0).json()
+        mine, theirs = view["log"]
+        assert mine["name"].startswith("Deal:")
+        assert theirs["name"] is None
+        assert view["knows"] == mine["name"][-1]
+        assert "history" not in view
+        assert "text" not in view
+    moves = page.do("move", action=7)
+    assert moves.status == 400
+    assert page.do("deal", seat=2).status == 400
+
+
+def test_hands_are_drawn_by_the_odds_of_chance_and_of_the_policy():
+    """1,000 hands of seat 1 against a policy that bets with the highest card only."""
+    rules = {"0": 0.0, "1": 0.0, "2": 1.0}
+
+    def ask(state):
+        bets = rules[state.information_state_string(0)]
+        return {0: 1 - bets, 1: bets}
+
+    game = pyspiel.load_game("kuhn_poker")
+    generator = random.Random(0)
+    hands = [Hand(game, 1, ask, generator).state.history() for _ in range(1_000)]
+    assert {(h[0] == 2) == (h[2] == 1) for h in hands} == {True}
+    share = sum(h[0] == 2 for h in hands) / len(hands)
+    assert share == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_deals_are_told_by_who_sees_them():
+    kuhn = pyspiel.load_game("kuhn_poker(players=3)")
+    assert deals(kuhn, [0, 1, 2, 0]) == [0, 1, 2]
+    leduc = pyspiel.load_game("leduc_poker")
+    assert deals(leduc, [0, 1, 1, 1, 2]) == [0, 1]
+    assert deals(pyspiel.load_game("tic_tac_toe"), [0, 1]) == []
+
+
+def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
+    solver = solved("kuhn_poker", 2_000)
+    page = Page(solver)
+    page.ask("overview")
+    grid = page.ask("grid", history="0,1,0,1")  # player 0 after pass and bet
+    policy = solver.average_policy()
+    assert [row["label"] for row in grid["rows"]] == ["0", "1", "2"]
+    for row in grid["rows"]:
+        odds = policy[row["label"] + "pb"]
+        assert row["probabilities"] == pytest.approx(list(odds.values()))
+        for column, value in zip(
+            grid["columns"], grid["cells"][int(row["label"])], strict=True
+        ):
+            if column == row["label"]:
+                assert value is None
+                continue
+            sign = 1 if row["label"] > column else -1
+            assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)
+
+
+def test_the_grid_of_leduc_keeps_the_public_card():
+    solver = solved("leduc_poker")
+    page = Page(solver)
+    page.ask("overview")
+    grid = page.ask("grid", history="0,1,1,1,2")
+    assert len(grid["rows"]) == 6
+    assert grid["rows"][2]["probabilities"] is None  # that card is on the table
+    assert grid["cells"][2] == [None] * 6
+    state = pyspiel.load_game("leduc_poker").new_initial_state()
+    for action in (4, 1, 1, 1, 2):
+        state.apply_action(action)
+    odds = solver.average_policy().action_probabilities(state)
+    assert grid["rows"][4]["probabilities"] == pytest.approx(list(odds.values()))
+
+
+def test_games_without_cards_have_no_grid():
+    page = Page(solved("kuhn_poker"))
+    assert "walk to one" in page.ask("grid", history="")["none"]
+    matching = "goofspiel(num_cards=3,points_order=descending,imp_info=True)"
+    page = Page(solved(matching))
+    assert "does not begin by dealing" in page.ask("grid", history="")["none"]
+
+
+HOLDEM = (
+    "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 2,numSuits=4,"
+    "firstPlayer=1 1,numRanks=13,numHoleCards=2,numBoardCards=0 3,stack=20 20)"
+)
+
+
+def test_two_hole_cards_of_a_full_deck_make_a_grid_of_ranks():
+    if "universal_poker" not in pyspiel.registered_names():
+        pytest.skip("This OpenSpiel has no universal_poker.")
+    game = pyspiel.load_game(HOLDEM)
+    page = Page(UniformRandomPolicy(game))
+    state = game.new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    history = ",".join(map(str, state.history()))
+    ranks = page.ask("grid", history=history)["ranks"]
+    assert ranks["labels"][0] == "A"
+    cells = [cell for row in ranks["cells"] for cell in row]
+    assert len(cells) == 169
+    count = len(state.legal_actions())
+    assert all(cell == pytest.approx([1 / count] * count) for cell in cells)
