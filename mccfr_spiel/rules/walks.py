@@ -477,6 +477,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     met_once, weighted = sampled.meets_once, sampled.is_weighted
+    branches = sampled.branches
     discounts = rule_of(rule).discounts
 
     @inlined
@@ -491,9 +492,8 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
         batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
-        noted, room = cursor[NUM_UNDO] if batched else 0, capacity
-        if batched:
-            room = len(walk.undo_sequence)
+        noted = cursor[NUM_UNDO] if batched else 0
+        room = len(walk.undo_sequence) if batched else capacity
         depth = cursor[DEPTH] if learns else 0
 
         # One pass of this loop is a walk for one player and, if it is the last one of a
@@ -525,8 +525,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 sequence: Any = np.int64(walk.sequence[top])
                 weight = walk.weight[top] if weighted else 1.0
                 place = walk.place[top] if chance else ROOT_PLACE
-                # One pass visits one node of that history and goes to one of its
-                # children, `chosen`.
+                # One pass visits a node of that history and goes to a child, `chosen`.
                 while True:
                     acting: Any = np.int64(who_acts(rules, game, path))
                     start: Any = np.int64(0)
@@ -546,9 +545,11 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             else:
                                 touched += 1
                                 gradient[sequence] += payoff
+                                if branches:
+                                    tables.below[sequence] = payoff
                                 break
                     else:
-                        free = min(capacity - top - depth, room - noted)
+                        free = min(capacity - top - depth - 1, room - noted)
                         status, count, infoset = arrive(
                             rules, game, path, tree, known, acting, free
                         )
@@ -558,7 +559,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                     if infoset >= 0:
                         start = np.int64(infosets[infoset]["first_sequence"])
                         start_new(tree, known, tables, walk, rule, task)
-                    touched, chosen, q = touched + 1, 0, 0.0
+                    touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                     level = free_level(path)
                     first = stacked(level) + 1
                     at = Visit(first, start, count, sequence, weight, place)

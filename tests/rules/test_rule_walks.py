@@ -45,6 +45,7 @@ SAMPLINGS = {
     "opponent": sampled(ms.OPPONENT),
     "average_strategy": sampled(ms.AVERAGE_STRATEGY, averaging=ms.UNIFORM),
     "baseline": sampled(algorithms.outcome(0.4, baseline="learned")),
+    "branching_baseline": sampled(algorithms.external(baseline="learned")),
     "predictive_baseline": sampled(algorithms.outcome(0.4, baseline="predictive")),
     "batches": sampled(ms.EXTERNAL, batch=3),
     "batches_of_outcomes": sampled(ms.OUTCOME, batch=4, alternating=False),
