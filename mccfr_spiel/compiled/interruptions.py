@@ -16,13 +16,32 @@ _SIGNALS = sorted(signal.valid_signals())
 
 
 class _Noted:
-    """A signal handler that only notes which signals arrived, and where."""
+    """A signal handler that only notes which signals arrived, and where.
+
+    Once the block is over, it calls the handler in whose place it stands. What a
+    handler raises may keep the others from being put back, and those must still be
+    heard.
+    """
 
     def __init__(self) -> None:
         self.frames: dict[int, FrameType | None] = {}
+        self.handlers: dict[int, Callable[..., object]] = {}
+        self.is_over = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.frames.setdefault(number, frame)
+        if self.is_over:
+            self.handlers[number](number, frame)
+        else:
+            self.frames.setdefault(number, frame)
+
+    def deliver(self) -> None:
+        """Calls the handlers that became due, however many of them raise."""
+        for number in list(self.frames)[:1]:
+            frame = self.frames.pop(number)
+            try:
+                self.handlers[number](number, frame)
+            finally:
+                self.deliver()
 
 
 @contextlib.contextmanager
@@ -39,29 +58,23 @@ def signals_deferred() -> Iterator[None]:
         yield
         return
     noted = _Noted()
-    handlers: dict[int, Callable[..., object]] = {}
-    with contextlib.ExitStack() as afterwards:
-        # These callbacks run in reverse order, however many of them raise: first all
-        # handlers are put back, then those that became due are called.
-        afterwards.callback(_deliver, noted, handlers)
+    try:
         for number in _SIGNALS:
             handler = signal.getsignal(number)
+            if isinstance(handler, _Noted) and handler.is_over:
+                handler = handler.handlers[number]
             if not callable(handler) or isinstance(handler, _Noted):
                 continue  # no Python code, or deferred by a block around this one
-            handlers[number] = handler
-            afterwards.callback(signal.signal, number, handler)
+            noted.handlers[number] = handler
             try:
                 signal.signal(number, noted)
             except ValueError:  # in a subinterpreter, where no signals arrive either
                 break
         yield
-
-
-def _deliver(noted: _Noted, handlers: dict[int, Callable[..., object]]) -> None:
-    """Calls the handlers that became due, however many of them raise."""
-    for number in list(noted.frames)[:1]:
-        frame = noted.frames.pop(number)
+    finally:
         try:
-            handlers[number](number, frame)
+            noted.is_over = True  # from here on, what is heard may raise at any step
+            for number, handler in noted.handlers.items():
+                signal.signal(number, handler)
         finally:
-            _deliver(noted, handlers)
+            noted.deliver()

@@ -4,6 +4,10 @@ The function is compiled with `jit(nogil=True)` and called as `work(*arguments, 
 leads)` by every thread; `atomics` explains the desk. The thread that asks is the
 leader. It never waits for another one to start, so a busy machine, or a limit of
 threads, makes a call slower and nothing else.
+
+Signals are deferred while the threads are dealt with. A KeyboardInterrupt inside of
+ThreadPoolExecutor may leave one of its locks held, and whoever asks for it next would
+wait for ever.
 """
 
 import concurrent.futures
@@ -16,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.compiled.atomics import CLOSED, FAILED, new_desk
+from mccfr_spiel.compiled.interruptions import signals_deferred
 
 
 def num_cores() -> int:
@@ -41,6 +46,7 @@ def submit(num_threads: int, task: Callable[..., Any], *arguments: Any) -> Any:
     return _helpers(num_threads - 1, os.getpid()).submit(task, *arguments)
 
 
+@signals_deferred()
 def run_each(
     num_threads: int, task: Callable[[Any], Any], items: Iterable[Any]
 ) -> list[Any]:
@@ -62,6 +68,7 @@ def run_each(
     return [*(result() for result in found), at_last]
 
 
+@signals_deferred()
 def run(
     work: Callable[..., int],
     num_threads: int,
@@ -85,9 +92,7 @@ def run(
     """
     desk = new_desk(notes)
     helpers: list[concurrent.futures.Future[None]] = []
-    # Ctrl-C may raise KeyboardInterrupt between any two of these calls, but not within
-    # a compiled one. However the block is left, the desk is closed.
-    try:
+    try:  # however this block is left, the desk is closed
         with contextlib.suppress(RuntimeError):  # no more threads: fewer will do
             for _ in range(num_threads - 1):
                 helpers.append(submit(num_threads, _help, work, arguments, desk, keep))
