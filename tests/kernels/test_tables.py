@@ -12,6 +12,7 @@ from mccfr_spiel.compiled.frame import entries_of
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.tables import (
     LAYOUT,
+    Blocks,
     Passes,
     Plans,
     Tables,
@@ -45,6 +46,7 @@ def all_views(frame):
         views(frame, Walk),
         views(frame, Passes),
         views(frame, Plans),
+        views(frame, Blocks),
     )
 
 

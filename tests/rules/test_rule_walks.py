@@ -19,7 +19,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from tests import reference
-from tests.rules.test_own_rules import EXPANDED, of_fault
+from tests.rules.mistaken import EXPANDED, of_fault
 from tests.test_solver import assert_equal_bit_for_bit, assert_same
 
 importlib.import_module("mccfr_spiel.games")

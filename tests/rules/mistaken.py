@@ -1,0 +1,210 @@
+"""A game of compiled rules that makes one mistake, and what is said of it.
+
+A coin falls, player 0 sees it and acts, then player 1, who saw player 0's action. The
+parameter `fault` says which mistake is made, after action 1 alone.
+"""
+
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    TERMINAL,
+    BoundRules,
+    Description,
+    Parameter,
+    Rules,
+    Sizes,
+    Words,
+    compiled,
+)
+from mccfr_spiel.rules.game import register
+
+FAULTS = (
+    "none",
+    "zero_sum",
+    "range",
+    "overflow",
+    "twice",
+    "descending",
+    "negative",
+    "beyond",
+    "chance_twice",
+    "chance_beyond",
+    "chance_none",
+    "many",
+    "long_key",
+    "state",
+    "words",
+)
+(
+    NONE,
+    ZERO_SUM,
+    RANGE,
+    OVERFLOW,
+    TWICE,
+    DESCENDING,
+    NEGATIVE,
+    BEYOND,
+    CHANCE_TWICE,
+    CHANCE_BEYOND,
+    CHANCE_NONE,
+    MANY,
+    LONG_KEY,
+    STATE,
+    WORDS,
+) = range(len(FAULTS))
+FAULT = 0
+COUNT, MOVES = 0, 1
+
+
+@compiled
+def start(settings, state):
+    pass
+
+
+@compiled
+def acting(settings, state):
+    if state[COUNT] == 3:
+        return TERMINAL
+    return state[COUNT] - 1 if state[COUNT] else CHANCE
+
+
+@compiled
+def is_there(state):
+    return state[COUNT] >= 2 and state[MOVES] == 1 and state[MOVES + 1] == 1
+
+
+@compiled
+def legal_actions(settings, state, actions):
+    fault = settings[FAULT]
+    actions[0] = 0
+    actions[1] = 1
+    if state[COUNT] == 0:
+        if fault == CHANCE_TWICE:
+            actions[0] = 1
+        if fault == CHANCE_BEYOND:
+            actions[1] = 2
+        if fault == CHANCE_NONE:
+            return 0
+    if state[COUNT] == 2 and state[MOVES + 1] == 1:
+        if fault == TWICE:
+            actions[0] = 1
+        if fault == DESCENDING:
+            actions[0] = 1
+            actions[1] = 0
+        if fault == NEGATIVE:
+            actions[0] = -1
+        if fault == BEYOND:
+            actions[1] = 2
+        if fault == MANY:
+            return 3
+    return 2
+
+
+@compiled
+def chance_probs(settings, state, probs):
+    probs[0] = 0.5
+    probs[1] = 0.5
+
+
+@compiled
+def apply_action(settings, state, action):
+    state[MOVES + state[COUNT]] = action
+    state[COUNT] += 1
+    if settings[FAULT] == STATE and is_there(state):
+        remember(state)
+
+
+@compiled
+def remember(state):
+    state[4] = 1  # the first entry that Sizes.state does not have
+
+
+@compiled
+def info_key(settings, state, player, key):
+    """Player 0 knows all, player 1 all but the coin."""
+    length = 0
+    for k in range(player, state[COUNT]):
+        key[length] = state[MOVES + k]
+        length += 1
+    if settings[FAULT] == LONG_KEY and is_there(state):
+        return 4
+    return length
+
+
+@compiled
+def returns(settings, state, returns):
+    fault = settings[FAULT]
+    value = 1.0 if state[MOVES + 2] == 1 else -1.0
+    returns[0] = value
+    returns[1] = -value
+    if is_there(state) and state[MOVES + 2] == 0:
+        if fault == ZERO_SUM:
+            returns[1] = 0.5
+        if fault == RANGE:
+            returns[0] = 3.0
+            returns[1] = -3.0
+        if fault == OVERFLOW:
+            returns[0] = 1.7e308
+            returns[1] = -1.7e308
+
+
+def sizes(parameters):
+    most = 1.7e308 if parameters["fault"] == "overflow" else 1.0
+    return Sizes(
+        state=4,
+        num_actions=2,
+        max_chance_outcomes=2,
+        max_moves=2,
+        max_chance_moves=1,
+        key=(2, 2, 2),
+        min_utility=-most,
+        max_utility=most,
+    )
+
+
+def info_state_words(parameters, player, key):
+    shown = key[1:] if parameters["fault"] == "words" else key
+    return f"of {len(key)}: {shown}"
+
+
+MISTAKEN = Description(
+    short_name="python_mistaken",
+    long_name="Mistaken",
+    parameters={"fault": Parameter("none", choices=FAULTS)},
+    sizes=sizes,
+    rules=Rules(
+        start=start,
+        acting=acting,
+        legal_actions=legal_actions,
+        chance_probs=chance_probs,
+        apply_action=apply_action,
+        info_key=info_key,
+        returns=returns,
+    ),
+    words=Words(
+        state=lambda parameters, state: f"moves {state[MOVES : MOVES + state[COUNT]]}",
+        action=lambda parameters, player, action: f"{player} {action}",
+        info_state=info_state_words,
+        observation=lambda parameters, state, player: {},
+    ),
+)
+register(MISTAKEN)
+
+EXPANDED = {
+    "zero_sum": (r"add up to 0, .*\[-1.0, 0.5\].*Description.utility_sum", [1, 1, 0]),
+    "range": (r"declared range -1 .. 1", [1, 1, 0]),
+    "overflow": (r"at most 1e\+100", [1, 1, 0]),
+    "twice": (r"lists \[1, 1\]; they must be different, ascending", [0, 1]),
+    "descending": (r"lists \[1, 0\]; they must be different, ascending", [0, 1]),
+    "negative": (r"lists \[-1, 1\].*in 0 .. 1 \(Sizes.num_actions\)", [0, 1]),
+    "beyond": (r"lists \[0, 2\].*in 0 .. 1 \(Sizes.num_actions\)", [0, 1]),
+    "chance_twice": (r"lists \[1, 1\].*\(Sizes.max_chance_outcomes\)", []),
+    "chance_beyond": (r"lists \[0, 2\].*\(Sizes.max_chance_outcomes\)", []),
+    "chance_none": (r"chance has no outcomes. legal_actions lists them", []),
+    "many": (r"more than the 2 actions", [0, 1]),
+    "long_key": (r"exceeds Sizes.key", [1, 1]),
+}
+"""What the compiled loop says; of `words` and `state` it knows nothing."""
+
+
+def of_fault(fault):
+    return BoundRules(MISTAKEN, {"fault": fault})
