@@ -113,7 +113,7 @@ class Solver:
             game: any OpenSpiel game that gives information-state strings and lists its
                 chance outcomes, its load string, or its GameTree. Simultaneous moves
                 become turns.
-            algorithm: what to run, see algorithms.py.
+            algorithm: what to run, see algorithms/.
             seed: any integer. Together with the game and the algorithm it determines
                 every result.
             max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when

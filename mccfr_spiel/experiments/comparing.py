@@ -1,7 +1,7 @@
 """`compare`: algorithms on games with seeds, as one call.
 
 It makes a sweep (experiments/sweeps.py) of what is compared, runs it, and reads its
-rows into a table (experiments/comparison.py).
+rows into a table (experiments/comparison_table.py).
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from mccfr_spiel.tree.identity import content_print
 from mccfr_spiel.tree.loading import load_game
 
 if TYPE_CHECKING:
-    from mccfr_spiel.experiments.comparison import Comparison
+    from mccfr_spiel.experiments.comparison_table import Comparison
 
 Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
 Algorithms = str | Method | Iterable[str | Method] | Mapping[str, str | Method]
@@ -68,8 +68,8 @@ def compare(
         table.plot().savefig("kuhn.pdf")
 
     The table is a pandas DataFrame with one row for each point recorded, see
-    `experiments.comparison.Comparison`. Its numbers are the same for any number of
-    workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`, is
+    `experiments.comparison_table.Comparison`. Its numbers are the same for any number
+    of workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`, is
     run with seed 0 only, since all its runs would be the same.
 
     Args:
@@ -349,4 +349,6 @@ def _load_comparison() -> Callable[..., "Comparison"]:
             "A comparison is a pandas DataFrame, and pandas is not installed here: "
             "pip install 'mccfr_spiel[plot]'."
         ) from error
-    return importlib.import_module("mccfr_spiel.experiments.comparison").read_comparison
+    return importlib.import_module(
+        "mccfr_spiel.experiments.comparison_table"
+    ).read_comparison

@@ -1,6 +1,6 @@
 """Result files -> figures.
 
-Only this module, figure_style.py and comparison.py import matplotlib (the extra
+Only this module, figure_style.py and comparison_table.py import matplotlib (the extra
 `plot`).
 """
 

@@ -15,7 +15,7 @@ rule, so the others cost it nothing. The functions share these arguments:
     infoset: the infoset.
     parent: the player's sequence before it.
     start, stop: its sequences are start .. stop - 1.
-    parameters: the numbers of the rule's value in algorithms.py, in the order in which
+    parameters: the numbers of the rule's value in algorithms/, in the order in which
         its property `parameters` gives them.
     rates: what the rule's parameters are in this iteration; see rates.py.
     place, seed: the infoset's place and the solver's seed, for a random start.
@@ -94,7 +94,7 @@ RULES = {
         rates.of_descent,
     ),
 }
-"""The rules by the names that their values in algorithms.py have."""
+"""The rules by the names that their values in algorithms/ have."""
 
 _ROWS = list(RULES.values())
 

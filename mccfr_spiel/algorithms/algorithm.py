@@ -1,0 +1,274 @@
+"""An algorithm as a value of three parts, and the algorithms that have names."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms.averaging import (
+    LINEAR,
+    MOST_GAMMA,
+    QUADRATIC,
+    UNIFORM,
+    Averaging,
+    polynomial,
+)
+from mccfr_spiel.algorithms.entropy_rules import ftrl, omd
+from mccfr_spiel.algorithms.minimizers import Minimizer
+from mccfr_spiel.algorithms.regret_rules import (
+    RegretMatching,
+    discounted_regret_matching,
+    predictive_regret_matching_plus,
+    regret_matching,
+    regret_matching_plus,
+)
+from mccfr_spiel.algorithms.sampling import (
+    AVERAGE_STRATEGY,
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    FULL,
+    OPPONENT,
+    OUTCOME,
+    Sampling,
+    full,
+)
+
+MOST_BATCH = 2**31
+"""That many walks take minutes."""
+
+
+class Algorithm(NamedTuple):
+    """A solver's three parts, whether players move one after the other, and the batch.
+
+    Attributes:
+        sampling: the gradient estimator.
+        minimizer: the local rule.
+        averaging: the weights of the average.
+        alternating: each player is updated against the others' newest policies; else
+            all are updated at once from the same ones.
+        batch: the walks for each player in an iteration, if anything is sampled. All of
+            them meet the same policies; what they estimate is added up before the one
+            update. The iteration enters the average once, whatever its batch.
+    """
+
+    sampling: Sampling
+    minimizer: Minimizer
+    averaging: Averaging = UNIFORM
+    alternating: bool = True
+    batch: int = 1
+
+    def __repr__(self) -> str:
+        parts = [repr(self.sampling), repr(self.minimizer)]
+        if self.averaging != UNIFORM:
+            parts.append(repr(self.averaging))
+        if not self.alternating:
+            parts.append("alternating=False")
+        if self.batch != 1:
+            parts.append(f"batch={self.batch}")
+        return f"Algorithm({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        """What papers call it: `CFR+`, `external sampling with FTRL (step size 1)`."""
+        words = [str(self.sampling)]
+        known = {
+            name: value
+            for name, value in _constants().items()
+            if name.endswith(("CFR", "CFR_PLUS")) and value[:3] == self[:3]
+        }
+        if known and "PRUNED_CFR" not in known:
+            words = [next(iter(known)).replace("_PLUS", "+")]
+        else:
+            if self.minimizer != RegretMatching():
+                words[0] += f" with {self.minimizer}"
+            if self.averaging != UNIFORM:
+                words.append(str(self.averaging))
+        if not self.alternating:
+            words.append("simultaneous updates")
+        if self.batch != 1:
+            words.append(f"{self.batch} walks")
+        return ", ".join(words)
+
+
+CFR = Algorithm(FULL, regret_matching())
+"""Zinkevich, Johanson, Bowling, Piccione 2007, alternating."""
+PRUNED_CFR = Algorithm(full(prune=True), regret_matching())
+"""CFR that does not follow an opponent's action of probability 0 (Lanctot et al. 2009,
+section 5)."""
+CFR_PLUS = Algorithm(FULL, regret_matching_plus(), LINEAR)
+"""Tammelin 2014."""
+LCFR = Algorithm(FULL, discounted_regret_matching(1.0, 1.0), LINEAR)
+"""Linear CFR (Brown, Sandholm 2019)."""
+DCFR = Algorithm(FULL, discounted_regret_matching(1.5, 0.0), QUADRATIC)
+"""Discounted CFR with (alpha, beta, gamma) = (1.5, 0, 2) (Brown, Sandholm 2019)."""
+PCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(), QUADRATIC)
+"""Predictive CFR+ (Farina, Kroer, Sandholm 2021)."""
+DCFR_PLUS = Algorithm(
+    FULL, predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5), polynomial(4.0)
+)
+"""DCFR+ (Xu et al. 2024)."""
+PDCFR_PLUS = Algorithm(
+    FULL, predictive_regret_matching_plus(alpha=2.3), polynomial(5.0)
+)
+"""PDCFR+ (Xu et al. 2024)."""
+SAPCFR_PLUS = Algorithm(FULL, predictive_regret_matching_plus(1 / 3), QUADRATIC)
+"""PCFR+ whose prediction has a third of the weight (Meng et al. 2025)."""
+CHANCE_SAMPLING = Algorithm(CHANCE, regret_matching())
+"""Zinkevich et al. 2007; Lanctot et al. 2009, section 3."""
+OPPONENT_SAMPLING = Algorithm(OPPONENT, regret_matching())
+"""Farina, Kroer, Sandholm 2020, with regret matching."""
+EXTERNAL_SAMPLING = Algorithm(EXTERNAL, regret_matching())
+"""Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.2."""
+OUTCOME_SAMPLING = Algorithm(OUTCOME, regret_matching())
+"""Lanctot, Waugh, Zinkevich, Bowling 2009, section 3.1."""
+BALANCED_OUTCOME_SAMPLING = Algorithm(BALANCED_OUTCOME, regret_matching())
+"""Farina, Kroer, Sandholm 2020, section 4.2.1, with regret matching."""
+AVERAGE_STRATEGY_SAMPLING = Algorithm(AVERAGE_STRATEGY, regret_matching())
+"""Gibson, Burch, Lanctot, Szafron 2012."""
+
+
+def hs_dcfr(horizon: int, *, gamma: float = 30.0) -> Algorithm:
+    """DCFR with a schedule of its parameters (Zhang, McAleer, Sandholm 2024).
+
+    Alpha goes from 1 to 4, beta from -1 to -3, and gamma falls by 5 (or to 0).
+
+    Args:
+        horizon: the number of iterations that are to be run, at least 1.
+        gamma: of the average at first.
+    """
+    rule = discounted_regret_matching(
+        1.0, -1.0, alpha_change=3.0, beta_change=-2.0, horizon=horizon
+    )
+    return Algorithm(FULL, rule, _falling(gamma, horizon))
+
+
+def hs_pcfr_plus(horizon: int, *, gamma: float = 30.0) -> Algorithm:
+    """PCFR+ with a schedule for its average (Zhang, McAleer, Sandholm 2024).
+
+    Args:
+        horizon: the number of iterations that are to be run, at least 1.
+        gamma: of the average at first; falls by 5 (or to 0).
+    """
+    return Algorithm(FULL, predictive_regret_matching_plus(), _falling(gamma, horizon))
+
+
+def _falling(gamma: float, horizon: int) -> Averaging:
+    gamma = refusals.number(gamma, "gamma", 0, MOST_GAMMA)
+    if refusals.integer(horizon, "horizon", 1) and not gamma:
+        return UNIFORM
+    return Averaging(gamma, -min(gamma, 5.0), horizon)
+
+
+SCHEDULES: dict[str, Callable[..., Algorithm]] = {
+    "hs_dcfr": hs_dcfr,
+    "hs_pcfr_plus": hs_pcfr_plus,
+}
+"""The algorithms that depend on a horizon, as the command line calls them. They are
+called with the horizon, and with `gamma` to change the average."""
+
+
+def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
+    """The name in SCHEDULES, the horizon and the gamma that make an algorithm, except
+    for whether players alternate; None if there are none."""
+    averaging = algorithm.averaging
+    horizon = averaging.horizon or getattr(algorithm.minimizer, "horizon", 0)
+    for name, make in SCHEDULES.items():
+        if horizon and make(horizon, gamma=averaging.gamma)[:3] == algorithm[:3]:
+            return name, horizon, averaging.gamma
+    return None
+
+
+ALGORITHMS = {
+    "cfr": CFR,
+    "pruned_cfr": PRUNED_CFR,
+    "cfr_plus": CFR_PLUS,
+    "lcfr": LCFR,
+    "dcfr": DCFR,
+    "pcfr_plus": PCFR_PLUS,
+    "dcfr_plus": DCFR_PLUS,
+    "pdcfr_plus": PDCFR_PLUS,
+    "sapcfr_plus": SAPCFR_PLUS,
+    "chance_sampling": CHANCE_SAMPLING,
+    "opponent_sampling": OPPONENT_SAMPLING,
+    "external_sampling": EXTERNAL_SAMPLING,
+    "outcome_sampling": OUTCOME_SAMPLING,
+    "balanced_outcome_sampling": BALANCED_OUTCOME_SAMPLING,
+    "average_strategy_sampling": AVERAGE_STRATEGY_SAMPLING,
+    "ftrl": Algorithm(EXTERNAL, ftrl(1.0)),
+    "omd": Algorithm(EXTERNAL, omd(1.0)),
+}
+"""The named algorithms, as the command line calls them."""
+
+
+def check_algorithm(algorithm: Any) -> None:
+    """Raises ValueError unless a value is an Algorithm of three parts.
+
+    The parts have checked themselves when they were made.
+    """
+    if not isinstance(algorithm, Algorithm):
+        raise ValueError(
+            f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
+            f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
+        )
+    for part, kind in (
+        (algorithm.sampling, Sampling),
+        (algorithm.minimizer, Minimizer),
+        (algorithm.averaging, Averaging),
+    ):
+        if not isinstance(part, kind):
+            raise ValueError(f"{part!r} is not a value of {kind.__name__}.")
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    assert isinstance(sampling, Sampling)
+    assert isinstance(minimizer, Minimizer)
+    if minimizer.moves_everywhere and (sampling.is_sampled or sampling.prune):
+        raise ValueError(
+            f"{minimizer.rule} moves the policy everywhere in each iteration, and a "
+            "walk that samples or prunes does not come everywhere. Use it with "
+            f"ms.FULL, not with {sampling}."
+        )
+    batch = refusals.integer(algorithm.batch, "batch", 1)
+    if batch > MOST_BATCH:
+        raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
+    if batch > 1 and not algorithm.sampling.is_sampled:
+        raise ValueError(
+            f"batch={batch} is given, but nothing is sampled, so that all walks of a "
+            "batch would be the same; drop it, or choose a sampling."
+        )
+    if algorithm.sampling.prune_below is not None:
+        _check_can_prune(algorithm)
+    if algorithm.sampling.baseline == "predictive" and not (
+        batch == 1 and algorithm.alternating
+    ):
+        raise ValueError(
+            'baseline="predictive" goes by the policy right after the update of the '
+            "walk's player, which takes alternating updates and a batch of 1; choose "
+            'baseline="learned".'
+        )
+
+
+def _check_can_prune(algorithm: Algorithm) -> None:
+    given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
+    if algorithm.minimizer.rule != RegretMatching.rule:
+        raise ValueError(
+            f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
+            "negative; choose regret_matching or drop it."
+        )
+    if algorithm.batch > 1:
+        raise ValueError(
+            f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
+            "actions at an infoset, whose regrets then do not add up; drop one of them."
+        )
+
+
+def _hint(value: Any) -> str:
+    if isinstance(value, str) and value.lower() in ALGORITHMS:
+        name = value.lower()
+        constants = [k for k, v in _constants().items() if v == ALGORITHMS[name]]
+        words = [f"ms.{constant}" for constant in constants]
+        return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
+    return ""
+
+
+def _constants() -> dict[str, Algorithm]:
+    """The module's named algorithms."""
+    found = globals().items()
+    return {name: value for name, value in found if isinstance(value, Algorithm)}

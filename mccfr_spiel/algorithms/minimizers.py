@@ -1,0 +1,80 @@
+"""What the local rules have in common.
+
+A rule is a value here, and a compiled function of the same name in kernels/.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from mccfr_spiel.algorithms.parts import Part
+
+_RULE_WORDS = {
+    "regret_matching_plus": "regret matching+",
+    "ftrl": "FTRL",
+    "omd": "OMD",
+}
+"""What papers call rules whose names do not say it already."""
+
+
+@dataclass(frozen=True, repr=False)
+class Minimizer(Part):
+    """The local rule by which the policy at an infoset moves.
+
+    Each rule is a subclass, whose fields are its own parameters and nothing else. The
+    formulas use the gradient G at an infoset, the policy b and the step size eta. What
+    a rule computes is in kernels/minimizers.py, a function for each.
+
+    Attributes:
+        rule: the name by which kernels, files and settings know the rule.
+        tables: the optional tables of `kernels.Tables` that the rule needs.
+        allows_abstraction: whether the rule makes sense for players who forget.
+    """
+
+    rule: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]] = ()
+    allows_abstraction: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuses to make a rule without a name, as `Minimizer("ftrl")` once did."""
+        if not hasattr(cls, "rule"):
+            given = [repr(value) for value in args]
+            given += [f"{name}={value!r}" for name, value in kwargs.items()]
+            raise TypeError(
+                f"{cls.__name__}({', '.join(given)}): a {cls.__name__} is only what "
+                "several rules have in common. Make one of them: ms.regret_matching(), "
+                "ms.regret_matching_plus(), ms.ftrl(step_size) or ms.omd(step_size)."
+            )
+        return super().__new__(cls)
+
+    def __repr__(self) -> str:
+        return self.spelled(self.rule)
+
+    def __str__(self) -> str:
+        name = _RULE_WORDS.get(self.rule, self.rule.replace("_", " "))
+        values = [
+            f"{value} {key}"
+            if isinstance(value, str)
+            else f"{key.replace('_', ' ')} {value:g}"
+            for key, value in self.changed().items()
+            if value is not None
+        ]
+        return f"{name} ({', '.join(values)})" if values else name
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers that the compiled rule reads, in the order in which it does."""
+        return ()
+
+    @property
+    def needs_whole_tree(self) -> bool:
+        """Whether the rule's tables depend on the whole tree."""
+        return False
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """Whether an update moves the policy at infosets where the gradient is 0, too.
+
+        Such a rule must update every infoset in every iteration, so it goes with FULL
+        sampling only.
+        """
+        return False

@@ -1,0 +1,169 @@
+"""Rules that play by regrets: regret matching, its discounted and predictive forms."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms.minimizers import Minimizer
+from mccfr_spiel.algorithms.parts import checked_horizon
+
+_POWERS = -20, 20
+"""Of discounts. Beyond them k ** 20 would discount by less than a double can hold."""
+
+
+@dataclass(frozen=True, repr=False)
+class RegretMinimizer(Minimizer):
+    """Rules that play by cumulative regrets R.
+
+    Attributes:
+        initial_regret: the regrets start uniform in [0, initial_regret).
+
+    Raises:
+        ValueError: `initial_regret` is no number in [0, 1e100].
+    """
+
+    initial_regret: float = 0.0
+    allows_abstraction: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        regret = refusals.number(self.initial_regret, "initial_regret", 0, 1e100)
+        self.fill(initial_regret=regret)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The initial regret."""
+        return (self.initial_regret,)
+
+
+@dataclass(frozen=True, repr=False)
+class RegretMatching(RegretMinimizer):
+    """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
+    2000)."""
+
+    rule: ClassVar[str] = "regret_matching"
+
+
+@dataclass(frozen=True, repr=False)
+class RegretMatchingPlus(RegretMinimizer):
+    """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
+
+    rule: ClassVar[str] = "regret_matching_plus"
+
+
+@dataclass(frozen=True)
+class DiscountedRegretMatching(Minimizer):
+    """R = R d(t) + r, with r = G - <b, G>; b ~ max(R, 0) (Brown, Sandholm 2019).
+
+    In iteration t, d = k ** alpha / (k ** alpha + 1) with k = t - 1 where R > 0, and
+    the same with beta elsewhere. With alpha = beta = 1 that is the policy of regrets
+    weighted by t, which is linear CFR. A schedule of hyperparameters (Zhang, McAleer,
+    Sandholm 2024) moves alpha and beta in a straight line, by their changes, from
+    iteration 1 to `horizon` iterations later, where they stay.
+
+    In a sampled walk an infoset that is met late gets the product of all discounts
+    since it was last met, so the result is that of discounting all in every iteration.
+
+    Attributes:
+        alpha: of positive regrets.
+        beta: of the others.
+        alpha_change, beta_change: what is added to each in the course of the horizon.
+        horizon: in iterations; 0 for no change.
+
+    Raises:
+        ValueError: a field is out of its range, or a change has no horizon.
+    """
+
+    alpha: float = 1.5
+    beta: float = 0.0
+    alpha_change: float = 0.0
+    beta_change: float = 0.0
+    horizon: int = 0
+    rule: ClassVar[str] = "discounted_regret_matching"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "beta", "alpha_change", "beta_change"):
+            value = refusals.number(getattr(self, name), name, *_POWERS)
+            self.fill(**{name: value})
+        self.fill(
+            horizon=checked_horizon(self.horizon, self.alpha_change, self.beta_change)
+        )
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Alpha, beta, their changes, the horizon."""
+        changes = self.alpha_change, self.beta_change
+        return self.alpha, self.beta, *changes, float(self.horizon)
+
+
+@dataclass(frozen=True)
+class PredictiveRegretMatchingPlus(Minimizer):
+    """R = max(R d(t) + r, 0); b ~ max(R d(t + 1) + prediction r, 0), r = G - <b, G>.
+
+    The prediction is that the regrets r of the last iteration come again (Farina,
+    Kroer, Sandholm 2021, who also have another one: the last gradient, passed up
+    through the new policies). With d(t) = k ** alpha / (k ** alpha + offset), where k
+    is t - 1, past regrets are discounted, too (Xu et al. 2024); without alpha d is 1.
+
+    Attributes:
+        prediction: its weight: 1 as published, 0 for none, 1/3 for the one of Meng et
+            al. 2025.
+        alpha: of the discount, or None.
+        offset: of the discount.
+
+    Raises:
+        ValueError: a field is out of its range.
+    """
+
+    prediction: float = 1.0
+    alpha: float | None = None
+    offset: float = 1.0
+    rule: ClassVar[str] = "predictive_regret_matching_plus"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        self.fill(prediction=refusals.number(self.prediction, "prediction", 0, 1e10))
+        if self.alpha is not None:
+            self.fill(alpha=refusals.number(self.alpha, "alpha", *_POWERS))
+        self.fill(offset=refusals.number(self.offset, "offset", 0, 1e10))
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The prediction's weight, alpha (infinite for None), the offset."""
+        alpha = math.inf if self.alpha is None else self.alpha
+        return self.prediction, alpha, self.offset
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """A prediction of 0 at an infoset differs from the one before."""
+        return self.prediction > 0
+
+
+def regret_matching(*, initial_regret: float = 0.0) -> RegretMatching:
+    """Regret matching, see `RegretMatching`."""
+    return RegretMatching(initial_regret)
+
+
+def regret_matching_plus(*, initial_regret: float = 0.0) -> RegretMatchingPlus:
+    """Regret matching+, see `RegretMatchingPlus`."""
+    return RegretMatchingPlus(initial_regret)
+
+
+def discounted_regret_matching(
+    alpha: float = 1.5,
+    beta: float = 0.0,
+    *,
+    alpha_change: float = 0.0,
+    beta_change: float = 0.0,
+    horizon: int = 0,
+) -> DiscountedRegretMatching:
+    """Discounted regret matching, see `DiscountedRegretMatching`."""
+    return DiscountedRegretMatching(alpha, beta, alpha_change, beta_change, horizon)
+
+
+def predictive_regret_matching_plus(
+    prediction: float = 1.0, *, alpha: float | None = None, offset: float = 1.0
+) -> PredictiveRegretMatchingPlus:
+    """Predictive regret matching+, see `PredictiveRegretMatchingPlus`."""
+    return PredictiveRegretMatchingPlus(prediction, alpha, offset)
