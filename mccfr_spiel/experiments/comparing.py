@@ -69,8 +69,8 @@ def compare(
 
     The table is a pandas DataFrame with one row for each point recorded, see
     `experiments.comparison_table.Comparison`. Its numbers are the same for any number
-    of workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`, is
-    run with seed 0 only, since all its runs would be the same.
+    of workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`,
+    is run with seed 0 only, since all its runs would be the same.
 
     Args:
         games: load strings or games, one or several, or label -> game. A game of your
