@@ -75,6 +75,11 @@ def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     return running.run_experiment(names[0])
 
 
+def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
+    words = playing.take_policy(values, words)
+    return playing.run(values, take_game(values, words))
+
+
 COMMANDS = {
     "solve": Command(
         "[GAME]",
@@ -124,12 +129,12 @@ COMMANDS = {
         },
     ),
     "play": Command(
-        "[GAME]",
-        "Plays a game against a policy, in the terminal. The policy is read from a "
-        "file or a folder of results (--policy), or solved just before.",
+        "[GAME | RESULTS]",
+        "Plays a game against a policy, in the terminal. The policy is read from "
+        "RESULTS, a folder of results or a policy's file, or solved just before.",
         ("game", "players", "import"),
         playing.define_flags,
-        lambda values, words, _: playing.run(values, take_game(values, words)),
+        _play,
     ),
     "explore": Command(
         "RESULTS [RESULTS ...]",

@@ -1,5 +1,6 @@
 """The command `play`: a game in the terminal, against a policy."""
 
+import pathlib
 import random
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,15 @@ def define_flags(values: flags.FlagValues) -> None:
     define_integer(
         "seed", None, "Seed of all draws; a new one each time if not given.", **define
     )
+
+
+def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
+    """Takes a word that is a file or a folder as --policy; returns the other words."""
+    paths = [word for word in words if pathlib.Path(word).exists()]
+    if values.policy is None and len(paths) == 1:
+        values.policy = paths[0]
+        return [word for word in words if word not in paths]
+    return words
 
 
 def run(values: flags.FlagValues, game: str) -> int:

@@ -341,6 +341,13 @@ def _define_evaluation() -> None:
         "none, which walks over compiled rules of the game. auto keeps them where the "
         "whole tree fits, or there are no such rules.",
     )
+    flags.DEFINE_boolean(
+        "allow_imperfect_recall",
+        DEFAULT["allow_imperfect_recall"],
+        "Solve a game whose information-state strings forget what a player did or saw, "
+        "as those of hold'em do. No theorem covers that. Takes --evaluate=sampled or "
+        "none.",
+    )
     define_integer(
         "threads",
         None,

@@ -14,8 +14,7 @@ from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
 
 _SENTENCES = {
     RECALL_WAY_OUT: "Use information states that remember all that the player did and "
-    "saw. The command line cannot solve the game as it is; in Python, "
-    "mccfr_spiel.Solver can try to, with an abstraction (docs/choosing.md).",
+    "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
     STRINGS_WAY_OUT: "The command line cannot solve it; in Python, mccfr_spiel.Solver "
     "can, with an abstraction that makes the strings (docs/choosing.md).",
     GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "

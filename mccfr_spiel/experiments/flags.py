@@ -115,6 +115,7 @@ class Flags(TypedDict, total=False):
     max_memory: int | str | None
     twin: bool | None
     store: str
+    allow_imperfect_recall: bool
     threads: int | None
 
 

@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, Flags
 from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.settings import Settings, budget_of, measure
+from mccfr_spiel.experiments.settings import (
+    Settings,
+    abstraction_of,
+    budget_of,
+    measure,
+)
 from mccfr_spiel.experiments.settings_files import read_flags, settings_from
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
@@ -151,6 +156,7 @@ def load_solver(
     solver = Solver.load_newest(
         checkpoint,
         tree or settings.game,
+        abstraction=abstraction_of(settings),
         max_memory=budget_of(settings),
         threads=settings.threads,
     )

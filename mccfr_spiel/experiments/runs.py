@@ -14,7 +14,13 @@ from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.dues import row_dues
-from mccfr_spiel.experiments.settings import Settings, budget_of, measure
+from mccfr_spiel.experiments.settings import (
+    Settings,
+    abstraction_of,
+    budget_of,
+    measure,
+    new_tree,
+)
 from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
 from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
 from mccfr_spiel.solver import Solver
@@ -53,12 +59,7 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
         ValueError: the game cannot be solved; see `GameTree`, `Solver` and
             `OfflineMethod.start`.
     """
-    tree = tree or GameTree(
-        settings.game,
-        max_nodes=settings.max_nodes,
-        max_memory=budget_of(settings),
-        twin=settings.twin,
-    )
+    tree = tree or new_tree(settings, budget_of(settings))
     if settings.evaluate == "exact":
         tree.expand_all()
     return _start(
@@ -87,11 +88,12 @@ def warm_up(settings: Settings) -> None:
     if isinstance(method, LinearProgramMethod | SparsifiedProgramMethod):
         method = method._replace(time_limit=None)  # the limit is for the game itself
     # The tree is not expanded before the iteration, so that growing is compiled, too.
-    tree = GameTree("kuhn_poker")
+    tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
     solver = _start(method, tree, seed=0)
     solver.iterate(1)
-    tree.expand_all()
-    nash_conv(solver)
+    if settings.evaluate == "exact":
+        tree.expand_all()
+        nash_conv(solver)
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:

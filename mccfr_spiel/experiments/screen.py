@@ -79,4 +79,7 @@ def show_estimates(result: dict[str, Any]) -> None:
                 continue
             mean, half_width = estimate["mean"], estimate["half_width"]
             show(f"  {name.replace('_', ' ')}: {mean:.5g} +- {half_width:.2g}")
-    show("The gain is a lower bound of what a best response gains; not NashConv.")
+    if "gain_of_learned_response" in result["players"][0]:
+        show("The gain is a lower bound of what a best response gains; not NashConv.")
+    else:
+        show("No response was learned, since the game has imperfect recall.")

@@ -9,11 +9,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import pyspiel
+
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of, parts_of
 from mccfr_spiel.limits.budget import (
     Budget,
+    MaxMemory,
     free_memory,
     in_words,
     parse_bytes,
@@ -23,6 +26,7 @@ from mccfr_spiel.offline.methods import OfflineMethod, check_players
 from mccfr_spiel.solver import STORES
 from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.tree.readable import Abstraction
 
 EVALUATIONS = ("exact", "sampled", "none")
 """What `Settings.evaluate` may be."""
@@ -64,6 +68,9 @@ class Settings:
             policies are written and played.
         twin: whether the game's compiled twin expands the tree, see `GameTree`; no
             result depends on it.
+        allow_imperfect_recall: whether a game is solved whose information-state strings
+            forget what a player did or saw, by taking those strings as an abstraction,
+            see `Solver`. No theorem covers that, and NashConv cannot be computed.
         threads: how many threads may share a pass over the whole tree, see `Solver`;
             None for one for each core, or for as many of them as a sweep has left for
             this run. They change no row but in its seconds, so settings that differ in
@@ -90,6 +97,7 @@ class Settings:
     max_memory: int | str | None = None
     twin: bool | None = None
     store: str = "auto"
+    allow_imperfect_recall: bool = False
     threads: int | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,12 +131,29 @@ class Settings:
                 "store=none keeps no tree, which evaluate=exact takes; use "
                 "evaluate=sampled, or drop store=none."
             )
+        if self.allow_imperfect_recall:
+            self._check_may_forget()
         if self.bounds:
             self._check_has_tree("bounds take")
         if self.evaluate_last:
             self._check_has_tree("evaluate_last takes")
         if isinstance(self.algorithm, OfflineMethod):
             self._check_fits_offline(self.algorithm)
+
+    def _check_may_forget(self) -> None:
+        """Raises ValueError for settings that a game of imperfect recall rules out."""
+        if self.evaluate == "exact":
+            raise ValueError(
+                "allow_imperfect_recall=True is given, but evaluate=exact needs a best "
+                "response, which no simple algorithm finds for players who forget; use "
+                "evaluate=sampled or evaluate=none."
+            )
+        if self.twin or self.store == "none":
+            given = "twin=True" if self.twin else "store=none"
+            raise ValueError(
+                f"{given} is given, but compiled rules know nothing of players who "
+                "forget; drop it or allow_imperfect_recall=True."
+            )
 
     def _check_has_tree(self, what: str) -> None:
         """Raises ValueError if `evaluate` spares the whole tree, which `what` needs."""
@@ -188,7 +213,7 @@ def check(settings: Settings) -> None:
 
     This does not expand the tree: what only the whole tree shows comes up later.
     """
-    tree = GameTree(settings.game, max_nodes=settings.max_nodes, twin=settings.twin)
+    tree = new_tree(settings)
     if isinstance(settings.algorithm, OfflineMethod):
         check_players(tree)
     elif settings.bounds:
@@ -196,6 +221,23 @@ def check(settings: Settings) -> None:
             check_covered(tree.game, settings.algorithm)
         except ValueError as error:
             raise ValueError(f"bounds=True cannot be had. {error}") from error
+
+
+def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
+    """The tree of the settings' game; nothing of it is expanded yet."""
+    return GameTree(
+        settings.game,
+        max_nodes=settings.max_nodes,
+        max_memory=max_memory,
+        abstraction=abstraction_of(settings),
+        twin=settings.twin,
+    )
+
+
+def abstraction_of(settings: Settings) -> Abstraction | None:
+    """The game's own strings where they may forget; else None."""
+    strings = pyspiel.State.information_state_string
+    return strings if settings.allow_imperfect_recall else None
 
 
 def algorithm_name(settings: Settings) -> str:

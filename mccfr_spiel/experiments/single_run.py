@@ -342,16 +342,15 @@ def _finish_well(
         if value is not None:
             show(f"Value for player 0: {value}")
     if work.settings.evaluate == "sampled" and signals.received is None:
-        _evaluate_by_play(work.solver, request, recording)
+        _evaluate_by_play(work, request, recording)
     target = work.settings.until_nash_conv
     if target is not None and gap is not None:
         show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
 
 
-def _evaluate_by_play(
-    solver: GameSolver, request: Request, recording: Recording
-) -> None:
+def _evaluate_by_play(work: Work, request: Request, recording: Recording) -> None:
     """Plays the average policy; the estimates go to the screen and into a file."""
+    solver = work.solver
     show("Playing the average policy ...")
     solver.tree.forget_nodes()  # the policy needs none
     solver.tree.give_back()
@@ -364,6 +363,7 @@ def _evaluate_by_play(
             plays=request.plays,
             seconds=request.play_seconds,
             max_memory=max(budget.left, 0) + budget.limit // 4,
+            forgets=work.settings.allow_imperfect_recall,
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         recording.problems.append(f"The policy could not be played: {error}")

@@ -16,11 +16,12 @@ from mccfr_spiel.storage.checkpoint import (
     CheckpointError,
     Contents,
     DamagedError,
-    check_abstracted,
     check_infosets,
     check_strings,
+    loaded_abstraction,
     odd_contents_in_words,
     pack_strings,
+    saved_abstraction,
     unpack_strings,
 )
 from mccfr_spiel.tree.game_tree import (
@@ -170,7 +171,7 @@ def to_contents(names: Names, vector: np.ndarray) -> Contents:
     header = {
         "version": VERSION,
         "game": str(names.source),
-        "abstracted": names.abstraction is not None,
+        "abstracted": saved_abstraction(names.abstraction),
     }
     return Contents(header, names.arrays | {"vector": np.asarray(vector, np.float64)})
 
@@ -198,7 +199,7 @@ def from_contents(
             raise CheckpointError(
                 f"The file has a policy for {header['game']}, not for {source}."
             )
-        check_abstracted(header["abstracted"], abstraction)
+        abstraction = loaded_abstraction(header["abstracted"], abstraction)
         vector = arrays["vector"]
         arrays = {name: arrays[name] for name in _ARRAYS}
         for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():

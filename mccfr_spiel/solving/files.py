@@ -52,7 +52,7 @@ def contents_of(
         "seconds": seconds,
         "max_nodes": tree.max_nodes,
         "rules": tree.digest(),
-        "abstracted": tree.abstraction is not None,
+        "abstracted": checkpoint.saved_abstraction(tree.abstraction),
     }
     arrays = state.saved()
     if state.store is not None:
@@ -116,8 +116,9 @@ def tree_of(
     header, arrays = contents
     if isinstance(game, GameTree):
         tree = game
-        abstraction = tree.abstraction
+        checkpoint.loaded_abstraction(header["abstracted"], tree.abstraction)
     else:
+        abstraction = checkpoint.loaded_abstraction(header["abstracted"], abstraction)
         source = saved_game(header["game"]) if game is None else load_game(game)
         tree = GameTree(
             source,
@@ -126,7 +127,6 @@ def tree_of(
             abstraction=abstraction,
         )
     _check_game(tree.source, header)
-    checkpoint.check_abstracted(header["abstracted"], abstraction)
     if tree is game:
         if not tree.is_complete:
             raise ValueError(

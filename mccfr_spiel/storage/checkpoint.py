@@ -14,10 +14,11 @@ import math
 import os
 import pathlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import pyspiel
 
 from mccfr_spiel.storage.atomic import write_file
 
@@ -30,6 +31,8 @@ PREVIOUS = ".previous"
 """Ends the name of the checkpoint before the newest one."""
 DAMAGED = ".damaged"
 """Ends the name of a damaged file that `load_newest` has set aside."""
+OWN_STRINGS = "information_state_string"
+"""What a header says of an abstraction that is the game's own strings."""
 
 
 class CheckpointError(ValueError):
@@ -228,17 +231,37 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
         ) from error
 
 
-def check_abstracted(is_abstracted: bool, abstraction: object) -> None:
-    """Raises CheckpointError if an abstraction is missing, or given needlessly."""
-    if is_abstracted and abstraction is None:
+def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
+    """What a header says of an abstraction: whether there is one, or that it is the
+    game's own strings."""
+    is_own = abstraction == pyspiel.State.information_state_string
+    return OWN_STRINGS if is_own else abstraction is not None
+
+
+def loaded_abstraction(
+    saved: Any, abstraction: Callable[..., str] | None
+) -> Callable[..., str] | None:
+    """The abstraction of what is loaded.
+
+    Args:
+        saved: of the header, see `saved_abstraction`.
+        abstraction: what the user gives, None for nothing.
+
+    Raises:
+        CheckpointError: the abstraction is missing, or given needlessly.
+    """
+    if saved == OWN_STRINGS and abstraction is None:
+        return pyspiel.State.information_state_string
+    if saved and abstraction is None:
         raise CheckpointError(
             "The file is of a solver or policy with an abstraction, a function that no "
             "file can hold: give it again (abstraction=...)."
         )
-    if abstraction is not None and not is_abstracted:
+    if abstraction is not None and not saved:
         raise CheckpointError(
             "The file is of a solver or policy without abstraction; drop abstraction."
         )
+    return abstraction
 
 
 def pack_strings(strings: list[str]) -> dict[str, np.ndarray]:

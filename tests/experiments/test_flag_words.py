@@ -106,7 +106,7 @@ def test_imperfect_recall_gets_advice_that_can_be_followed_where_it_is_read():
     library, here = str(caught.value), in_flags(str(caught.value))
     assert "mccfr_spiel.Solver the argument abstraction=" in library
     assert "abstraction=" not in here
-    assert "command line cannot solve the game as it is" in here
+    assert "add --allow_imperfect_recall to try it all the same" in here
     # The advice of the library, followed.
     recall = pyspiel.State.information_state_string
     ms.Solver("liars_dice_ir", abstraction=recall).iterate(1)

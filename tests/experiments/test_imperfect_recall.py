@@ -1,0 +1,84 @@
+"""Runs of games whose strings forget, from the first row to a policy that plays."""
+
+import json
+
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.experiments.flags import named_settings
+
+GAME = "liars_dice_ir(dice_sides=3)"
+STRINGS = pyspiel.State.information_state_string
+
+
+def solve(folder, iterations, *flags):
+    return main(
+        [
+            *("solve", GAME, "--allow_imperfect_recall", "--evaluate=sampled"),
+            *("--evaluation_plays=50", f"--iterations={iterations}"),
+            *(f"--output_dir={folder}", *flags),
+        ]
+    )
+
+
+def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
+    refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
+    assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
+    assert "add --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert solve(tmp_path / "run", 2000) == 0
+    assert "No response was learned" in capsys.readouterr().out
+    solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
+    solver.iterate(2000)
+    policy = ms.load_policy(tmp_path / "run")
+    assert policy.to_dict() == solver.average_policy().to_dict()
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    own = [player["value_against_itself"]["mean"] for player in found["players"]]
+    assert own[0] == -own[1]
+
+
+def test_such_a_run_goes_on_where_it_was(tmp_path):
+    assert solve(tmp_path / "two", 300) == 0
+    assert solve(tmp_path / "two", 900, "--resume") == 0
+    assert solve(tmp_path / "one", 900) == 0
+    one, two = (ms.load_policy(tmp_path / name) for name in ("one", "two"))
+    assert one.to_dict() == two.to_dict()
+
+
+def test_play_takes_the_folder_of_the_run(tmp_path, capsys, monkeypatch):
+    assert solve(tmp_path / "run", 100) == 0
+    monkeypatch.setattr("builtins.input", lambda _: "q")
+    assert main(["play", str(tmp_path / "run")]) == 0
+    assert "You know:" in capsys.readouterr().out
+
+
+def test_what_is_saved_needs_no_function_where_it_is_the_games_own_strings(tmp_path):
+    solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
+    solver.iterate(50)
+    solver.save(tmp_path / "solver")
+    solver.average_policy().save(tmp_path / "policy")
+    again = ms.Solver.load(tmp_path / "solver")
+    assert again.tree.abstraction == STRINGS
+    solver.iterate(50)
+    again.iterate(50)
+    assert again.average_policy().to_dict() == solver.average_policy().to_dict()
+    ms.load_policy(tmp_path / "policy")
+    other = ms.Solver(GAME, abstraction=lambda state, player: STRINGS(state, player))
+    other.save(tmp_path / "other")
+    with pytest.raises(ms.CheckpointError, match="no file can hold"):
+        ms.Solver.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({}, "evaluate=exact needs a best response"),
+        ({"evaluate": "none", "twin": True}, "twin=True is given"),
+        ({"evaluate": "none", "store": "none"}, "store=none is given"),
+        ({"evaluate": "none", "algorithm": "lp"}, "lp takes"),
+    ],
+)
+def test_settings_that_do_not_go_with_it_are_refused(flags, words):
+    with pytest.raises(ValueError, match=words):
+        named_settings(game=GAME, allow_imperfect_recall=True, **flags)
