@@ -112,7 +112,7 @@ def depth_of(tree: GameTree) -> int:
         (2, 15, 10, 3.828),
         (3, 139, 72, 18.505),
         (4, 2_229, 738, 118.882),
-        (5, 55_731, 9_948, 973.103),
+        pytest.param(5, 55_731, 9_948, 973.103, marks=pytest.mark.long_without_jit),
         pytest.param(6, 2_006_323, 166_002, 9_706.113, marks=pytest.mark.slow),
     ],
 )
@@ -124,6 +124,7 @@ def test_goofspiel_of_lanctot_has_its_sizes(cards, nodes, infosets, m_value, ord
     assert set(tree.utilities[:, 0]) == {-1, 0, 1}
 
 
+@pytest.mark.long_without_jit
 def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
     tree = tree_of(_THREE_DECKS)
     assert tree.num_nodes == 54_421
@@ -148,7 +149,7 @@ def test_one_card_poker_has_its_sizes(cards):
     [
         (3, 4_624),
         (4, 15_844),
-        (5, 54_532),
+        pytest.param(5, 54_532, marks=pytest.mark.long_without_jit),
         pytest.param(6, 187_692, marks=pytest.mark.slow),
         pytest.param(7, 647_416, marks=pytest.mark.slow),
         pytest.param(8, 2_233_176, marks=pytest.mark.slow),

@@ -268,6 +268,7 @@ def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
             assert (one.tree.actions == uncut.tree.actions).all()
 
 
+@pytest.mark.long_without_jit
 @pytest.mark.parametrize("name", some(["external", "outcome", "batches"]))
 def test_memory_that_is_full_ends_a_run_that_can_be_resumed(name, tmp_path):
     game, algorithm = "python_goofspiel(num_cards=5)", ALGORITHMS[name]
