@@ -13,6 +13,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.tree.growth import WalkTooLargeError
 
 SOLVED = (
@@ -56,7 +57,7 @@ LARGE = ("chess", "go", "battleship", "cursor_go", "hive")
 def test_a_game_of_every_kind_is_sampled(game):
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
         solver = Solver(game, algorithm)
-        solver.iterate(5 if "latent" in game else 50)
+        solver.iterate(5 if "latent" in game or not IS_COMPILED else 50)
         assert solver.average_policy().to_dict()
 
 
@@ -93,6 +94,7 @@ def test_a_walk_without_end_is_refused_soon(game):
     assert np.isfinite(solver.average_vector()).all()
 
 
+@pytest.mark.long_without_jit
 def test_a_walk_that_is_large_but_fits_is_not_refused():
     solver = Solver("phantom_ttt", ms.EXTERNAL_SAMPLING)
     solver.iterate(1)

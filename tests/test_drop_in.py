@@ -36,6 +36,10 @@ NOT_ABOUT_THESE_CLASSES = {
     "test_cce_dist_sheriff_cpp": "runs pyspiel's solver only",
 }
 SLOW = {"test_cfr_cce_ce_dist_goofspiel"}
+LONG_WITHOUT_JIT = {
+    "test_outcome_sampling_leduc_2p",
+    "test_outcome_sampling_kuhn_3p",
+}
 
 
 def openspiels_tests():
@@ -56,6 +60,8 @@ def openspiels_tests():
                 method = test._testMethodName.split(" ")[0]
                 if method not in NOT_ABOUT_THESE_CLASSES:
                     marks = [pytest.mark.slow] if method in SLOW else []
+                    if method in LONG_WITHOUT_JIT:
+                        marks.append(pytest.mark.long_without_jit)
                     yield pytest.param(test, id=f"{name}-{method}", marks=marks)
 
 

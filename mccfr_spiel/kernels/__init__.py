@@ -47,9 +47,7 @@ from mccfr_spiel.kernels.passes import (
     fill_gradient,
     fill_plan,
     make_passes,
-    walk_leaves,
 )
-from mccfr_spiel.kernels.reaches import add_reaches
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -109,6 +107,7 @@ from mccfr_spiel.kernels.threaded_passes import (
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
+from mccfr_spiel.kernels.whole_walks import LeafRows, add_reaches, walk_leaves
 
 __all__ = [
     "ALTERNATING",
@@ -156,6 +155,7 @@ __all__ = [
     "WALK",
     "WORK_OF_SEQUENCE",
     "Blocks",
+    "LeafRows",
     "Passes",
     "Plans",
     "Sampled",

@@ -1,17 +1,16 @@
 """The whole-tree loop, and what else is computed in passes over a complete tree.
 
-Where nothing is sampled no node is walked to. The leaves are listed once
-(`walk_leaves`), as rows grouped by the sequence that led a player there. Then a
-player's gradient is a sum
-over rows: what a leaf pays, times the probability that the others and chance play to
-it. The plans of all players, which say that, are kept from one update to the next.
+Where nothing is sampled no node is walked to. The leaves are listed once, by
+`whole_walks.walk_leaves`, as rows grouped by the sequence that led a player there. Then
+a player's gradient is a sum over rows: what a leaf pays, times the probability that the
+others and chance play to it. The plans of all players, which say that, are kept from
+one update to the next.
 """
 
 from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.minimizers import (
@@ -118,6 +117,52 @@ def update_infoset(
     gradient[parent] += value
 
 
+@inlined
+def next_update(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    clock: np.ndarray,
+    iteration: int,
+    player: int,
+    touched: int,
+) -> tuple[bool, int, int, int]:
+    """Counts the next turn, and begins an iteration if that is the first player's.
+
+    If all players are updated at once, that is at the last one's turn, and the turns
+    before it are counted, too.
+
+    Args:
+        task: with the job's limits.
+        tree: the arrays of the tree.
+        tables: of which the average's weights at the empty sequences grow.
+        clock: which moves on to a new iteration.
+        iteration: the number of the last iteration begun.
+        player: whose turn comes.
+        touched: the nodes touched.
+
+    Returns:
+        Whether there is an update, False at the job's limits; then its iteration and
+        player, and the nodes touched with it.
+    """
+    job = task.job
+    last_player = tree.utilities.shape[1] - 1
+    # One pass of this loop counts one turn.
+    while True:
+        if player == 0:
+            is_last = iteration == np.int64(job[LAST_ITERATION])
+            if is_last or touched >= np.int64(job[NODE_LIMIT]):
+                return False, iteration, player, touched
+            iteration += 1
+            before = clock[AVERAGE_WEIGHT]
+            clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
+        tables.average[player] += clock[AVERAGE_WEIGHT]
+        touched += len(tree.nodes)
+        if job[ALTERNATING] != 0 or player == last_player:
+            return True, iteration, player, touched
+        player += 1
+
+
 def make_passes(rule: int, tied: bool) -> Any:
     """Compiles `iterate` for algorithms that sample nothing; see `make_iterate`."""
     floored = rule == number_of("regret_matching_plus")
@@ -128,12 +173,10 @@ def make_passes(rule: int, tied: bool) -> Any:
         task = views(frame, Task)
         job, parameters = task.job, task.parameters
         alternating = job[ALTERNATING] != 0
-        last_iteration = np.int64(job[LAST_ITERATION])
-        node_limit = np.int64(job[NODE_LIMIT])
         tree = tree_in(frame, job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         passes, plan = views(frame, Passes), views(frame, Plans).plan
-        infosets, cursor, clock = tree.infosets, walk.cursor, walk.clock
+        infosets, cursor = tree.infosets, walk.cursor
         gradient = tables.gradient
         members, member_ends = passes.members, passes.member_ends
         start_tables(tree, tables, walk.known, rule, job[SEED], parameters)
@@ -144,47 +187,42 @@ def make_passes(rule: int, tied: bool) -> Any:
         # One pass of this loop is the update of one player, or of all players at the
         # last one's turn if they are updated at once.
         while True:
-            if player == 0:
-                if iteration == last_iteration or touched >= node_limit:
-                    break
-                iteration += 1
-                clock[AVERAGE_WEIGHT] = average_weight(
-                    iteration, task.settings, clock[AVERAGE_WEIGHT]
+            goes_on, iteration, player, touched = next_update(
+                task, tree, tables, walk.clock, iteration, player, touched
+            )
+            if not goes_on:
+                break
+            weight = walk.clock[AVERAGE_WEIGHT]
+            rates = rates_at(rule, parameters, iteration)
+            begin = member_ends[player] if alternating else 0
+            end = member_ends[player + 1]
+            # From the last infoset up: all values below an infoset have been passed to
+            # its sequences, and the leaves' payoffs are added to them.
+            for visit in range(end - 1, begin - 1, -1):
+                update_infoset(
+                    tree,
+                    tables,
+                    passes,
+                    plan,
+                    members[visit],
+                    infosets[members[visit]]["parent"],
+                    tied,
+                    rule,
+                    looks_ahead,
+                    parameters,
+                    rates,
                 )
-            weight = clock[AVERAGE_WEIGHT]
-            tables.average[player] += weight
-            touched += len(tree.nodes)
-            if alternating or player == num_players - 1:
-                rates = rates_at(rule, parameters, iteration)
-                begin = member_ends[player] if alternating else 0
-                end = member_ends[player + 1]
-                # From the last infoset up: all values below an infoset have been passed
-                # to its sequences, and the leaves' payoffs are added to them.
-                for visit in range(end - 1, begin - 1, -1):
-                    update_infoset(
-                        tree,
-                        tables,
-                        passes,
-                        plan,
-                        members[visit],
-                        infosets[members[visit]]["parent"],
-                        tied,
-                        rule,
-                        looks_ahead,
-                        parameters,
-                        rates,
-                    )
-                if tied:
-                    for visit in range(begin, end):
-                        move_tied(tree, tables, members[visit], floored)
-                # From the first infoset down: the plan of an infoset's parent is the
-                # new one when the infoset's turn comes.
+            if tied:
                 for visit in range(begin, end):
-                    move_plans(infosets, tables, plan, members[visit], weight)
-                for sequence in range(num_players):
-                    gradient[sequence] = 0.0
-                    if looks_ahead:
-                        tables.ahead[sequence] = 0.0
+                    move_tied(tree, tables, members[visit], floored)
+            # From the first infoset down: the plan of an infoset's parent is the new
+            # one when the infoset's turn comes.
+            for visit in range(begin, end):
+                move_plans(infosets, tables, plan, members[visit], weight)
+            for sequence in range(num_players):
+                gradient[sequence] = 0.0
+                if looks_ahead:
+                    tables.ahead[sequence] = 0.0
             player = (player + 1) % num_players
 
         cursor[ITERATION] = iteration
@@ -196,64 +234,6 @@ def make_passes(rule: int, tied: bool) -> Any:
 
 
 # --- over the whole tree, once ---------------------------------------------------
-
-
-@jit
-def walk_leaves(tree, next_row, others, payoffs, fill):
-    """Goes over a complete tree, depth first, to make the rows of `Passes`.
-
-    Args:
-        next_row: `[S]` int64. Counts the rows of each sequence, or with `fill` says
-            where its next one goes.
-    """
-    nodes, utilities = tree.nodes, tree.utilities
-    chance_probs = tree.chance_probs
-    num_players = utilities.shape[1]
-    height = 1024
-    stack_node = np.empty(height, np.int32)
-    stack_prob = np.empty(height)
-    stack_sequences = np.empty((height, num_players), np.int32)
-    mine = np.arange(num_players).astype(np.int32)
-    stack_node[0] = 0
-    stack_prob[0] = 1.0
-    stack_sequences[0] = mine
-    top = 1
-    while top > 0:
-        top -= 1
-        prob = stack_prob[top]
-        mine[:] = stack_sequences[top]
-        record = nodes[stack_node[top]]
-        acting = record["player"]
-        start = record["start"]
-        if acting == TERMINAL:
-            for player in range(num_players):
-                row = next_row[mine[player]]
-                next_row[mine[player]] += 1
-                if fill:
-                    payoffs[row] = prob * utilities[start, player]
-                    for p in range(num_players):
-                        if p != player:
-                            others[row, p - (p > player)] = mine[p]
-            continue
-        count = np.int64(record["num_children"])
-        first = record["first_child"]
-        if top + count > height:
-            more = top + count
-            stack_node = np.concatenate((stack_node, np.empty(more, np.int32)))
-            stack_prob = np.concatenate((stack_prob, np.empty(more)))
-            stack_sequences = np.concatenate(
-                (stack_sequences, np.empty((more, num_players), np.int32))
-            )
-            height += more
-        for child in range(count - 1, -1, -1):
-            stack_node[top] = first + child
-            stack_prob[top] = prob
-            stack_sequences[top] = mine
-            if acting == CHANCE_NODE:
-                stack_prob[top] = prob * chance_probs[start + child]
-            else:
-                stack_sequences[top, acting] = start + child
-            top += 1
 
 
 @jit

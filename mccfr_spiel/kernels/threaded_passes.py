@@ -22,7 +22,6 @@ from mccfr_spiel.compiled.atomics import (
     store,
 )
 from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.minimizers import rates_at, rule_of, start_tables
 from mccfr_spiel.kernels.passes import (
     add_rows,
@@ -30,6 +29,7 @@ from mccfr_spiel.kernels.passes import (
     fill_gradient_at,
     fill_plan_at,
     move_plans,
+    next_update,
     update_infoset,
 )
 from mccfr_spiel.kernels.rates import Rates
@@ -38,8 +38,6 @@ from mccfr_spiel.kernels.tables import (
     AVERAGE_WEIGHT,
     DONE,
     ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
     NODES_TOUCHED,
     PLAYER,
     SEED,
@@ -87,12 +85,7 @@ def _begin_stage(
     desk: np.ndarray,
     looks_ahead: bool,
 ) -> None:
-    """Goes on to the next stage, or closes the desk at the job's limits.
-
-    What happens between two updates is the same as in `passes.make_passes`.
-    """
-    job, clock = task.job, walk.clock
-    alternating = job[ALTERNATING] != 0
+    """Goes on to the next stage, or closes the desk at the job's limits."""
     num_players = tree.utilities.shape[1]
     stage = desk[STAGE]
     if stage < MOVE_BLOCKS:
@@ -104,29 +97,25 @@ def _begin_stage(
                 if looks_ahead:
                     tables.ahead[sequence] = 0.0
             desk[PLAYER_NOW] = (desk[PLAYER_NOW] + 1) % num_players
-        # One pass of this loop counts one player. If all players are updated at once,
-        # that is at the last one's turn.
-        while True:
-            player = desk[PLAYER_NOW]
-            if player == 0:
-                is_last = desk[ITERATION_NOW] == np.int64(job[LAST_ITERATION])
-                if is_last or desk[TOUCHED_NOW] >= np.int64(job[NODE_LIMIT]):
-                    store(desk, CLOSED, 1)
-                    return
-                desk[ITERATION_NOW] += 1
-                clock[AVERAGE_WEIGHT] = average_weight(
-                    desk[ITERATION_NOW], task.settings, clock[AVERAGE_WEIGHT]
-                )
-            tables.average[player] += clock[AVERAGE_WEIGHT]
-            desk[TOUCHED_NOW] += len(tree.nodes)
-            if alternating or player == num_players - 1:
-                break
-            desk[PLAYER_NOW] += 1
+        goes_on, iteration, player, touched = next_update(
+            task,
+            tree,
+            tables,
+            walk.clock,
+            desk[ITERATION_NOW],
+            desk[PLAYER_NOW],
+            desk[TOUCHED_NOW],
+        )
+        desk[ITERATION_NOW], desk[PLAYER_NOW] = iteration, player
+        desk[TOUCHED_NOW] = touched
+        if not goes_on:
+            store(desk, CLOSED, 1)
+            return
         stage = UPDATE_BLOCKS
     store(desk, STAGE, stage)
     if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
         last = desk[PLAYER_NOW]
-        first = last if alternating else 0
+        first = last if task.job[ALTERNATING] != 0 else 0
         _open_blocks(desk, blocks.player_ends[first], blocks.player_ends[last + 1])
 
 

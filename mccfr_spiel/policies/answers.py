@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.policies.policy import SequencePolicy, without_turn
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
-from mccfr_spiel.policies.tabular import owned
+from mccfr_spiel.policies.tabular import owned, without_turn
 from mccfr_spiel.tree.loading import load_game
 
 

@@ -1,11 +1,9 @@
 """A vector over sequences as an OpenSpiel policy."""
 
-import collections
-import difflib
 import functools
 import os
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -21,6 +19,7 @@ from mccfr_spiel.policies.names import (
     names_of,
     to_contents,
 )
+from mccfr_spiel.policies.strings import Strings
 from mccfr_spiel.policies.table import (
     PolicyTable,
     html_rows,
@@ -28,7 +27,12 @@ from mccfr_spiel.policies.table import (
     rows_of,
     table_of,
 )
-from mccfr_spiel.policies.tabular import OWNED, TabularPolicy, owned
+from mccfr_spiel.policies.tabular import (
+    TabularPolicy,
+    partial_table,
+    raise_shared,
+    table_of_answers,
+)
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
@@ -41,9 +45,6 @@ _ROWS_IN_NOTEBOOK = 10
 
 _FEW_NODES = 100_000
 """A notebook looks through so many nodes for the names of actions."""
-
-_SEARCHED = 5_000
-"""Among so many strings those near one that is missing are looked for."""
 
 
 class SequencePolicy(openspiel_policy.Policy):
@@ -89,6 +90,7 @@ class SequencePolicy(openspiel_policy.Policy):
             )
         self._num_infosets = tree.num_infosets
         self._infosets = tree.infosets
+        self._strings = Strings(tree, self._infosets)
         self.turn_based_game = tree.game
         self._last_game: pyspiel.Game | None = None
         self.snapshot: Snapshot | None = None
@@ -198,10 +200,13 @@ class SequencePolicy(openspiel_policy.Policy):
         return self._num_infosets
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._unique_names)
+        return iter(self._strings.unique)
 
     def __contains__(self, info_state: object) -> bool:
-        return isinstance(info_state, str) and self._number_of(info_state) is not None
+        return (
+            isinstance(info_state, str)
+            and self._strings.number_of(info_state) is not None
+        )
 
     def __getitem__(self, info_state: str) -> dict[int, float]:
         """The probability of every legal action at an information state met.
@@ -218,48 +223,13 @@ class SequencePolicy(openspiel_policy.Policy):
                 f"{info_state!r} is no information-state string; a state is looked up "
                 "by policy.action_probabilities(state)."
             )
-        infoset = self._number_of(info_state)
+        infoset = self._strings.number_of(info_state)
         if infoset is None:
-            raise KeyError(self._words_of_missing(info_state))
+            raise KeyError(self._strings.why_missing(info_state))
         _, start, _, size, _ = self._infosets[infoset].item()
         row = slice(start, start + size)
         actions, values = self._actions[row].tolist(), self.vector[row].tolist()
         return dict(zip(actions, values, strict=True))
-
-    def _number_of(self, info_state: str) -> int | None:
-        """The infoset that `to_dict` has under a string; None if there is none."""
-        owners = self._owners(info_state)
-        if len(owners) == 1:
-            return next(iter(owners.values()))
-        owned_string = OWNED.fullmatch(info_state)
-        if owners or owned_string is None:
-            return None
-        owners = self._owners(owned_string[2])
-        return owners.get(int(owned_string[1])) if len(owners) > 1 else None
-
-    def _owners(self, info_state: str) -> dict[int, int]:
-        """The infosets with a string, by their players."""
-        found = {
-            player: self.tree.find(info_state, player)
-            for player in range(self.tree.num_players)
-        }
-        return {p: n for p, n in found.items() if 0 <= n < self._num_infosets}
-
-    def _words_of_missing(self, info_state: str) -> str:
-        owners = self._owners(info_state)
-        if owners:
-            spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
-            return (
-                f"More than one player has the information state {info_state!r}; ask "
-                f"for {spelled}."
-            )
-        names = self._unique_names[:_SEARCHED]
-        near = difflib.get_close_matches(info_state, names, n=3)
-        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
-        return (
-            f"The policy for {self.game} has met no information state "
-            f"{info_state!r}.{hint}"
-        )
 
     # --- asking ------------------------------------------------------------
 
@@ -378,15 +348,7 @@ class SequencePolicy(openspiel_policy.Policy):
             states: a dictionary from history to state, as in TabularPolicy; None for
                 all states of the game.
         """
-        table = TabularPolicy(self.game, states=states)
-        table.action_probability_array[:] = 0
-        for player, keys in enumerate(table.states_per_player):
-            for key in keys:
-                row = table.state_lookup[key]
-                probabilities = self.action_probabilities(table.states[row], player)
-                for action, probability in probabilities.items():
-                    table.action_probability_array[row, action] = probability
-        return table
+        return table_of_answers(self.game, self.action_probabilities, states)
 
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
         """The policy for C++: a table of the states met, uniform at all others.
@@ -403,22 +365,10 @@ class SequencePolicy(openspiel_policy.Policy):
                 "A C++ policy is a table of information states, which this policy does "
                 "not go by: it has an abstraction. Use to_tabular()."
             )
-        if self._shared:
-            _raise_shared(min(self._shared))
-        table = {name: list(row.items()) for name, row in self.to_dict().items()}
-        if self.game is not self.turn_based_game:
-            table |= self._in_simultaneous_game(table)
-        return pyspiel.PartialTabularPolicy(table)
-
-    def _in_simultaneous_game(self, table: dict[str, Any]) -> dict[str, Any]:
-        """The rows of a table for the turn-based form, under the game's own strings."""
-        rows = {}
-        for name, row in table.items():
-            info_state = without_turn(name)
-            if info_state in rows:
-                _raise_shared(info_state)
-            rows[info_state] = row
-        return rows
+        if self._strings.shared:
+            raise_shared(min(self._strings.shared))
+        is_simultaneous = self.game is not self.turn_based_game
+        return partial_table(self.to_dict(), is_simultaneous=is_simultaneous)
 
     def policy_for_key(self, info_state: str) -> np.ndarray:
         """`[A]` the probabilities of all the game's actions at a string that was met.
@@ -436,7 +386,7 @@ class SequencePolicy(openspiel_policy.Policy):
         """
         actions, vector = self._actions.tolist(), self.vector.tolist()
         table = {}
-        rows = zip(self._unique_names, self._infosets.tolist(), strict=True)
+        rows = zip(self._strings.unique, self._infosets.tolist(), strict=True)
         for name, (_, start, _, count, _) in rows:
             stop = start + count
             table[name] = dict(
@@ -447,7 +397,7 @@ class SequencePolicy(openspiel_policy.Policy):
     @property
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings met."""
-        return self.tree.info_states[: self._num_infosets]
+        return self._strings.met
 
     @functools.cached_property
     def state_lookup(self) -> dict[str, int]:
@@ -455,30 +405,7 @@ class SequencePolicy(openspiel_policy.Policy):
 
         Strings that players share are told apart as in `to_dict`.
         """
-        return {name: number for number, name in enumerate(self._unique_names)}
-
-    @functools.cached_property
-    def _shared(self) -> set[str]:
-        """The strings that several players have at the infosets of this policy.
-
-        The tree may have met more of them since.
-        """
-        if not self.tree.shared_strings:
-            return set()
-        owners = zip(self.info_states, self._infosets["player"].tolist(), strict=True)
-        counts = collections.Counter(name for name, _ in set(owners))
-        return {name for name, count in counts.items() if count > 1}
-
-    @functools.cached_property
-    def _unique_names(self) -> list[str]:
-        shared = self._shared
-        if not shared:
-            return self.info_states
-        players = self._infosets["player"].tolist()
-        return [
-            owned(name, player) if name in shared else name
-            for name, player in zip(self.info_states, players, strict=True)
-        ]
+        return {name: number for number, name in enumerate(self._strings.unique)}
 
     @functools.cached_property
     def legal_actions_mask(self) -> np.ndarray:
@@ -532,20 +459,6 @@ class SequencePolicy(openspiel_policy.Policy):
     def __reduce__(self) -> tuple[Any, ...]:
         names = names_of(self.tree, self._num_infosets, len(self.vector))
         return type(self), (names, self.vector)
-
-
-def _raise_shared(info_state: str) -> NoReturn:
-    """Raises ValueError for a string that several players have."""
-    raise ValueError(
-        f"More than one player has the information state {info_state!r}; a pyspiel "
-        "policy cannot tell them apart. Use the policy itself or its to_tabular(), "
-        "which answer states."
-    )
-
-
-def without_turn(name: str) -> str:
-    """The game's own string, given the string of its turn-based form."""
-    return name.partition("\n")[2]
 
 
 def _is_turn_based(state: pyspiel.State) -> bool:

@@ -9,9 +9,9 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.policies.answers import check_one_for_each, is_one_for_each
 from mccfr_spiel.policies.names import Names, checked_vector
-from mccfr_spiel.policies.policy import SequencePolicy, without_turn
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
-from mccfr_spiel.policies.tabular import owned
+from mccfr_spiel.policies.tabular import owned, without_turn
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import has_name, same_name
 

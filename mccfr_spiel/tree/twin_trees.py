@@ -9,7 +9,7 @@ import math
 import statistics
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -17,14 +17,14 @@ import pyspiel
 from mccfr_spiel.arrays import Name, shared_by
 from mccfr_spiel.compiled.jit import is_ready
 from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.limits.budget import Budget
-from mccfr_spiel.limits.forecast import Forecast, forecast, refusal
+from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.names import stored_name
+from mccfr_spiel.tree.whole import Expandable
 from mccfr_spiel.twins.catalog import difference_to, twin_of
 from mccfr_spiel.twins.names import key_of, spelled, write_places
 from mccfr_spiel.twins.twin import BoundTwin
@@ -115,22 +115,6 @@ class TwinNames:
         """The bytes of the keys, and of what finds them if it has been made."""
         order = 0 if self._order is None else self._order.nbytes
         return sum(array.nbytes for array in self._keys) + order
-
-
-class Expandable(Protocol):
-    """What an expansion by a twin needs of a tree."""
-
-    @property
-    def source(self) -> pyspiel.Game: ...
-    @property
-    def game(self) -> pyspiel.Game: ...
-    @property
-    def budget(self) -> Budget: ...
-    @property
-    def longest_history(self) -> int: ...
-    def new_state(self) -> pyspiel.State: ...
-    def check_length(self, state: pyspiel.State) -> None: ...
-    def forecast(self, most: int) -> Forecast: ...
 
 
 def expanded_by_twin(

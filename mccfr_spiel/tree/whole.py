@@ -21,7 +21,7 @@ _CHECKED = 1024
 
 
 class Expandable(Protocol):
-    """What a whole expansion needs of a `GameTree`."""
+    """What an expansion of the whole tree needs of a `GameTree`, by whatever means."""
 
     @property
     def source(self) -> pyspiel.Game: ...
@@ -30,10 +30,17 @@ class Expandable(Protocol):
     @property
     def budget(self) -> Budget: ...
     @property
-    def num_players(self) -> int: ...
+    def longest_history(self) -> int: ...
     def new_state(self) -> pyspiel.State: ...
     def check_length(self, state: pyspiel.State) -> None: ...
     def forecast(self, most: int) -> Forecast: ...
+
+
+class ExpandableByNode(Expandable, Protocol):
+    """What an expansion through pyspiel needs besides."""
+
+    @property
+    def num_players(self) -> int: ...
     def expand_held(
         self, node: int, state: pyspiel.State, sequences: Sequence[int]
     ) -> tuple[Sequence[Any], int, int, int, int]: ...
@@ -81,7 +88,7 @@ class _Watch:
 
 
 def expand_depth_first(
-    tree: Expandable, nodes: Nodes, most: int, most_memory: int | None
+    tree: ExpandableByNode, nodes: Nodes, most: int, most_memory: int | None
 ) -> None:
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 

@@ -12,7 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.twins.defaults import (
+    no_chance_probs,
+    sizes_without_chance,
+    start_from_zeros,
+)
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -82,11 +87,6 @@ def _can_place(settings, covered, first):
 
 
 @compiled
-def _start(settings, state):
-    pass
-
-
-@compiled
 def _acting(settings, state):
     placements = 2 * int(settings[_SHIPS])
     count = state[_COUNT]
@@ -124,11 +124,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = action
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    pass
 
 
 @compiled
@@ -232,10 +227,10 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=_start,
+    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
+    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -274,15 +269,11 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     values |= {f"length_{ship}": int(text) for ship, text in enumerate(lengths)}
     values |= {f"value_{ship}": float(text) for ship, text in enumerate(worths)}
     moves = 2 * ships + 2 * shots
-    sizes = Sizes(
+    sizes = sizes_without_chance(
         state=_MOVES + moves + 2 * ships,
         num_actions=3 * cells,
-        max_chance_outcomes=0,
         max_moves=moves,
-        max_chance_moves=0,
         key=(3 * cells,) * (ships + 2 * shots),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         "battleship",

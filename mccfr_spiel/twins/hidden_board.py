@@ -9,7 +9,12 @@ wins by connecting the top with the bottom, player 1 by connecting left with rig
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.twins.defaults import (
+    no_chance_probs,
+    sizes_without_chance,
+    start_from_zeros,
+)
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -21,11 +26,6 @@ _TURN, _WINNER, _COUNT, _STONES, _KNOWN, _MOVES = 0, 1, 2, 3, 5, 7
 _DRAW = 3
 _LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)
 """The lines of tic-tac-toe as sets of cells."""
-
-
-@compiled
-def _start(settings, state):
-    pass
 
 
 @compiled
@@ -43,11 +43,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = cell
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    pass
 
 
 @compiled
@@ -182,10 +177,10 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=_start,
+    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
+    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -239,15 +234,11 @@ def _twin(
     cells = board["rows"] * board["columns"]
     longest = 2 * cells - 1
     count = (longest + 1,) if board["is_hex"] else ()
-    sizes = Sizes(
+    sizes = sizes_without_chance(
         state=_MOVES + longest,
         num_actions=cells,
-        max_chance_outcomes=0,
         max_moves=longest,
-        max_chance_moves=0,
         key=(*count, *(2 * cells + 1,) * (longest if shows else cells)),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         name,

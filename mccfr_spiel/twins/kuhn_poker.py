@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.defaults import start_from_zeros
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -17,11 +18,6 @@ _PLAYERS = 0  # in settings
 # the winner + 1, the cards, and from _moves on the players' actions.
 _COUNT, _BETTOR, _WINNER, _CARDS = range(4)
 _PASS, _BET = range(2)
-
-
-@compiled
-def _start(settings, state):
-    pass
 
 
 @compiled
@@ -135,7 +131,7 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=_start,
+    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,

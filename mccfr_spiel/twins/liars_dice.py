@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.twins.defaults import start_from_zeros
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -18,11 +19,6 @@ _DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
 # number. Since bids ascend, the set of them tells their order.
 _ROLLED, _BID, _BIDS, _CALLED, _DIE = range(5)
 _BITS = 16
-
-
-@compiled
-def _start(settings, state):
-    pass
 
 
 @compiled
@@ -141,7 +137,7 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=_start,
+    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,

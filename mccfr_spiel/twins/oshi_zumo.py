@@ -9,7 +9,8 @@ it stands wins, or in the version "alesia" nobody.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.twins.defaults import no_chance_probs, sizes_without_chance
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -43,11 +44,6 @@ def _legal_actions(settings, state, actions):
         actions[count] = bid
         count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    pass
 
 
 @compiled
@@ -107,7 +103,7 @@ _RULES = Rules(
     start=_start,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
+    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -126,15 +122,11 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     horizon, least = int(parameters["horizon"]), int(parameters["min_bid"])
     if not 1 <= coins <= _MOST_COINS or not 1 <= horizon <= _MOST_TURNS or size < 0:
         return None
-    sizes = Sizes(
+    sizes = sizes_without_chance(
         state=_BIDS + horizon,
         num_actions=coins + 1,
-        max_chance_outcomes=0,
         max_moves=2 * horizon,
-        max_chance_moves=0,
         key=((coins + 1) ** 2,) * horizon,
-        min_utility=0.0,
-        max_utility=0.0,
     )
     values = {
         "coins": coins,

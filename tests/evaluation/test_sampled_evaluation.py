@@ -110,6 +110,7 @@ def exact_value(response, policy, player, game=LEDUC):
     return ms.expected_returns(game, table)[player]
 
 
+@pytest.mark.long_without_jit
 def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
     # One external walk over this tree does not fit; outcome sampling takes over.
     policy = ms.Solver(LEDUC, ms.OUTCOME_SAMPLING).average_policy()  # uniform
@@ -119,6 +120,7 @@ def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
     assert bound.gain.low > 0.5  # of 2.1 that a best response gains
 
 
+@pytest.mark.long_without_jit
 @pytest.mark.parametrize(
     ("name", "iterations", "least"),
     [

@@ -66,6 +66,7 @@ def test_another_algorithm_is_named_by_what_is_run(changes, name):
     assert folder.name == f"kuhn_poker_{name}_seed0"
 
 
+@pytest.mark.plain
 def test_two_algorithms_never_have_one_name():
     names = {}
     everywhere = (ms.FULL,)

@@ -14,6 +14,7 @@ from tests.experiments.test_run_experiments import read_rows, refused, run
 VALUE = -1 / 18
 
 
+@pytest.mark.plain
 def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
     for algorithm in ("egt", "practical_egt", "mirror_prox"):
         folder = tmp_path / algorithm
@@ -38,6 +39,7 @@ def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tm
         assert gaps[-1] < 0.05
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("algorithm", ["lp", "sparsified_lp"])
 def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algorithm):
     folder = tmp_path / "out"
@@ -121,6 +123,7 @@ def test_what_cannot_be_is_refused_before_the_work(settings, message):
         check(named_settings(game="kuhn_poker", **settings))
 
 
+@pytest.mark.plain
 def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
     message = refused("--algorithm=lp", "--resume", f"--output_dir={tmp_path / 'a'}")
     assert "lp makes no checkpoints" in message

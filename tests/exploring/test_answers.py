@@ -120,6 +120,7 @@ def test_each_state_shows_values_reach_and_beliefs_as_enumeration_has_them(game)
         )
 
 
+@pytest.mark.long_without_jit
 def test_parts_of_the_gain_add_up_to_openspiels_best_response():
     solver = solved("leduc_poker", 2_000)
     page = Page(solver)

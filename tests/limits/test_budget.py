@@ -168,6 +168,7 @@ def test_a_whole_tree_that_is_too_large_is_foretold_in_words(game):
 # --- whole trees ---------------------------------------------------------------
 
 
+@pytest.mark.long_without_jit
 def test_a_tree_that_does_not_fit_gives_its_memory_back():
     tree = GameTree("liars_dice", max_memory=4 * MIB)
     with pytest.raises(MemoryBudgetError, match=r"fill max_memory=4,194,304 bytes"):
@@ -359,6 +360,7 @@ def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
         ms.nash_conv(tree, {})
 
 
+@pytest.mark.long_without_jit
 def test_a_tree_beside_a_solvers_has_the_solvers_budget():
     solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory="8MB")
     solver.iterate(10)

@@ -149,6 +149,7 @@ def test_openspiels_own_program_has_the_same_value():
 # --- bad input ---------------------------------------------------------------
 
 
+@pytest.mark.long_without_jit
 def test_time_limit_is_told_in_words_and_the_work_is_kept():
     form = sequence_form("liars_dice")
     with pytest.raises(LinearProgramError, match="limit of time") as caught:

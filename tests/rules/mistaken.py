@@ -1,8 +1,10 @@
 """A game of compiled rules that makes one mistake, and what is said of it.
 
 A coin falls, player 0 sees it and acts, then player 1, who saw player 0's action. The
-parameter `fault` says which mistake is made, after action 1 alone.
+parameter `fault` says which mistake is made, after action 1 alone where that can be.
 """
+
+import numpy as np
 
 from mccfr_spiel.rules.description import (
     CHANCE,
@@ -33,6 +35,14 @@ FAULTS = (
     "long_key",
     "state",
     "words",
+    "recall",
+    "actions",
+    "key",
+    "chance_probs",
+    "returns",
+    "player",
+    "no_action",
+    "long",
 )
 (
     NONE,
@@ -50,6 +60,14 @@ FAULTS = (
     LONG_KEY,
     STATE,
     WORDS,
+    RECALL,
+    ACTIONS,
+    KEY,
+    CHANCE_PROBS,
+    RETURNS,
+    PLAYER,
+    NO_ACTION,
+    LONG,
 ) = range(len(FAULTS))
 FAULT = 0
 COUNT, MOVES = 0, 1
@@ -62,8 +80,13 @@ def start(settings, state):
 
 @compiled
 def acting(settings, state):
-    if state[COUNT] == 3:
+    fault = settings[FAULT]
+    if state[COUNT] == 3 and not (fault == LONG and is_there(state)):
         return TERMINAL
+    if fault == PLAYER and is_there(state):
+        return 7
+    if state[COUNT] == 3 or (fault == RECALL and state[COUNT] == 2):
+        return 0
     return state[COUNT] - 1 if state[COUNT] else CHANCE
 
 
@@ -96,13 +119,17 @@ def legal_actions(settings, state, actions):
             actions[1] = 2
         if fault == MANY:
             return 3
+        if fault == NO_ACTION:
+            return 0
+        if fault == ACTIONS and state[MOVES] == 1:
+            return 1
     return 2
 
 
 @compiled
 def chance_probs(settings, state, probs):
     probs[0] = 0.5
-    probs[1] = 0.5
+    probs[1] = 0.75 if settings[FAULT] == CHANCE_PROBS else 0.5
 
 
 @compiled
@@ -127,6 +154,10 @@ def info_key(settings, state, player, key):
         length += 1
     if settings[FAULT] == LONG_KEY and is_there(state):
         return 4
+    if settings[FAULT] == KEY and is_there(state):
+        key[length - 1] = 9
+    if settings[FAULT] == RECALL and player == 0:
+        key[1] = 0  # the own action
     return length
 
 
@@ -145,6 +176,9 @@ def returns(settings, state, returns):
         if fault == OVERFLOW:
             returns[0] = 1.7e308
             returns[1] = -1.7e308
+        if fault == RETURNS:
+            returns[0] = np.inf
+            returns[1] = -np.inf
 
 
 def sizes(parameters):
@@ -202,8 +236,20 @@ EXPANDED = {
     "chance_none": (r"chance has no outcomes. legal_actions lists them", []),
     "many": (r"more than the 2 actions", [0, 1]),
     "long_key": (r"exceeds Sizes.key", [1, 1]),
+    "recall": (r"at the state 'moves .*imperfect recall", [0, 1]),
+    "actions": (r"at the state 'moves .*other legal actions", [1, 1]),
+    "key": (r"at the state 'moves .*exceeds Sizes.key", [1, 1]),
+    "chance_probs": (r"at the state 'moves .*no distribution", []),
+    "returns": (r"the returns .*\[inf, -inf\]", [1, 1, 0]),
+    "player": (r"at the state 'moves .*player 7 acts", [1, 1]),
+    "no_action": (r"at the state 'moves .*has no legal action", [0, 1]),
+    "long": (r"at the state 'moves .*longer than", [1, 1, 0]),
 }
 """What the compiled loop says; of `words` and `state` it knows nothing."""
+
+ON_SECOND_MEETING = ("recall", "actions")
+"""These are seen where an infoset is met again, which walks do in an order of theirs.
+"""
 
 
 def of_fault(fault):

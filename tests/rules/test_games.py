@@ -24,18 +24,12 @@ from open_spiel.python.algorithms import (
 )
 
 import mccfr_spiel as ms
-from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation.theory import m_values
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.description import (
-    CHANCE,
     BoundRules,
-    Description,
-    Parameter,
-    Rules,
-    Sizes,
-    Words,
-    compiled,
     rules_of,
 )
 from mccfr_spiel.rules.expansion import KeyNames, expand_rules, key_place
@@ -118,7 +112,7 @@ def depth_of(tree: GameTree) -> int:
         (2, 15, 10, 3.828),
         (3, 139, 72, 18.505),
         (4, 2_229, 738, 118.882),
-        (5, 55_731, 9_948, 973.103),
+        pytest.param(5, 55_731, 9_948, 973.103, marks=pytest.mark.long_without_jit),
         pytest.param(6, 2_006_323, 166_002, 9_706.113, marks=pytest.mark.slow),
     ],
 )
@@ -130,6 +124,7 @@ def test_goofspiel_of_lanctot_has_its_sizes(cards, nodes, infosets, m_value, ord
     assert set(tree.utilities[:, 0]) == {-1, 0, 1}
 
 
+@pytest.mark.long_without_jit
 def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
     tree = tree_of(_THREE_DECKS)
     assert tree.num_nodes == 54_421
@@ -154,7 +149,7 @@ def test_one_card_poker_has_its_sizes(cards):
     [
         (3, 4_624),
         (4, 15_844),
-        (5, 54_532),
+        pytest.param(5, 54_532, marks=pytest.mark.long_without_jit),
         pytest.param(6, 187_692, marks=pytest.mark.slow),
         pytest.param(7, 647_416, marks=pytest.mark.slow),
         pytest.param(8, 2_233_176, marks=pytest.mark.slow),
@@ -249,7 +244,7 @@ def test_a_grown_and_a_whole_tree_give_the_same_policy():
 
 
 def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
-    tree = tree_of(_THREE_DECKS) if _compiles() else tree_of(_SMALL[2])
+    tree = tree_of(_THREE_DECKS) if IS_COMPILED else tree_of(_SMALL[2])
     places = tree.infosets["place"]
     assert len(np.unique(places)) == tree.num_infosets
     names = expand_rules(rules_of_game(tree.game), tree.num_nodes).names
@@ -259,10 +254,6 @@ def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
         assert key_place(player, key) == places[infoset]
         assert names.find_key(player, key) == infoset
         assert names.find_key(player, np.append(key, 99)) == -1
-
-
-def _compiles() -> bool:
-    return hasattr(compiled(_compiles), "py_func")
 
 
 # --- citizens of OpenSpiel ----------------------------------------------------
@@ -286,7 +277,7 @@ def test_declared_bounds_hold_and_are_met(game):
     assert depth_of(tree) == sizes.max_moves + sizes.max_chance_moves
     assert loaded.max_game_length() == sizes.max_moves
     assert loaded.max_chance_nodes_in_history() == sizes.max_chance_moves
-    has_chance = bool((tree.nodes["player"] == CHANCE).any())
+    has_chance = bool((tree.nodes["player"] == CHANCE_NODE).any())
     modes = pyspiel.GameType.ChanceMode
     mode = modes.EXPLICIT_STOCHASTIC if has_chance else modes.DETERMINISTIC
     assert loaded.get_type().chance_mode == mode
@@ -542,137 +533,6 @@ def test_too_many_nodes_are_refused_by_name():
         TreeFullError, match="python_leduc_ranks has more than max_nodes"
     ):
         GameTree("python_leduc_ranks", max_nodes=1000).expand_all()
-
-
-# --- rules that contradict themselves -----------------------------------------
-# A game of two moves, by player 0 and then again; `fault` says which mistake it makes.
-
-_FAULT = 0
-_FAULTS = {
-    "none": None,
-    "recall": "imperfect recall",
-    "actions": "other legal actions",
-    "key": "exceeds Sizes.key",
-    "chance": "no distribution",
-    "returns": "the returns are",
-    "player": "player 7 acts",
-    "no_action": "has no legal action",
-    "long": "longer than",
-}
-_NAMES = tuple(_FAULTS)
-_NONE, _RECALL, _ACTIONS, _KEY, _CHANCE, _RETURNS, _PLAYER, _NO_ACTION, _LONG = range(9)
-
-
-@compiled
-def _start(settings, state):
-    pass
-
-
-@compiled
-def _acting(settings, state):
-    if state[0] == 0:
-        return CHANCE
-    if state[0] == 3 and settings[_FAULT] != _LONG:
-        return TERMINAL
-    return 7 if settings[_FAULT] == _PLAYER else 0
-
-
-@compiled
-def _legal_actions(settings, state, actions):
-    actions[0] = 0
-    actions[1] = 1
-    if state[0] == 2 and settings[_FAULT] == _ACTIONS and state[1] == 1:
-        return 1
-    return 0 if state[0] == 2 and settings[_FAULT] == _NO_ACTION else 2
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    probs[0] = 0.5
-    probs[1] = 0.75 if settings[_FAULT] == _CHANCE else 0.5
-
-
-@compiled
-def _apply_action(settings, state, action):
-    state[0] += 1
-    state[min(state[0], 3)] = action
-
-
-@compiled
-def _info_key(settings, state, player, key):
-    """The moves made, without chance's."""
-    for k in range(1, state[0]):
-        key[k - 1] = 0 if settings[_FAULT] == _RECALL else state[k + 1]
-        if settings[_FAULT] == _KEY:
-            key[k - 1] = 9
-    return max(state[0] - 1, 0)
-
-
-@compiled
-def _returns(settings, state, returns):
-    value = np.inf if settings[_FAULT] == _RETURNS else 1.0
-    returns[0] = value
-    returns[1] = -value
-
-
-def _sizes(parameters):
-    return Sizes(
-        state=4,
-        num_actions=2,
-        max_chance_outcomes=2,
-        max_moves=2,
-        max_chance_moves=1,
-        key=(2, 2),
-        min_utility=-1.0,
-        max_utility=1.0,
-    )
-
-
-_FAULTY = Description(
-    short_name="python_faulty",
-    long_name="Faulty",
-    parameters={"fault": Parameter("none", choices=_NAMES)},
-    sizes=_sizes,
-    rules=Rules(
-        start=_start,
-        acting=_acting,
-        legal_actions=_legal_actions,
-        chance_probs=_chance_probs,
-        apply_action=_apply_action,
-        info_key=_info_key,
-        returns=_returns,
-    ),
-    words=Words(
-        state=lambda parameters, state: f"moves {state[1 : 1 + state[0]]}",
-        action=lambda parameters, player, action: f"{player} {action}",
-        info_state=lambda parameters, player, key: f"knows {key}",
-        observation=lambda parameters, state, player: {},
-    ),
-)
-
-
-@pytest.mark.parametrize("fault", _FAULTS)
-def test_rules_that_contradict_themselves_are_shown_where(fault):
-    rules = BoundRules(_FAULTY, {"fault": fault})
-    message = _FAULTS[fault]
-    if message is None:
-        assert len(expand_rules(rules, 1000).nodes) == 15
-        return
-    with pytest.raises(ValueError, match=message) as error:
-        expand_rules(rules, 1000)
-    assert "python_faulty at the state 'moves" in str(error.value)
-
-
-def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
-    if not _compiles():
-        pytest.skip("no types without the JIT")
-    for rules, message in (
-        (_FAULTY.rules._replace(acting=_sizes), "acting must be decorated"),
-        (_FAULTY.rules._replace(acting=_start), "The rule acting"),
-    ):
-        bound = BoundRules(_FAULTY._replace(rules=rules), {})
-        with pytest.raises(ValueError, match=message):
-            expand_rules(bound, 1000)
 
 
 # --- games of one's own -------------------------------------------------------

@@ -8,9 +8,11 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules.check import PlainRules, check_sizes
+from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import expand_rules
-from tests.rules.mistaken import EXPANDED, of_fault
+from tests.rules.mistaken import EXPANDED, MISTAKEN, of_fault, sizes, start
 
 
 @pytest.mark.parametrize("fault", EXPANDED)
@@ -19,6 +21,23 @@ def test_a_mistake_is_found_while_the_tree_is_expanded(fault):
     with pytest.raises(GameError, match=message) as error:
         expand_rules(of_fault(fault), 1000)
     assert str(error.value).endswith(f"The history that led there: {history}.")
+
+
+def test_rules_without_a_mistake_are_expanded():
+    assert len(expand_rules(of_fault("none"), 1000).nodes) == 1 + 2 + 4 + 8
+
+
+def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
+    if not IS_COMPILED:
+        pytest.skip("no types without the JIT")
+    for acting, message in (
+        (sizes, "acting must be decorated"),
+        (start, "The rule acting"),
+    ):
+        rules = MISTAKEN.rules._replace(acting=acting)
+        bound = BoundRules(MISTAKEN._replace(rules=rules), {})
+        with pytest.raises(ValueError, match=message):
+            expand_rules(bound, 1000)
 
 
 CHECKED = {

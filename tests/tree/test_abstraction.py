@@ -293,6 +293,7 @@ def test_cards_that_look_alike_are_played_alike():
     assert ms.nash_conv(game, best.average_policy()) < gap < 1
 
 
+@pytest.mark.long_without_jit
 def test_leduc_without_its_first_round_is_played():
     solver = Solver(LEDUC, seed=1, abstraction=without_first_round)
     solver.iterate(3000)
