@@ -39,7 +39,7 @@ def test_commands_are_two_lines_that_start_from_nothing():
     commands = re.findall(r"^    (python3 -m venv .*)$", README, re.MULTILINE)
     assert [command.split(" && ")[-1] for command in commands] == [
         ".venv/bin/python run_experiments.py",
-        ".venv/bin/python -m pytest -n auto",
+        ".venv/bin/python -m pytest -n auto --dist worksteal",
     ]
 
 
