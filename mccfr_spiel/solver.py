@@ -131,16 +131,18 @@ class Solver:
                 for regret matching and regret matching+, with any sampling but the
                 balanced and the average-strategy one, and without prune_below. A
                 GameTree has its own.
-            twin: whether the game's compiled twin may expand the whole tree, where the
-                algorithm needs one: see `GameTree`, which has its own. It changes the
-                time that this takes, and no result.
+            twin: whether the game's compiled twin may expand the whole tree, and
+                whether walks without a tree may go over it: see `GameTree`, which has
+                its own. It changes the time that this takes, and no result but the
+                numbers of infosets.
             store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
                 over the game's compiled rules, with the same bits, and what they meet
                 is numbered in the order in which they meet it. It is for samplings that
-                need no whole tree, and for games that have such rules. "auto" takes
-                "none" for a game that could have it but whose whole tree is not made in
-                advance, since it has more than 20 million nodes, or more than max_nodes
-                or max_memory allow.
+                need no whole tree, and for games that have such rules, or a twin that
+                has. "auto" takes "none" for a game that could have it but whose whole
+                tree is not made in advance, since it has more than 20 million nodes, or
+                more than max_nodes or max_memory allow. A twin is used by itself for
+                trees of more than about half a million nodes.
             threads: how many threads a pass over the whole tree may have; None for one
                 for each core. Algorithms that sample nothing make such passes, and so
                 do `ms.metrics`. Results are equal to the bit for any number. A pass
@@ -218,11 +220,12 @@ class Solver:
                 )
         elif needs_whole_tree(self.algorithm):
             tree.expand_all()
-        elif tree.offers_rules and not tree.num_infosets:
+        elif not tree.num_infosets and tree.rules_for_walks() is not None:
             # A forecast takes half a second, in which small trees have long been made.
             for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
                 try:
-                    tree.expand_all(most=most)
+                    tree.expand_by_rules(most)
+                    break
                 except TreeFullError:
                     if tree.is_surely_larger_than(_MOST_NODES_AHEAD):
                         break

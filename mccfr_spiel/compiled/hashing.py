@@ -5,7 +5,10 @@ hashlib computes it for single strings; compiled code that spells millions of st
 computes it here, with the same result.
 """
 
+import hashlib
+
 import numpy as np
+from numba.extending import overload
 
 from mccfr_spiel.compiled.jit import jit
 
@@ -116,3 +119,14 @@ def blake2b(text, length, scratch):
         if stop == length:
             return scratch[0]
         start = stop
+
+
+def hash_of_text(text: np.ndarray, length: int, scratch: np.ndarray) -> int:
+    """`blake2b` for code that may run as plain Python, where hashlib computes it."""
+    digest = hashlib.blake2b(text[:length].tobytes(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+@overload(hash_of_text)
+def _compiled_hash_of_text(text, length, scratch):
+    return lambda text, length, scratch: blake2b(text, length, scratch)

@@ -11,13 +11,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, walks
-from mccfr_spiel.rules.calls import callable_rules
+from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
-from mccfr_spiel.rules.expansion import KeyNames, complaint, told
+from mccfr_spiel.rules.expansion import complaint, told
+from mccfr_spiel.rules.places import new_text, place_of
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, the place of its key, up to
@@ -62,7 +64,7 @@ class RuleStore:
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
-        self.called, self.pointers = callable_rules(rules.description.rules)
+        self.called, self.pointers = callable_rules(rules)
         self.game = walks.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),
@@ -98,11 +100,10 @@ class RuleStore:
         """How many infosets and sequences there is room for."""
         return len(self.infosets), len(self.known.actions)
 
-    def names(self) -> KeyNames:
-        """The names of the infosets met."""
+    def keys(self) -> kernel.Pool:
+        """The keys of the infosets met, each with the player before it."""
         known = self.known
-        pool = kernel.Pool(known.values, known.rows, known.table)
-        return KeyNames(self.rules, pool, self.sizes()[0])
+        return kernel.Pool(known.values, known.rows, known.table)
 
     # --- growing -------------------------------------------------------------
 
@@ -224,7 +225,18 @@ class RuleStore:
         known.values[: len(keys)] = keys
         known.rows["start"][1 : count + 1] = ends
         key = np.zeros(self._longest_key, np.int64)
-        if not _enter(known.values, known.rows, known.table, self.infosets, count, key):
+        if not _enter(
+            known.values,
+            known.rows,
+            known.table,
+            self.infosets,
+            count,
+            key,
+            self.called[SPELL],
+            self.rules.settings,
+            new_text(self.rules),
+            np.zeros(SCRATCH, np.uint64),
+        ):
             return False
         known.counts[kernel.INFOSETS] = count
         known.counts[kernel.SEQUENCES] = len(actions)
@@ -246,6 +258,8 @@ class RuleStore:
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],
             last=np.arange(players, dtype=np.int32),
+            text=new_text(self.rules),
+            scratch=np.zeros(SCRATCH, np.uint64),
             key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
             history=np.zeros(depth, np.int64),
             position=np.zeros(walks.POSITION_SIZE, np.int64),
@@ -293,17 +307,20 @@ def _enlarged(array: np.ndarray, size: int) -> np.ndarray:
 
 
 @jit
-def _enter(values, rows, table, infosets, count, key):
+def _enter(
+    values, rows, table, infosets, count, key, spell, settings, text, scratch
+):
     """Enters the keys of a file's infosets into an empty hash table.
 
     Args:
         values, rows, table: a Pool, whose rows know where they start.
-        infosets: the records, each with its key's hash for its place.
+        infosets: the records.
         count: how many there are.
         key: `[K + 1]` int64, is written to.
+        spell, settings, text, scratch: as `place_of` takes them.
 
     Returns:
-        Whether each key is new and has the hash that its record says.
+        Whether each key is new and has the place that its record says.
     """
     mask = len(table) - 1
     for number in range(count):
@@ -312,7 +329,8 @@ def _enter(values, rows, table, infosets, count, key):
         for k in range(length):
             key[k] = values[start + k]
         hashed = kernel.row_hash(key, length)
-        is_its = hashed == infosets[number]["place"]
+        place = place_of(spell, settings, key, length, hashed, text, scratch)
+        is_its = place == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
         found = kernel.find_row(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:

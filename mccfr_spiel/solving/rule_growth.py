@@ -9,11 +9,14 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.rules import walks
+from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules.declared import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.twins.twin import BoundTwin
 
 
 class RuleGrowth:
@@ -80,4 +83,19 @@ class RuleGrowth:
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `walks.BROKEN` on."""
-        self._store.raise_broken(status - walks.BROKEN, self._path)
+        found = status - walks.BROKEN
+        if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
+            self._raise_no_recall()
+        self._store.raise_broken(found, self._path)
+
+    def _raise_no_recall(self) -> NoReturn:
+        """Says in the words of OpenSpiel's game where a walk over its twin stands."""
+        path, state = self._path, self._tree.new_state()
+        for action in path.history[: path.position[walks.NUM_MOVES]].tolist():
+            state.apply_action(action)
+        player = state.current_player()
+        info_state = state.information_state_string(player)
+        where = f"the information state {info_state!r} of {self._tree.game}"
+        error = no_recall(player, where)
+        tell_history(error, state)
+        raise error
