@@ -29,8 +29,9 @@ _BYTES_PER_KEY_VALUE = 4
 
 _FEW = 256
 
-_SHARES = (2, 8, 64)
-"""The store grows by the first of these shares of itself that fits."""
+_FACTORS = (4.0, 2.0, 1.5, 1.125, 1.015)
+"""The store grows by the first of these factors that fits. Room that is not used yet
+takes no memory but the budget's, so copying less often is what counts."""
 
 PATH = "the way of a walk"
 """Under this name a budget holds what `Path` takes."""
@@ -113,8 +114,8 @@ class RuleStore:
         Raises:
             MemoryBudgetError: they do not fit the budget; nothing has changed.
         """
-        for share in _SHARES:
-            num_infosets, num_sequences, num_values = self._larger(share)
+        for factor in _FACTORS:
+            num_infosets, num_sequences, num_values = self._larger(factor)
             try:
                 self._take(
                     num_infosets - len(self.infosets),
@@ -122,7 +123,7 @@ class RuleStore:
                     num_values - len(self.known.values),
                 )
             except MemoryBudgetError:
-                if share == _SHARES[-1]:
+                if factor == _FACTORS[-1]:
                     raise
             else:
                 self._enlarge(num_infosets, num_sequences, num_values)
@@ -136,19 +137,16 @@ class RuleStore:
         budget.require(size, "Room for more information sets takes")
         budget.take(size)
 
-    def _larger(self, share: int) -> tuple[int, int, int]:
-        """The rows of infosets, sequences and values, with that share of what is used
-        and the largest infoset to spare."""
+    def _larger(self, factor: float) -> tuple[int, int, int]:
+        """The rows of infosets, sequences and values: so many times what is used, with
+        the largest infoset to spare."""
         used, num_sequences = self.sizes()
         num_values = int(self.known.rows[used]["start"])
         most = self.rules.sizes.num_actions
-        room = max(len(self.infosets), used + used // share + 1)
-        sequences = max(
-            len(self.known.actions), num_sequences + num_sequences // share + most
-        )
-        values = max(
-            len(self.known.values), num_values + num_values // share + self._longest_key
-        )
+        room = max(len(self.infosets), int(factor * used) + 1)
+        sequences = max(len(self.known.actions), int(factor * num_sequences) + most)
+        most = self._longest_key
+        values = max(len(self.known.values), int(factor * num_values) + most)
         if max(room, sequences) > MAX_INDEX:
             raise MemoryBudgetError(
                 f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
