@@ -305,9 +305,7 @@ def _enlarged(array: np.ndarray, size: int) -> np.ndarray:
 
 
 @jit
-def _enter(
-    values, rows, table, infosets, count, key, spell, settings, text, scratch
-):
+def _enter(values, rows, table, infosets, count, key, spell, settings, text, scratch):
     """Enters the keys of a file's infosets into an empty hash table.
 
     Args:

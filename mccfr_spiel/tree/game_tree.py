@@ -223,8 +223,9 @@ class GameTree(ReadableTree):
         rules = self.rules_for_walks(is_forced=True)
         if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
-            if self.twin is False and known_twin(self.game) is not None:
-                what += " but those of its twin, which twin=False refuses"
+            if known_twin(self.game) is not None and self.abstraction is None:
+                why = "twin=False refuses" if self.twin is False else "differs from it"
+                what += f" but those of its twin, which {why}"
             raise ValueError(
                 f"store='none' walks over compiled rules, but {self.source} has "
                 f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "

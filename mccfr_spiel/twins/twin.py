@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
+
 from mccfr_spiel.rules.description import (
     BoundRules,
     Description,
@@ -22,6 +23,7 @@ from mccfr_spiel.rules.description import (
     Words,
 )
 from mccfr_spiel.rules.places import new_text
+
 
 class Twin(NamedTuple):
     """Compiled rules for one of OpenSpiel's games with given parameters.
