@@ -184,10 +184,11 @@ class Solver:
         self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
-        if self.state.store is None or self.state.path is None:
-            self._growth = Growth(self.tree, sampling, self.state.batch)
-        else:
-            self._growth = RuleGrowth(self.tree, self.state.store, self.state.path)
+        self._growth = growth = Growth(self.tree, sampling, self.state.batch)
+        if self.state.store is not None and self.state.path is not None:
+            self._growth = RuleGrowth(
+                self.tree, self.state.store, self.state.path, growth
+            )
         self._slice = 100_000
         sampled = kernels.Sampled(
             sampling.chance,
@@ -434,6 +435,7 @@ class Solver:
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
             elif status == kernels.PAUSED:
+                self._growth.look(state.tables, state.walk, self.seed)
                 touched = counts[kernels.NODES_TOUCHED]
                 job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
                 if self.lock.waiting and self._may_stop(began):
@@ -582,6 +584,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -593,6 +596,8 @@ class Solver:
             max_memory: as in `Solver`; a file does not remember it.
             minimizer: the solver's, if it was one of `algorithms.own_rule`.
             threads: as in `Solver`; a file does not remember them.
+            twin: as in `Solver`, for the tree that is made; a file does not remember
+                it, and one of walks over a twin cannot be loaded without that.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -603,7 +608,7 @@ class Solver:
         """
         contents = checkpoint.load(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads
+            contents, game, abstraction, max_memory, minimizer, threads, twin
         )
 
     @classmethod
@@ -616,6 +621,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -625,7 +631,7 @@ class Solver:
         """
         contents = checkpoint.load_newest(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads
+            contents, game, abstraction, max_memory, minimizer, threads, twin
         )
 
     @reads
@@ -690,11 +696,12 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
-            tree = files.tree_of(contents, game, abstraction, max_memory)
+            tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
                 files.algorithm_from_json(header["algorithm"], minimizer),

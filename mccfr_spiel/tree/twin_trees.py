@@ -162,7 +162,7 @@ def expanded_by_twin(
         return None
     nodes = _estimate_of(tree)
     if not is_forced:
-        least = WORTH_LOADING if _is_compiled(twin) else WORTH_COMPILING
+        least = WORTH_LOADING if is_compiled(twin) else WORTH_COMPILING
         if nodes < least:
             return None
     if nodes > most / _NEAR:
@@ -258,7 +258,7 @@ def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
     return TwinNames(twin, keys, whole.infosets)
 
 
-def _is_compiled(twin: BoundTwin) -> bool:
+def is_compiled(twin: BoundTwin) -> bool:
     """Whether the twin's code is in memory or on disk already."""
     rules = twin.description.rules
     return all(map(is_ready, rules, SIGNATURES))

@@ -3,6 +3,7 @@
 The trees are expanded through pyspiel, and the strings are pyspiel's.
 """
 
+import importlib
 import pickle
 
 import numpy as np
@@ -11,13 +12,18 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules import compiled
+from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
 from mccfr_spiel.twins import TWINS
 from mccfr_spiel.twins.twin import BoundTwin
 from tests.test_solver import assert_equal_bit_for_bit
+
+importlib.import_module("mccfr_spiel.games")
 
 KUHN = "kuhn_poker(players=3)"
 LEDUC = "leduc_poker(suit_isomorphism=True)"
@@ -191,6 +197,28 @@ def test_imperfect_recall_is_told_in_the_words_of_the_game():
         words.append((str(error.value), solver.num_iterations))
         solver.average_policy()
     assert words[0] == words[1]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="A large walk takes minutes.")
+@pytest.mark.parametrize(
+    "game",
+    [
+        "goofspiel(num_cards=12,imp_info=True,points_order=descending)",
+        "python_goofspiel(num_cards=11)",
+    ],
+)
+def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
+    monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
+    assert solver.store == "none"
+    with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
+        solver.iterate(1)
+    assert solver.num_iterations == 0
+    solver.average_policy()
+    # 10^5 nodes are no reason to stop.
+    fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
+    fine.iterate(10)
+    assert fine.num_iterations == 10
 
 
 # --- files ------------------------------------------------------------------------
