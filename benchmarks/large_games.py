@@ -169,7 +169,9 @@ def measure(name: str, algorithm_name: str) -> dict[str, Any]:
         cold.turn(turn)
         cpp.turn(turn)
     count = solver.num_iterations
+    kept = "twin" if solver.store == "none" else "met"
     row: dict[str, Any] = {
+        "kept": "whole" if solver.tree.is_repeatable else kept,
         "nodes": solver.nodes_touched / count,
         "infosets": solver.tree.num_infosets,
         "cold": cold.rate,
@@ -220,9 +222,10 @@ def run(name: str, algorithm: str) -> dict[str, Any]:
     return {"game": name, "algorithm": algorithm, **row}
 
 
-HEADER = ["game", "sampling", "nodes/iteration", "C++/s", "ours cold/s", "ratio"]
-HEADER += ["ours warm/s", "ratio", "infosets met", "MiB grown", "C++ MiB grown"]
-HEADER += ["NashConv", "C++'s"]
+HEADER = ["game", "sampling", "nodes", "nodes/iteration", "C++/s", "ours cold/s"]
+HEADER += ["ratio", "ours warm/s", "ratio", "infosets met", "MiB grown"]
+HEADER += ["C++ MiB grown"]
+OF_POLICIES = ["NashConv", "C++'s"]
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -230,6 +233,7 @@ def cells(row: dict[str, Any]) -> list[str]:
     return [
         row["game"],
         row["algorithm"],
+        row["kept"],
         f"{row['nodes']:,.0f}",
         per_second(row["cpp"]),
         per_second(row["cold"]),
@@ -239,9 +243,18 @@ def cells(row: dict[str, Any]) -> list[str]:
         f"{row['infosets']:,}",
         f"{row['MiB']:,.0f}",
         f"{row['cpp MiB']:,.0f}",
-        row.get("conv", ""),
-        row.get("cpp conv", ""),
+        *((row.get("conv", ""), row.get("cpp conv", "")) if FLAGS.response else ()),
     ]
+
+
+def _about_policies() -> str:
+    """What the columns of policies are, if there are any."""
+    if not FLAGS.response:
+        return ""
+    return f"""
+NashConv is that of the average policies after equal time, cold. After a ≥ is what
+responses learned for {FLAGS.response:g} s a player gained, with a 95% interval
+({FLAGS.plays:,} plays). NashConv may be far above it."""
 
 
 def report(rows: list[dict[str, Any]]) -> str:
@@ -260,13 +273,16 @@ is the median of {FLAGS.turns} turns of {FLAGS.seconds / FLAGS.turns:g} s. A rat
 our speed divided by that of OpenSpiel's C++ solver with the same sampling, so ours is
 faster where it is above 1.
 
-*Cold* runs start from an empty tree. Nearly every walk then meets new nodes, which
-Python fetches from OpenSpiel. *Warm* runs make the same walks again with all nodes
-known; they are left out where the nodes did not fit `max_nodes`. A walk that meets
-both kinds lies in between. MiB is what the process grew by in a solver's cold turns.
-NashConv is that of the average policies after equal time, cold. After a ≥ is what
-responses learned for {FLAGS.response:g} s a player gained, with a 95% interval
-({FLAGS.plays:,} plays). NashConv may be far above it.
+*Cold* runs begin with nothing. The column *nodes* says how ours come to a node. With
+`twin` walks go over the [compiled twin](twins.md) of the game and keep no nodes; what
+they keep is the information sets, most of which are new in a cold run. With `whole` the
+twin has expanded the whole tree, before the first turn. With `met` nodes are fetched
+from OpenSpiel by Python where walks meet them.
+
+*Warm* runs make the same walks again with all that they meet known; they are left out
+where the nodes did not fit `max_nodes`. A walk that meets both kinds lies in between.
+MiB is what the process grew by in a solver's cold turns; room that ours has taken in
+advance counts once it is used.{_about_policies()}
 
 dark_hex and limit_holdem have imperfect recall. The strings of dark_hex forget when a
 move failed. Those of universal_poker sort the cards on the board, so a player forgets
@@ -277,7 +293,7 @@ refused when a walk first meets such a string. That may take long: in limit_hold
 seed 0, it happened after 10,993 iterations of external and 111,408 of outcome sampling.
 The command line then keeps what it has, policy and checkpoint included, and says so.
 
-{markdown(HEADER, measured)}
+{markdown(HEADER + OF_POLICIES * bool(FLAGS.response), measured)}
 
 Refused:
 

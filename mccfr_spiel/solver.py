@@ -131,16 +131,18 @@ class Solver:
                 for regret matching and regret matching+, with any sampling but the
                 balanced and the average-strategy one, and without prune_below. A
                 GameTree has its own.
-            twin: whether the game's compiled twin may expand the whole tree, where the
-                algorithm needs one: see `GameTree`, which has its own. It changes the
-                time that this takes, and no result.
+            twin: whether the game's compiled twin may expand the whole tree, and
+                whether walks without a tree may go over it: see `GameTree`, which has
+                its own. It changes the time that this takes, and no result but the
+                numbers of infosets.
             store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
                 over the game's compiled rules, with the same bits, and what they meet
                 is numbered in the order in which they meet it. It is for samplings that
-                need no whole tree, and for games that have such rules. "auto" takes
-                "none" for a game that could have it but whose whole tree is not made in
-                advance, since it has more than 20 million nodes, or more than max_nodes
-                or max_memory allow.
+                need no whole tree, and for games that have such rules, or a twin that
+                has. "auto" takes "none" for a game that could have it but whose whole
+                tree is not made in advance, since it has more than 20 million nodes, or
+                more than max_nodes or max_memory allow. A twin is used by itself for
+                trees of more than about half a million nodes.
             threads: how many threads a pass over the whole tree may have; None for one
                 for each core. Algorithms that sample nothing make such passes, and so
                 do `ms.metrics`. Results are equal to the bit for any number. A pass
@@ -182,10 +184,11 @@ class Solver:
         self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
-        if self.state.store is None or self.state.path is None:
-            self._growth = Growth(self.tree, sampling, self.state.batch)
-        else:
-            self._growth = RuleGrowth(self.tree, self.state.store, self.state.path)
+        self._growth = growth = Growth(self.tree, sampling, self.state.batch)
+        if self.state.store is not None and self.state.path is not None:
+            self._growth = RuleGrowth(
+                self.tree, self.state.store, self.state.path, growth
+            )
         self._slice = 100_000
         sampled = kernels.Sampled(
             sampling.chance,
@@ -218,11 +221,12 @@ class Solver:
                 )
         elif needs_whole_tree(self.algorithm):
             tree.expand_all()
-        elif tree.offers_rules and not tree.num_infosets:
+        elif not tree.num_infosets and tree.rules_for_walks() is not None:
             # A forecast takes half a second, in which small trees have long been made.
             for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
                 try:
-                    tree.expand_all(most=most)
+                    tree.expand_by_rules(most)
+                    break
                 except TreeFullError:
                     if tree.is_surely_larger_than(_MOST_NODES_AHEAD):
                         break
@@ -431,6 +435,7 @@ class Solver:
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
             elif status == kernels.PAUSED:
+                self._growth.look(state.tables, state.walk, self.seed)
                 touched = counts[kernels.NODES_TOUCHED]
                 job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
                 if self.lock.waiting and self._may_stop(began):
@@ -579,6 +584,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -590,6 +596,8 @@ class Solver:
             max_memory: as in `Solver`; a file does not remember it.
             minimizer: the solver's, if it was one of `algorithms.own_rule`.
             threads: as in `Solver`; a file does not remember them.
+            twin: as in `Solver`, for the tree that is made; a file does not remember
+                it, and one of walks over a twin cannot be loaded without that.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -600,7 +608,7 @@ class Solver:
         """
         contents = checkpoint.load(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads
+            contents, game, abstraction, max_memory, minimizer, threads, twin
         )
 
     @classmethod
@@ -613,6 +621,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -622,7 +631,7 @@ class Solver:
         """
         contents = checkpoint.load_newest(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads
+            contents, game, abstraction, max_memory, minimizer, threads, twin
         )
 
     @reads
@@ -687,11 +696,12 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
+        twin: bool | None = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
-            tree = files.tree_of(contents, game, abstraction, max_memory)
+            tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
                 files.algorithm_from_json(header["algorithm"], minimizer),

@@ -5,7 +5,10 @@ hashlib computes it for single strings; compiled code that spells millions of st
 computes it here, with the same result.
 """
 
+import hashlib
+
 import numpy as np
+from numba.extending import overload
 
 from mccfr_spiel.compiled.jit import jit
 
@@ -36,24 +39,11 @@ _SIGMA = np.array(
         [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5],
         [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
     ],
-    np.int64,
+    np.uint64,  # an index that may be negative would take longer
 )
 _ROUNDS = 12
-_COLUMNS = np.array(
-    [
-        [0, 4, 8, 12],
-        [1, 5, 9, 13],
-        [2, 6, 10, 14],
-        [3, 7, 11, 15],
-        [0, 5, 10, 15],
-        [1, 6, 11, 12],
-        [2, 7, 8, 13],
-        [3, 4, 9, 14],
-    ],
-    np.int64,
-)
 _PARAMETERS = np.uint64(0x01010000 ^ 8)  # no key, 8 bytes of digest
-SCRATCH = 40
+SCRATCH = 24
 """The length of the buffer that `blake2b` works in."""
 
 
@@ -63,32 +53,50 @@ def _turned(x, bits):
 
 
 @jit
-def _compress(scratch, counted, is_last):
-    """Mixes the block scratch[24:40] into the state scratch[:8]."""
-    for k in range(8):
-        scratch[8 + k] = scratch[k]
-        scratch[16 + k] = _IV[k]
-    scratch[20] ^= np.uint64(counted)
+def _mixed(a, b, c, d, x, y):
+    """Four words of the working vector, with two of the block mixed in."""
+    a = a + b + x
+    d = _turned(d ^ a, 32)
+    c = c + d
+    b = _turned(b ^ c, 24)
+    a = a + b + y
+    d = _turned(d ^ a, 16)
+    c = c + d
+    b = _turned(b ^ c, 63)
+    return a, b, c, d
+
+
+@jit
+def _compress(state, block, counted, is_last):
+    """Mixes a block of 16 words into the state of 8.
+
+    The working vector is a 4 x 4 matrix v0 .. v15 of variables, which stay in the
+    processor's registers. A round mixes its columns, then its diagonals.
+    """
+    v0, v1, v2, v3 = state[0], state[1], state[2], state[3]
+    v4, v5, v6, v7 = state[4], state[5], state[6], state[7]
+    v8, v9, v10, v11 = _IV[0], _IV[1], _IV[2], _IV[3]
+    v12, v13, v14, v15 = _IV[4] ^ np.uint64(counted), _IV[5], _IV[6], _IV[7]
     if is_last:
-        scratch[22] = ~scratch[22]
+        v14 = ~v14
     for round_ in range(_ROUNDS):
-        for step in range(8):
-            a = 8 + _COLUMNS[step, 0]
-            b = 8 + _COLUMNS[step, 1]
-            c = 8 + _COLUMNS[step, 2]
-            d = 8 + _COLUMNS[step, 3]
-            x = scratch[24 + _SIGMA[round_ % 10, 2 * step]]
-            y = scratch[24 + _SIGMA[round_ % 10, 2 * step + 1]]
-            scratch[a] = scratch[a] + scratch[b] + x
-            scratch[d] = _turned(scratch[d] ^ scratch[a], 32)
-            scratch[c] = scratch[c] + scratch[d]
-            scratch[b] = _turned(scratch[b] ^ scratch[c], 24)
-            scratch[a] = scratch[a] + scratch[b] + y
-            scratch[d] = _turned(scratch[d] ^ scratch[a], 16)
-            scratch[c] = scratch[c] + scratch[d]
-            scratch[b] = _turned(scratch[b] ^ scratch[c], 63)
-    for k in range(8):
-        scratch[k] ^= scratch[8 + k] ^ scratch[16 + k]
+        w = _SIGMA[round_ % 10]
+        v0, v4, v8, v12 = _mixed(v0, v4, v8, v12, block[w[0]], block[w[1]])
+        v1, v5, v9, v13 = _mixed(v1, v5, v9, v13, block[w[2]], block[w[3]])
+        v2, v6, v10, v14 = _mixed(v2, v6, v10, v14, block[w[4]], block[w[5]])
+        v3, v7, v11, v15 = _mixed(v3, v7, v11, v15, block[w[6]], block[w[7]])
+        v0, v5, v10, v15 = _mixed(v0, v5, v10, v15, block[w[8]], block[w[9]])
+        v1, v6, v11, v12 = _mixed(v1, v6, v11, v12, block[w[10]], block[w[11]])
+        v2, v7, v8, v13 = _mixed(v2, v7, v8, v13, block[w[12]], block[w[13]])
+        v3, v4, v9, v14 = _mixed(v3, v4, v9, v14, block[w[14]], block[w[15]])
+    state[0] ^= v0 ^ v8
+    state[1] ^= v1 ^ v9
+    state[2] ^= v2 ^ v10
+    state[3] ^= v3 ^ v11
+    state[4] ^= v4 ^ v12
+    state[5] ^= v5 ^ v13
+    state[6] ^= v6 ^ v14
+    state[7] ^= v7 ^ v15
 
 
 @jit
@@ -100,19 +108,31 @@ def blake2b(text, length, scratch):
         length: how many bytes of it to hash.
         scratch: `[SCRATCH]` uint64, a buffer to work in.
     """
+    state, block = scratch[:8], scratch[8:]
     for k in range(8):
-        scratch[k] = _IV[k]
-    scratch[0] ^= _PARAMETERS
+        state[k] = _IV[k]
+    state[0] ^= _PARAMETERS
     start = 0
     # Each pass hashes one block. The last may be short and is filled up with zeros.
     while True:
         stop = min(start + _BLOCK, length)
-        for k in range(24, 40):
-            scratch[k] = np.uint64(0)
+        for k in range(16):
+            block[k] = np.uint64(0)
         for k in range(stop - start):
             byte = np.uint64(text[start + k])
-            scratch[24 + (k >> 3)] |= byte << np.uint64(8 * (k & 7))
-        _compress(scratch, stop, stop == length)
+            block[k >> 3] |= byte << np.uint64(8 * (k & 7))
+        _compress(state, block, stop, stop == length)
         if stop == length:
-            return scratch[0]
+            return state[0]
         start = stop
+
+
+def hash_of_text(text: np.ndarray, length: int, scratch: np.ndarray) -> int:
+    """`blake2b` for code that may run as plain Python, where hashlib computes it."""
+    digest = hashlib.blake2b(text[:length].tobytes(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+@overload(hash_of_text)
+def _compiled_hash_of_text(text, length, scratch):
+    return lambda text, length, scratch: blake2b(text, length, scratch)

@@ -22,7 +22,7 @@ Game = pyspiel.Game | str | GameTree
 
 
 def read_policy(
-    game: Game, policy: Any, max_memory: MaxMemory
+    game: Game, policy: Any, max_memory: MaxMemory, twin: bool | None = None
 ) -> tuple[GameTree, np.ndarray]:
     """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
 
@@ -32,14 +32,14 @@ def read_policy(
     trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
     grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
     if isinstance(game, GameTree):
-        tree = complete_tree(game, max_memory)
+        tree = complete_tree(game, max_memory, twin=twin)
         if tree is not game:  # which has other numbers, so vectors are read by strings
             each = [_named(game, one) for one in each]
             policy = each if is_one_for_each(policy) else each[0]
     elif grown is not None:
-        tree = whole_tree_beside(grown, game, max_memory)
+        tree = whole_tree_beside(grown, game, max_memory, twin=twin)
     else:
-        tree = complete_tree(game, max_memory)
+        tree = complete_tree(game, max_memory, twin=twin)
     infosets, sequences = tree.num_infosets, tree.num_sequences
     size = _BYTES_OF_SEQUENCE * sequences
     if not isinstance(policy, np.ndarray):
@@ -57,7 +57,12 @@ def _named(tree: GameTree, policy: Any) -> Any:
 
 
 def expected_returns(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> np.ndarray:
     """`[P]` what each player gets on average when all follow the policy.
 
@@ -74,25 +79,32 @@ def expected_returns(
             its own.
         threads: how many threads may share the work; None for one for each core. They
             change no bit of the result, and a small tree has fewer.
+        twin: whether the game's compiled twin may expand a tree that the call makes,
+            see `GameTree`.
 
     Raises:
         TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = read_policy(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     return full_pass(tree, threads).expected_returns(vector)
 
 
 def nash_conv(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> float:
     """NashConv: the sum over players of what each would gain by a best response.
 
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
-    tree, vector = read_policy(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     return _nash_conv(tree, vector, policy, threads)
 
 
@@ -111,7 +123,12 @@ def _nash_conv(
 
 
 def exploitability(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> float:
     """NashConv / 2, for two-player constant-sum games only.
 
@@ -120,7 +137,7 @@ def exploitability(
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = read_policy(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{tree.source} is not a two-player constant-sum game, for which alone "
@@ -145,6 +162,7 @@ def best_response_policy(
     *,
     max_memory: MaxMemory = None,
     threads: int | None = 1,
+    twin: bool | None = None,
 ) -> SequencePolicy:
     """The policy with the player's part replaced by a best response to the others.
 
@@ -153,7 +171,7 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = read_policy(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)

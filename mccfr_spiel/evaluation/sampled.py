@@ -31,15 +31,18 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.display.lines import counted, line, never_raises, plus_minus
+from mccfr_spiel.evaluation.rule_plays import Layer, layers_of, returns_by_rules
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.answers import Answers, Joint, of_each_player
 from mccfr_spiel.rules.declared import (
     Declared,
+    GameError,
     check_returns,
     declared_by,
     tell_history,
 )
+from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
@@ -136,6 +139,9 @@ def sampled_returns(
         confidence: the probability with which each interval, taken alone, holds the
             truth.
 
+    Plays of SequencePolicies in games with compiled rules, or with a twin whose code
+    is there (docs/twins.md), are compiled and draw the same numbers.
+
     Raises:
         ValueError: an argument is out of range, or a policy gives no distribution.
         GameError: returns are not as the game declares.
@@ -146,11 +152,7 @@ def sampled_returns(
     confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
     if confidence == 1:
         raise ValueError(f"confidence={confidence} is not between 0 and 1.")
-    generator = np.random.Generator(np.random.PCG64(refusals.integer(seed, "seed", 0)))
-    declared = declared_by(loaded)
-    returns = np.array(
-        [_play(loaded, declared, asked, generator) for _ in range(plays)]
-    )
+    returns = _returns(loaded, asked, plays, refusals.integer(seed, "seed", 0))
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     deviations = returns.std(axis=0, ddof=1) / math.sqrt(plays)
     return [
@@ -257,8 +259,36 @@ class Response(openspiel_policy.Policy):
         best = int(np.argmax(self._average[start : start + count]))
         return {int(self._actions[start + best]): 1.0}
 
+    def layers(self, game: pyspiel.Game) -> list[Layer] | None:
+        """What the response says, and what it follows elsewhere, as `layers_of`."""
+        below = layers_of(self._otherwise.policy, game)
+        tree, average = self._tree, self._average
+        if below is None or rules_of(tree.game) is not None:
+            return None  # which has its infosets' places by strings
+        infosets = tree.infosets
+        probs = np.zeros(len(average))
+        for start, count in infosets[["first_sequence", "num_actions"]].tolist():
+            probs[start + int(np.argmax(average[start : start + count]))] = 1.0
+        return [Layer(infosets, self._actions, probs), *below]
+
 
 # --- playing -------------------------------------------------------------------
+
+
+def _returns(
+    game: pyspiel.Game, asked: Sequence[Answers], plays: int, seed: int
+) -> np.ndarray:
+    """`[plays, P]` the returns of plays, checked."""
+    declared = declared_by(game)
+    policies = [one.policy for one in asked]
+    returns = returns_by_rules(game, policies, plays, seed)
+    if returns is not None:
+        with contextlib.suppress(GameError):  # below it is told with its history
+            for row in np.unique(returns, axis=0).tolist():
+                check_returns(declared, row)
+            return returns
+    generator = np.random.Generator(np.random.PCG64(seed))
+    return np.array([_play(game, declared, asked, generator) for _ in range(plays)])
 
 
 def _play(

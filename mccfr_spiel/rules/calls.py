@@ -11,24 +11,37 @@ from llvmlite import ir
 from numba.extending import intrinsic, overload
 
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.rules.description import SIGNATURES, Rules, rule_pointers
+from mccfr_spiel.rules.description import (
+    SIGNATURES,
+    SPELL_SIGNATURE,
+    BoundRules,
+    pointer_to,
+    rule_pointers,
+)
 
 ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 7)
 """The places of the rules in `Rules`."""
 
+SPELL = 7
+"""The place of `BoundRules.spell` behind them."""
 
-def callable_rules(rules: Rules) -> tuple[Any, Any]:
+
+def callable_rules(rules: BoundRules) -> tuple[Any, Any]:
     """The rules as compiled loops take them for `call`, and what keeps them alive.
 
-    They are addresses, or, with the JIT off, the functions.
+    They are addresses, or, with the JIT off, the functions. The last of them spells
+    strings; for games without it, it is 0.
 
     Raises:
         ValueError: see `rule_pointers`.
     """
-    pointers = rule_pointers(rules)
-    if not IS_COMPILED:
-        return tuple(pointers), pointers
-    return tuple(int(one.__wrapper_address__()) for one in pointers), pointers
+    pointers: list[Any] = [*rule_pointers(rules.description.rules)]
+    if rules.spell is not None:
+        pointers.append(pointer_to("spell", rules.spell, SPELL_SIGNATURE))
+    found = pointers
+    if IS_COMPILED:
+        found = [int(one.__wrapper_address__()) for one in pointers]
+    return (*found, 0)[: SPELL + 1], pointers
 
 
 def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
@@ -70,4 +83,4 @@ def _make_emitter(signature: Any) -> Any:
     return intrinsic(emit)
 
 
-_EMITTERS = [_make_emitter(signature) for signature in SIGNATURES]
+_EMITTERS = [_make_emitter(one) for one in (*SIGNATURES, SPELL_SIGNATURE)]

@@ -188,6 +188,11 @@ SIGNATURES = Rules(
 )
 """The types of each rule's arguments and of what it returns."""
 
+SPELL_SIGNATURE = types.int64(
+    _FLOATS, types.int64, _INTEGERS, types.int64, types.Array(types.uint8, 1, "C")
+)
+"""The types of `BoundRules.spell`."""
+
 
 class _Pointer(types.WrapperAddressProtocol):
     """A compiled function as a pointer.
@@ -294,7 +299,13 @@ class BoundRules:
         parameters: the value of every parameter.
         sizes: the sizes for these parameters.
         settings: `[number of parameters]` float64, as compiled functions get them.
+        spell: see `twins.twin.Twin`; None for games whose infosets have their places
+            (see rules/places.py) by their keys.
+        text_size: how long the text may be that `spell` writes; 0 without it.
     """
+
+    spell: Any = None
+    text_size = 0
 
     def __init__(self, description: Description, parameters: Parameters) -> None:
         """Checks the parameters.

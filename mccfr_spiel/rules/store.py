@@ -11,13 +11,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, walks
-from mccfr_spiel.rules.calls import callable_rules
+from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
-from mccfr_spiel.rules.expansion import KeyNames, complaint, told
+from mccfr_spiel.rules.expansion import complaint, told
+from mccfr_spiel.rules.places import new_text, place_of
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, the place of its key, up to
@@ -27,8 +29,9 @@ _BYTES_PER_KEY_VALUE = 4
 
 _FEW = 256
 
-_SHARES = (2, 8, 64)
-"""The store grows by the first of these shares of itself that fits."""
+_FACTORS = (4.0, 2.0, 1.5, 1.125, 1.015)
+"""The store grows by the first of these factors that fits. Room that is not used yet
+takes no memory but the budget's, so copying less often is what counts."""
 
 PATH = "the way of a walk"
 """Under this name a budget holds what `Path` takes."""
@@ -62,7 +65,7 @@ class RuleStore:
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
-        self.called, self.pointers = callable_rules(rules.description.rules)
+        self.called, self.pointers = callable_rules(rules)
         self.game = walks.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),
@@ -98,11 +101,10 @@ class RuleStore:
         """How many infosets and sequences there is room for."""
         return len(self.infosets), len(self.known.actions)
 
-    def names(self) -> KeyNames:
-        """The names of the infosets met."""
+    def keys(self) -> kernel.Pool:
+        """The keys of the infosets met, each with the player before it."""
         known = self.known
-        pool = kernel.Pool(known.values, known.rows, known.table)
-        return KeyNames(self.rules, pool, self.sizes()[0])
+        return kernel.Pool(known.values, known.rows, known.table)
 
     # --- growing -------------------------------------------------------------
 
@@ -112,8 +114,8 @@ class RuleStore:
         Raises:
             MemoryBudgetError: they do not fit the budget; nothing has changed.
         """
-        for share in _SHARES:
-            num_infosets, num_sequences, num_values = self._larger(share)
+        for factor in _FACTORS:
+            num_infosets, num_sequences, num_values = self._larger(factor)
             try:
                 self._take(
                     num_infosets - len(self.infosets),
@@ -121,7 +123,7 @@ class RuleStore:
                     num_values - len(self.known.values),
                 )
             except MemoryBudgetError:
-                if share == _SHARES[-1]:
+                if factor == _FACTORS[-1]:
                     raise
             else:
                 self._enlarge(num_infosets, num_sequences, num_values)
@@ -135,19 +137,16 @@ class RuleStore:
         budget.require(size, "Room for more information sets takes")
         budget.take(size)
 
-    def _larger(self, share: int) -> tuple[int, int, int]:
-        """The rows of infosets, sequences and values, with that share of what is used
-        and the largest infoset to spare."""
+    def _larger(self, factor: float) -> tuple[int, int, int]:
+        """The rows of infosets, sequences and values: so many times what is used, with
+        the largest infoset to spare."""
         used, num_sequences = self.sizes()
         num_values = int(self.known.rows[used]["start"])
         most = self.rules.sizes.num_actions
-        room = max(len(self.infosets), used + used // share + 1)
-        sequences = max(
-            len(self.known.actions), num_sequences + num_sequences // share + most
-        )
-        values = max(
-            len(self.known.values), num_values + num_values // share + self._longest_key
-        )
+        room = max(len(self.infosets), int(factor * used) + 1)
+        sequences = max(len(self.known.actions), int(factor * num_sequences) + most)
+        most = self._longest_key
+        values = max(len(self.known.values), int(factor * num_values) + most)
         if max(room, sequences) > MAX_INDEX:
             raise MemoryBudgetError(
                 f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
@@ -224,7 +223,18 @@ class RuleStore:
         known.values[: len(keys)] = keys
         known.rows["start"][1 : count + 1] = ends
         key = np.zeros(self._longest_key, np.int64)
-        if not _enter(known.values, known.rows, known.table, self.infosets, count, key):
+        if not _enter(
+            known.values,
+            known.rows,
+            known.table,
+            self.infosets,
+            count,
+            key,
+            self.called[SPELL],
+            self.rules.settings,
+            new_text(self.rules),
+            np.zeros(SCRATCH, np.uint64),
+        ):
             return False
         known.counts[kernel.INFOSETS] = count
         known.counts[kernel.SEQUENCES] = len(actions)
@@ -246,6 +256,8 @@ class RuleStore:
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],
             last=np.arange(players, dtype=np.int32),
+            text=new_text(self.rules),
+            scratch=np.zeros(SCRATCH, np.uint64),
             key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
             history=np.zeros(depth, np.int64),
             position=np.zeros(walks.POSITION_SIZE, np.int64),
@@ -293,17 +305,18 @@ def _enlarged(array: np.ndarray, size: int) -> np.ndarray:
 
 
 @jit
-def _enter(values, rows, table, infosets, count, key):
+def _enter(values, rows, table, infosets, count, key, spell, settings, text, scratch):
     """Enters the keys of a file's infosets into an empty hash table.
 
     Args:
         values, rows, table: a Pool, whose rows know where they start.
-        infosets: the records, each with its key's hash for its place.
+        infosets: the records.
         count: how many there are.
         key: `[K + 1]` int64, is written to.
+        spell, settings, text, scratch: as `place_of` takes them.
 
     Returns:
-        Whether each key is new and has the hash that its record says.
+        Whether each key is new and has the place that its record says.
     """
     mask = len(table) - 1
     for number in range(count):
@@ -312,7 +325,8 @@ def _enter(values, rows, table, infosets, count, key):
         for k in range(length):
             key[k] = values[start + k]
         hashed = kernel.row_hash(key, length)
-        is_its = hashed == infosets[number]["place"]
+        place = place_of(spell, settings, key, length, hashed, text, scratch)
+        is_its = place == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
         found = kernel.find_row(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:

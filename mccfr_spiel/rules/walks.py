@@ -94,6 +94,7 @@ from mccfr_spiel.rules.calls import (
     INFO_KEY,
     LEGAL_ACTIONS,
     RETURNS,
+    SPELL,
     call,
 )
 from mccfr_spiel.rules.kernel import (
@@ -117,8 +118,10 @@ from mccfr_spiel.rules.kernel import (
     row_hash,
     sum_up,
 )
+from mccfr_spiel.rules.places import place_of
 
 KEY = np.dtype(np.uint16)
+BYTE, UNSIGNED = np.dtype(np.uint8), np.dtype(np.uint64)
 
 BROKEN = 100
 """A status from here on says, less this, what rules/kernel.py found wrong."""
@@ -174,6 +177,8 @@ class Path(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
     last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
     key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
+    text: Annotated[np.ndarray, Entry(BYTE, "[T]", "see places.new_text")]
+    scratch: Annotated[np.ndarray, Entry(UNSIGNED, "[SCRATCH]", "see places.place_of")]
     history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
     position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
@@ -416,8 +421,10 @@ def find_infoset(
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
     known.table[-1 - infoset] = new
+    spell, settings = rules[SPELL], game.settings
+    place = place_of(spell, settings, key, length, hashed, path.text, path.scratch)
     add_infoset(
-        infosets, known.actions, counts, hashed, acting, parent, path.moves, count
+        infosets, known.actions, counts, place, acting, parent, path.moves, count
     )
     return DONE, new
 

@@ -106,6 +106,7 @@ def tree_of(
     game: Source,
     abstraction: Abstraction | None,
     max_memory: MaxMemory,
+    twin: bool | None = None,
 ) -> GameTree:
     """The tree given, or a new one that numbers infosets as the checkpoint does.
 
@@ -125,6 +126,7 @@ def tree_of(
             max_nodes=header["max_nodes"],
             max_memory=max_memory,
             abstraction=abstraction,
+            twin=twin,
         )
     _check_game(tree.source, header)
     if tree is game:

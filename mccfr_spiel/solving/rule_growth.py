@@ -9,11 +9,18 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.rules import walks
+from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules.declared import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.growth import Growth, WalkTooLargeError
+from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
+from mccfr_spiel.twins.twin import BoundTwin
+
+_LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
+"""A walk that has visited so many nodes, some seconds, is looked at; one of more than
+the second number takes days."""
 
 
 class RuleGrowth:
@@ -26,8 +33,19 @@ class RuleGrowth:
         generation: that of the tree, whose nodes are never dropped: there are none.
     """
 
-    def __init__(self, tree: GameTree, store: RuleStore, path: walks.Path) -> None:
+    def __init__(
+        self, tree: GameTree, store: RuleStore, path: walks.Path, probes: Growth
+    ) -> None:
+        """Grows the store of a tree.
+
+        Args:
+            tree: on which a solver walks over rules.
+            store: that of the tree.
+            path: where the walk is.
+            probes: what would grow the tree, of which the forecast is used.
+        """
         self._tree, self._store, self._path = tree, store, path
+        self._probes, self._is_forecast = probes, False
         self.lock = tree.lock
         self.generation = tree.generation
 
@@ -37,6 +55,31 @@ class RuleGrowth:
     def fit(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """As `Growth.fit`; a walk over rules needs no nodes."""
         self.generation = self._tree.generation
+
+    def look(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+        """Looks once, in the middle of the first large walk, whether it is hopeless.
+
+        Raises:
+            WalkTooLargeError: it would visit more than `_MOST_NODES`. It stands at its
+                root again.
+        """
+        cursor = walk.cursor
+        visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
+        if self._is_forecast or visited < _LARGE_WALK:
+            return
+        self._is_forecast = True
+        tree, player = self._tree, int(cursor[kernels.PLAYER])
+        stream = np.uint64(self._probes.stream_of(walk, seed))
+        tree.note_met()
+        if self._probes.surely_meets_more(_MOST_NODES, tables, player, stream):
+            kernels.restart_walk(tree.infosets, tables, walk)
+            self._is_forecast = False
+            raise WalkTooLargeError(
+                f"A single walk over {tree.source} surely visits more than "
+                f"{_MOST_NODES:,} nodes, which would take days, since this sampling "
+                "follows all of a player's actions. Use outcome sampling, which "
+                "follows one history."
+            )
 
     def must_finish(self, walk: kernels.Walk) -> bool:
         """Whether the present walk must end before others may come in."""
@@ -80,4 +123,19 @@ class RuleGrowth:
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `walks.BROKEN` on."""
-        self._store.raise_broken(status - walks.BROKEN, self._path)
+        found = status - walks.BROKEN
+        if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
+            self._raise_no_recall()
+        self._store.raise_broken(found, self._path)
+
+    def _raise_no_recall(self) -> NoReturn:
+        """Says in the words of OpenSpiel's game where a walk over its twin stands."""
+        path, state = self._path, self._tree.new_state()
+        for action in path.history[: path.position[walks.NUM_MOVES]].tolist():
+            state.apply_action(action)
+        player = state.current_player()
+        info_state = state.information_state_string(player)
+        where = f"the information state {info_state!r} of {self._tree.game}"
+        error = no_recall(player, where)
+        tell_history(error, state)
+        raise error

@@ -70,6 +70,7 @@ def cached_tree(
     max_nodes: int = MAX_INDEX,
     max_memory: MaxMemory = None,
     verify: bool = False,
+    twin: bool | None = None,
 ) -> GameTree:
     """The whole tree of a game, mapped from disk; made and kept there if need be.
 
@@ -103,6 +104,8 @@ def cached_tree(
         max_memory: the bytes, or words such as "4GiB", that the tree may take, on disk
             or while it is made, see `GameTree`.
         verify: whether to compare all of a large tree with its checksums, too.
+        twin: whether the game's compiled twin may expand a tree that is made now, see
+            `GameTree`.
 
     Raises:
         TreeFullError, MemoryBudgetError: the tree is larger than that.
@@ -111,10 +114,10 @@ def cached_tree(
     try:
         key = _key(game)
     except UnprovenError as error:
-        tree = GameTree(game, max_nodes=max_nodes, max_memory=max_memory)
+        tree = GameTree(game, max_nodes=max_nodes, max_memory=max_memory, twin=twin)
         _warn(f"The tree of {tree.source} is not kept: {error}")
         return tree.expand_all()
-    tree = GameTree(game, max_nodes=max_nodes, max_memory=max_memory)
+    tree = GameTree(game, max_nodes=max_nodes, max_memory=max_memory, twin=twin)
     base = user_cache_folder() / "trees" if folder is None else pathlib.Path(folder)
     place = base / key
     try:

@@ -22,7 +22,8 @@ from mccfr_spiel.rules.declared import (
     returns_of,
     tell_history,
 )
-from mccfr_spiel.rules.expansion import Expansion, expand_rules
+from mccfr_spiel.rules.description import BoundRules
+from mccfr_spiel.rules.expansion import Expansion, KeyNames, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
@@ -33,9 +34,15 @@ from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.sizes import BLOCKS, LEAVES, UNCOUNTED
-from mccfr_spiel.tree.twin_trees import expanded_by_twin, known_twin
+from mccfr_spiel.tree.twin_trees import (
+    TwinNames,
+    expanded_by_twin,
+    known_twin,
+    twin_for_walks,
+)
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.catalog import TWINS
+from mccfr_spiel.twins.twin import BoundTwin
 
 
 class GameTree(ReadableTree):
@@ -72,9 +79,10 @@ class GameTree(ReadableTree):
                 string must have the same legal actions and must not lie on one history.
                 The function must read nothing that the player does not know.
             twin: whether `expand_all` uses the game's compiled twin (docs/twins.md),
-                which makes the same tree in less time. By default it does if the game
-                has one and the tree is so large that this saves time. True uses it for
-                small trees, too.
+                which makes the same tree in less time, and whether solvers walk over it
+                where they keep no nodes. By default both is so if the game has one and
+                the tree is so large that this saves time. True uses it for small trees,
+                too.
 
         Raises:
             ValueError: `load_game` or `turn_based` refuse the game, or it has no
@@ -83,6 +91,7 @@ class GameTree(ReadableTree):
         """
         super().__init__(game, max_nodes, max_memory, abstraction)
         self.twin = self._checked_twin(twin)
+        self._twin: BoundTwin | None = None  # found by `rules_for_walks`
         self._is_python = may_be_python(self.source)
         self._leaves: kernels.Passes | None = None
         self._noted: np.ndarray | None = None
@@ -117,11 +126,8 @@ class GameTree(ReadableTree):
                 f"This tree of {self.source} is that of walks over compiled rules, "
                 "which keep no nodes. Make another with GameTree(game)."
             )
-        if self.num_nodes == 1 and not self.num_infosets:
-            whole = self._expansion_by_rules(most)
-            if whole is not None:
-                self._take_over(whole)
-                return
+        if self._expand_by_rules(most):
+            return
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
@@ -134,13 +140,31 @@ class GameTree(ReadableTree):
         finally:
             self.node_store.take_everything(False)
 
-    def _expansion_by_rules(self, most: int) -> Expansion | None:
-        """The whole tree by compiled rules or a twin; None if there are none."""
+    @changes
+    def expand_by_rules(self, most: int) -> bool:
+        """Expands a new tree if compiled rules or a twin can; returns whether it did.
+
+        Args:
+            most: stop with an error beyond so many nodes already.
+
+        Raises:
+            TreeFullError: more than `most` or `max_nodes` nodes.
+            GameError: the game's rules contradict themselves.
+        """
+        return self.is_complete or self._expand_by_rules(min(most, self.max_nodes))
+
+    def _expand_by_rules(self, most: int) -> bool:
+        whole = None
+        if self.num_nodes > 1 or self.num_infosets:
+            return False
         if self.rules is not None:
-            return expand_rules(self.rules, most, self.budget)
-        if self.twin is False or self.abstraction is not None:
-            return None
-        return expanded_by_twin(self, most, is_forced=self.twin is True)
+            whole = expand_rules(self.rules, most, self.budget)
+        elif self.twin is not False and self.abstraction is None:
+            is_forced = self.twin is True or self._twin is not None
+            whole = expanded_by_twin(self, most, is_forced=is_forced)
+        if whole is not None:
+            self._take_over(whole)
+        return whole is not None
 
     def _checked_twin(self, twin: Any) -> bool | None:
         if twin is None or twin is False:
@@ -187,7 +211,8 @@ class GameTree(ReadableTree):
         the store that is returned, and `note_met` takes them over.
 
         Raises:
-            ValueError: the game has no compiled rules, or the tree has been expanded.
+            ValueError: the game has no compiled rules nor a twin that may be used, or
+                the tree has been expanded.
             MemoryBudgetError: not even a few infosets fit the budget.
         """
         return self._walk_rules()
@@ -195,16 +220,37 @@ class GameTree(ReadableTree):
     def _walk_rules(self) -> RuleStore:
         if self.rule_store is not None:
             return self.rule_store
-        if self.rules is None:
+        rules = self.rules_for_walks(is_forced=True)
+        if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
+            if known_twin(self.game) is not None and self.abstraction is None:
+                why = "twin=False refuses" if self.twin is False else "differs from it"
+                what += f" but those of its twin, which {why}"
             raise ValueError(
                 f"store='none' walks over compiled rules, but {self.source} has "
                 f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "
                 "write the rules of a game."
             )
         self._check_new()
-        self.rule_store = RuleStore(self.rules, self.budget)
+        self.rule_store = RuleStore(rules, self.budget)
         return self.rule_store
+
+    def rules_for_walks(self, *, is_forced: bool = False) -> BoundRules | None:
+        """The compiled rules over which walks may go: the game's own, or its twin's.
+
+        Args:
+            is_forced: whether a twin is wanted for a small tree, too, which grows
+                through pyspiel in less time than the twin's code is compiled in.
+
+        Returns:
+            None if there are none, or there is an abstraction.
+        """
+        if self.rules is not None or self.twin is False or self.abstraction is not None:
+            return self.rules
+        if self._twin is None:
+            is_forced = is_forced or self.twin is True
+            self._twin = twin_for_walks(self, is_forced=is_forced)
+        return self._twin
 
     def note_met(self) -> None:
         """Takes over what walks over rules have met, for a caller under the lock."""
@@ -214,11 +260,12 @@ class GameTree(ReadableTree):
         if store.infosets is self._noted and store.sizes() == self.sizes():
             return
         num_infosets, num_sequences = store.sizes()
-        self.met.take_over(
-            store.names(),
-            store.infosets[:num_infosets],
-            store.known.actions[:num_sequences],
-        )
+        rules, infosets = store.rules, store.infosets[:num_infosets]
+        if isinstance(rules, BoundTwin):
+            names = TwinNames(rules, store.keys(), infosets)
+        else:
+            names = KeyNames(rules, store.keys(), num_infosets)
+        self.met.take_over(names, infosets, store.known.actions[:num_sequences])
         self._noted = store.infosets
 
     @changes

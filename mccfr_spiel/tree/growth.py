@@ -121,6 +121,12 @@ class Growth:
         cursor = walk.cursor.tolist()
         return cursor[kernels.ITERATION], cursor[kernels.PLAYER], cursor[kernels.WALK]
 
+    def stream_of(self, walk: kernels.Walk, seed: int) -> int:
+        """The key of the present walk's draws, see compiled/randomness.py."""
+        iteration, player, nth = self._present(walk)
+        number = walk_number(iteration, self._batch, nth)
+        return plain_stream_key(seed, number, player, self._tree.num_players)
+
     def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Expands the node at which the walk stopped and what it will visit below.
 
@@ -187,9 +193,7 @@ class Growth:
         tree, expand, cursor = self._tree, self._tree.expand_held, walk.cursor.tolist()
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
-        number = walk_number(iteration, self._batch, cursor[kernels.WALK])
-        stream = plain_stream_key(seed, number, player, tree.num_players)
+        player, stream = cursor[kernels.PLAYER], self.stream_of(walk, seed)
         samples_chance, samples = self._sampling.chance, self._samples[player]
         # Places take time, and a game without chance needs none.
         has_places = samples_chance and len(tree.chance_cdf) > 0
@@ -328,13 +332,27 @@ class Growth:
 
     # --- walks that are too large ------------------------------------------
 
+    def look(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+        """Nothing: a walk that is too large is found out as the tree grows."""
+
     def _check_size(
         self, tables: kernels.Tables, player: int, stream: np.uint64
     ) -> None:
         """Raises WalkTooLargeError if the present walk is far too large."""
-        generator, tree = random.Random(0), self._tree
+        tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
+        if self.surely_meets_more(most, tables, player, stream):
+            raise self._too_large("far more", is_hopeless=True)
+
+    def surely_meets_more(
+        self, most: int, tables: kernels.Tables, player: int, stream: np.uint64
+    ) -> bool:
+        """Whether the walk with that stream for a player visits more nodes than that.
+
+        It follows some random histories of the walk, for half a second at most.
+        """
+        generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < _PROBES:
@@ -342,8 +360,9 @@ class Growth:
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
-                    raise self._too_large("far more", is_hopeless=True)
+                    return True
                 look_at *= 2
+        return False
 
     def _probe(
         self,
@@ -373,7 +392,7 @@ class Growth:
             else:
                 actions = state.legal_actions()
                 info_state = tree.string_of(state, acting)
-                infoset = tree.find(info_state, acting)
+                infoset = tree.find_at(state, acting)
                 probs = self._probs(tables, player, infoset, len(actions), acting)
                 draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
             if self._follows_all(acting, player):

@@ -42,6 +42,20 @@ RECALL_WAY_OUT = (
 """What helps where a game has imperfect recall."""
 
 
+def no_recall(player: int, where: str) -> GameError:
+    """The error for a player who reaches an information state after different pasts.
+
+    Args:
+        player: who.
+        where: the information state and the game, in words.
+    """
+    return GameError(
+        f"Player {player} reaches {where} after different own pasts (own moves or what "
+        "was seen between them): the game has imperfect recall, for which these "
+        f"solvers have no guarantee. {RECALL_WAY_OUT}"
+    )
+
+
 class Infosets:
     """The infosets that a tree has met.
 
@@ -211,11 +225,7 @@ class Infosets:
                 return joined
             self._check_not_above(infoset, parent, where)
             return self.add(name, player, parent, actions, self.place(infoset))
-        raise GameError(
-            f"Player {player} reaches {where} after different own pasts (own moves or "
-            "what was seen between them): the game has imperfect recall, for which "
-            f"these solvers have no guarantee. {RECALL_WAY_OUT}"
-        )
+        raise no_recall(player, where)
 
     def add(
         self, name: Name, player: int, parent: int, actions: list[int], place: int

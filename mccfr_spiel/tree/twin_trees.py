@@ -34,6 +34,10 @@ WORTH_LOADING, WORTH_COMPILING = 20_000, 3_000_000
 where it must be compiled first. Loading (0.05 s) and compiling (6-8 s) take as long as
 pyspiel takes for that many nodes."""
 
+WORTH_WALKING = 500_000
+"""Solvers that sample use a twin by themselves for trees from so many nodes on. It does
+not matter whether its code is there, since the numbers of infosets may depend on it."""
+
 _NEAR = 10
 """A tree is looked at closely if about so many times its nodes would not fit."""
 
@@ -140,9 +144,9 @@ def expanded_by_twin(
     twin = known_twin(tree.game)
     if twin is None:
         return None
-    nodes = _estimate(tree)
+    nodes = _estimate_of(tree)
     if not is_forced:
-        least = WORTH_LOADING if _is_compiled(twin) else WORTH_COMPILING
+        least = WORTH_LOADING if is_compiled(twin) else WORTH_COMPILING
         if nodes < least:
             return None
     if nodes > most / _NEAR:
@@ -156,6 +160,22 @@ def expanded_by_twin(
     except GameError:
         return None
     return whole._replace(names=_spell(twin, whole))
+
+
+def twin_for_walks(tree: Expandable, *, is_forced: bool) -> BoundTwin | None:
+    """The twin over which walks go that keep no nodes of a tree.
+
+    Args:
+        tree: of the game.
+        is_forced: whether the tree's size does not matter, see `WORTH_WALKING`.
+
+    Returns:
+        None if there is none, or it differs from the game, or the tree is small.
+    """
+    twin = known_twin(tree.game)
+    if twin is None or not (is_forced or _estimate_of(tree) >= WORTH_WALKING):
+        return None
+    return twin if plays_alike(tree.game, twin) else None
 
 
 def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
@@ -175,8 +195,20 @@ def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
     return False
 
 
+_estimates: dict[str, float] = {}
+"""For games with twins, which their strings tell, what `_estimate` found."""
+
+
+def _estimate_of(tree: Expandable) -> float:
+    """`_estimate`, made once for each game with a twin."""
+    name = str(tree.game)
+    if name not in _estimates:
+        _estimates[name] = _estimate(tree)
+    return _estimates[name]
+
+
 def _estimate(tree: Expandable) -> float:
-    """About how many nodes a tree has, by a few random histories.
+    """About how many nodes a tree has, by a few random histories, always the same.
 
     Raises:
         ValueError: a history does not end.
@@ -210,7 +242,7 @@ def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
     return TwinNames(twin, keys, whole.infosets)
 
 
-def _is_compiled(twin: BoundTwin) -> bool:
+def is_compiled(twin: BoundTwin) -> bool:
     """Whether the twin's code is in memory or on disk already."""
     rules = twin.description.rules
     return all(map(is_ready, rules, SIGNATURES))

@@ -26,7 +26,10 @@ _by_string: weakref.WeakValueDictionary[str, GameTree] = weakref.WeakValueDictio
 
 
 def complete_tree(
-    game: pyspiel.Game | str | GameTree, max_memory: MaxMemory = None
+    game: pyspiel.Game | str | GameTree,
+    max_memory: MaxMemory = None,
+    *,
+    twin: bool | None = None,
 ) -> GameTree:
     """The whole tree of a game.
 
@@ -38,13 +41,14 @@ def complete_tree(
         game: a game, its load string or its tree.
         max_memory: as in `GameTree`, for a tree that is made here. By default a tree
             beside another has the `max_memory` that the other was given.
+        twin: likewise; by default a tree beside one that refuses its twin does, too.
 
     Raises:
         TreeFullError, MemoryBudgetError: see `GameTree.expand_all`.
         ValueError: see `GameTree`, or the GameTree has an abstraction.
     """
     if not isinstance(game, GameTree):
-        return GameTree(game, max_memory=max_memory).expand_all()
+        return GameTree(game, max_memory=max_memory, twin=twin).expand_all()
     if game.abstraction is not None:
         raise ValueError(
             f"This tree of {game.source} has an abstraction, in which players may "
@@ -54,7 +58,7 @@ def complete_tree(
     is_new = game.num_nodes == 1 and not game.num_infosets
     if is_new and game.rule_store is None:
         return game.expand_all()
-    return whole_tree_beside(game, game.source, max_memory)
+    return whole_tree_beside(game, game.source, max_memory, twin=twin)
 
 
 def whole_tree_beside(
@@ -63,13 +67,14 @@ def whole_tree_beside(
     max_memory: MaxMemory = None,
     *,
     max_nodes: int | None = None,
+    twin: bool | None = None,
 ) -> GameTree:
     """The whole tree of a game, which may be a policy's tree if that is of this game.
 
     Args:
         grown: the policy's tree, which is not changed.
         game: in which to evaluate the policy, be it the tree's game or another.
-        max_memory: see `complete_tree`.
+        max_memory, twin: see `complete_tree`.
         max_nodes: of a tree that is made here; by default as many as the policy's tree
             may have.
 
@@ -97,7 +102,7 @@ def whole_tree_beside(
             source,
             max_nodes=most,
             max_memory=max_memory,
-            twin=False if grown.twin is False else None,
+            twin=False if twin is None and grown.twin is False else twin,
         ).expand_all()
     _kept[grown] = whole, seen
     if told:

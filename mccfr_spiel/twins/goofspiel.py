@@ -23,6 +23,9 @@ _WIN_LOSS, _DIFFERENCE = 0, 1
 # of this turn; then for each turn the point card, the winner + 1, and everybody's bid.
 _TURN, _BIDS, _SHOWN, _SHOWN_SET, _OF_PLAYERS = range(5)
 _NOBODY = -3  # how OpenSpiel writes that no player has won
+# A turn that is over is a number with the point card, the winner + 1 and the own bid.
+_CARD_BITS, _WINNER_BITS = 8, 4  # by which these two are shifted
+_LOW = 15  # the bits of the last two
 
 
 @compiled
@@ -153,7 +156,6 @@ def _info_key(settings, state, player, key):
     It has the card, then the winner of the turn, then the own bid if hands are hidden.
     """
     players = int(settings[_PLAYERS])
-    cards = int(settings[_CARDS])
     hides = settings[_HIDES] != 0.0
     length = 0
     if not hides:
@@ -164,13 +166,13 @@ def _info_key(settings, state, player, key):
         place = _turn_at(settings, turn)
         number = state[place]
         if turn < state[_TURN]:
-            number = number * (players + 1) + state[place + 1]
+            number = (state[place] << _CARD_BITS) | (state[place + 1] << _WINNER_BITS)
             if hides:
-                number = number * cards + state[place + 2 + player]
+                number |= state[place + 2 + player]
         key[length] = number
         length += 1
     if state[_SHOWN] == state[_TURN]:  # somewhere else than at the player's decisions
-        key[length] = cards
+        key[length] = int(settings[_CARDS])
         length += 1
     return length
 
@@ -226,22 +228,21 @@ def _put_hand(settings, text, at, player, hand):
 
 
 @compiled
-def _card_of(settings, number, is_over):
+def _card_of(number, is_over):
     """The point card in a number of a key; `is_over` says whether the turn is."""
-    if not is_over:
-        return number
-    each = int(settings[_PLAYERS]) + 1
-    if settings[_HIDES] != 0.0:
-        each *= int(settings[_CARDS])
-    return number // each
+    return number >> _CARD_BITS if is_over else number
 
 
 @compiled
-def _winner_of(settings, number):
+def _winner_of(number):
     """The winner + 1 in a number of a key."""
-    if settings[_HIDES] != 0.0:
-        number //= int(settings[_CARDS])
-    return number % (int(settings[_PLAYERS]) + 1)
+    return (number >> _WINNER_BITS) & _LOW
+
+
+@compiled
+def _bid_of(number):
+    """The own bid in a number of a key."""
+    return number & _LOW
 
 
 @compiled
@@ -250,13 +251,13 @@ def _put_own(settings, text, at, player, key, length):
     cards = int(settings[_CARDS])
     hand = (1 << cards) - 1
     for k in range(length - 1):
-        hand &= ~(1 << key[k] % cards)
+        hand &= ~(1 << _bid_of(key[k]))
     at = _put_hand(settings, text, at, player, hand)
     at = put(text, at, _P)
     at = put_number(text, at, player)
     at = put(text, at, _BID_SEQUENCE)
     for k in range(length - 1):
-        at = put_number(text, at, key[k] % cards)
+        at = put_number(text, at, _bid_of(key[k]))
         text[at] = 32
         at += 1
     text[at] = 10
@@ -269,8 +270,8 @@ def _put_points(settings, text, at, key, first, length):
     for player in range(int(settings[_PLAYERS])):
         points = 0
         for k in range(first, length - 1):
-            if _winner_of(settings, key[k]) == player + 1:
-                points += _card_of(settings, key[k], True) + 1
+            if _winner_of(key[k]) == player + 1:
+                points += _card_of(key[k], True) + 1
         at = put_number(text, at, points)
         text[at] = 32
         at += 1
@@ -290,7 +291,7 @@ def _spell(settings, player, key, length, text):
         at = _put_own(settings, text, at, player, key, length)
     at = put(text, at, _CARD_SEQUENCE)
     for k in range(first, length):
-        at = put_number(text, at, _card_of(settings, key[k], k < length - 1) + 1)
+        at = put_number(text, at, _card_of(key[k], k < length - 1) + 1)
         text[at] = 32
         at += 1
     text[at] = 10
@@ -300,7 +301,7 @@ def _spell(settings, player, key, length, text):
             at = _put_hand(settings, text, at, other, key[other])
     at = put(text, at, _WINNERS)
     for k in range(first, length - 1):
-        winner = _winner_of(settings, key[k])
+        winner = _winner_of(key[k])
         at = put_number(text, at, winner - 1 if winner > 0 else _NOBODY)
         text[at] = 32
         at += 1
@@ -321,7 +322,7 @@ _RULES = Rules(
     returns=_returns,
 )
 _MOST_CARDS = 16
-"""A hand is a set of 16 bits, and a turn's number must be below 2^16."""
+"""A hand is a set of 16 bits, and a bid in a turn's number has 4 bits."""
 
 
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
@@ -345,7 +346,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     if order not in _ORDERS or pays not in _RETURNS:
         return None
     hides = bool(parameters["imp_info"])
-    of_a_turn = cards * (players + 1) * (cards if hides else 1)
+    of_a_turn = cards << _CARD_BITS
     hands = () if hides else (2**cards,) * players
     is_random = order == "random"
     sizes = Sizes(

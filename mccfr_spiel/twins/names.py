@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
-from mccfr_spiel.compiled.jit import IS_COMPILED, jit
-from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.rules.description import SPARE, pointer_to
+from mccfr_spiel.compiled.hashing import SCRATCH
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.rules.calls import SPELL, callable_rules
+from mccfr_spiel.rules.description import SPARE, SPELL_SIGNATURE, pointer_to
 from mccfr_spiel.rules.kernel import Pool
-from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import SPELL_SIGNATURE, BoundTwin
+from mccfr_spiel.rules.places import new_text, place_of
+from mccfr_spiel.twins.twin import BoundTwin
 
 _BATCH = 1 << 24
 """The bytes that strings spelled at a time may take."""
@@ -43,33 +43,16 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
 
 
 @jit
-def spelled_place(spell, settings, player, key, length, text, scratch):
-    """The place of the infoset with key[:length], as `infoset_place` gives it.
-
-    Args:
-        spell: a pointer to `Twin.spell`.
-        settings: the values of the game's parameters.
-        player: who acts.
-        key: int64, the information key.
-        length: of the key.
-        text: a buffer made by `BoundTwin.new_text`.
-        scratch: `[SCRATCH]` uint64, a buffer for the hash.
-    """
-    at = put_number(text, 0, player)
-    text[at] = 32  # a space
-    at += 1
-    at += spell(settings, player, key, length, text[at:])
-    return blake2b(text, at, scratch)
-
-
-@jit
 def _write_places(spell, settings, values, rows, key, text, scratch, infosets):
     """Writes the place of each infoset into its record."""
     for infoset in range(len(infosets)):
-        player, length = _read_key(values, rows, infoset, key)
-        infosets[infoset]["place"] = spelled_place(
-            spell, settings, player, key, length, text, scratch
-        )
+        start = rows[infoset]["start"]
+        length = rows[infoset + 1]["start"] - start
+        for k in range(length):
+            key[k] = values[start + k]
+        hashed = rows[infoset]["hash"]
+        place = place_of(spell, settings, key, length, hashed, text, scratch)
+        infosets[infoset]["place"] = place
 
 
 def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
@@ -80,19 +63,14 @@ def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
         keys: the infosets' keys, each with the player before it.
         infosets: `[I]` of dtype INFOSET.
     """
-    if not IS_COMPILED:
-        for infoset in range(len(infosets)):
-            player, key = key_of(keys, infoset)
-            place = infoset_place(player, rules.info_state(player, key))
-            infosets[infoset]["place"] = place
-        return
+    called, _alive = callable_rules(rules)
     _write_places(
-        pointer_to("spell", rules.twin.spell, SPELL_SIGNATURE),
+        called[SPELL],
         rules.settings,
         keys.values,
         keys.rows,
         _new_key(rules),
-        rules.new_text(),
+        new_text(rules),
         np.zeros(SCRATCH, np.uint64),
         infosets,
     )
@@ -100,8 +78,8 @@ def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
 
 def spelled(rules: BoundTwin, keys: Pool, count: int) -> Iterator[str]:
     """The strings of the first `count` infosets."""
-    spell: Any = pointer_to("spell", rules.twin.spell, SPELL_SIGNATURE)
-    key, size = _new_key(rules), len(rules.new_text())
+    spell: Any = pointer_to("spell", rules.spell, SPELL_SIGNATURE)
+    key, size = _new_key(rules), len(new_text(rules))
     # One pass spells a batch of strings, so that no more text is in memory.
     batch = max(_BATCH // size, 1)
     for first in range(0, count, batch):
@@ -133,4 +111,4 @@ def key_of(keys: Pool, infoset: int) -> tuple[int, np.ndarray]:
 
 
 def _new_key(rules: BoundTwin) -> np.ndarray:
-    return np.zeros(len(rules.sizes.key) + SPARE, np.int64)
+    return np.zeros(1 + len(rules.sizes.key) + SPARE, np.int64)

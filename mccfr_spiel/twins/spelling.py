@@ -8,6 +8,7 @@ enough: `Twin.text_size` says how long.
 import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.rules.places import put_number as put_number
 
 
 def word(text: str) -> np.ndarray:
@@ -21,21 +22,3 @@ def put(text, at, constant):
     for k in range(len(constant)):
         text[at + k] = constant[k]
     return at + len(constant)
-
-
-@jit
-def put_number(text, at, number):
-    """Writes an integer in decimal digits."""
-    if number < 0:
-        text[at] = 45  # a minus sign
-        at += 1
-        number = -number
-    digits = 1
-    rest = number // 10
-    while rest > 0:
-        digits += 1
-        rest //= 10
-    for k in range(digits):
-        text[at + digits - 1 - k] = 48 + number % 10
-        number //= 10
-    return at + digits

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
-from numba import types
 
 from mccfr_spiel.rules.description import (
-    SPARE,
     BoundRules,
     Description,
     Parameter,
@@ -24,15 +22,7 @@ from mccfr_spiel.rules.description import (
     Sizes,
     Words,
 )
-
-SPELL_SIGNATURE = types.int64(
-    types.Array(types.float64, 1, "C"),
-    types.int64,
-    types.Array(types.int64, 1, "C"),
-    types.int64,
-    types.Array(types.uint8, 1, "C"),
-)
-"""Numba's signature of `Twin.spell`."""
+from mccfr_spiel.rules.places import new_text
 
 
 class Twin(NamedTuple):
@@ -110,15 +100,11 @@ class BoundTwin(BoundRules):
         self.sizes = self.sizes._replace(
             min_utility=game.min_utility(), max_utility=game.max_utility()
         )
-        self.twin = twin
-
-    def new_text(self) -> np.ndarray:
-        """A buffer for the longest string, uint8."""
-        return np.zeros(self.twin.text_size + 8 * SPARE, np.uint8)
+        self.twin, self.spell, self.text_size = twin, twin.spell, twin.text_size
 
     def info_state(self, player: int, key: np.ndarray) -> str:
         """OpenSpiel's information-state string for a key."""
-        text = self.new_text()
+        text = new_text(self)
         length = self.twin.spell(self.settings, player, key, len(key), text)
         return text[:length].tobytes().decode("ascii")
 

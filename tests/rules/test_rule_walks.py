@@ -208,8 +208,8 @@ def test_what_needs_a_tree_is_refused_without_one(algorithm):
 
 
 def test_games_without_rules_are_refused_without_a_tree():
-    with pytest.raises(ValueError, match=r"kuhn_poker.. has no compiled rules"):
-        Solver("kuhn_poker", store="none")
+    with pytest.raises(ValueError, match=r"tic_tac_toe.. has no compiled rules"):
+        Solver("tic_tac_toe", store="none")
     with pytest.raises(ValueError, match=r"but .* has an abstraction"):
         Solver(
             ONE_CARD,

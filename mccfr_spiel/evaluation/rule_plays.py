@@ -1,0 +1,320 @@
+"""Plays of policies over a game's compiled rules, without OpenSpiel's states.
+
+The draws are those of plays through pyspiel, in the same order: one for each move, of
+chance or of a player. So the returns are the same, to the bit. What the policies of all
+players say is gathered in one hash table, by the places of infosets
+(compiled/randomness.py), which are hashes of 64 bits that also depend on the player.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+
+from mccfr_spiel.compiled.hashing import SCRATCH
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.sampling import draw_action
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.rules.calls import (
+    ACTING,
+    APPLY_ACTION,
+    CHANCE_PROBS,
+    INFO_KEY,
+    LEGAL_ACTIONS,
+    RETURNS,
+    SPELL,
+    call,
+    callable_rules,
+)
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    SPARE,
+    TERMINAL,
+    BoundRules,
+    rules_of,
+)
+from mccfr_spiel.rules.kernel import row_hash
+from mccfr_spiel.rules.places import new_text, place_of
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.identity import same_game
+from mccfr_spiel.tree.loading import turn_based
+from mccfr_spiel.tree.twin_trees import is_compiled, known_twin, plays_alike
+
+_DRAWS = 1 << 16
+"""Numbers drawn at a time."""
+
+_DONE, _NO_DRAWS, _ODD = range(3)
+
+
+class Layer(NamedTuple):
+    """What a policy says at some infosets.
+
+    Attributes:
+        infosets: `[I]` of dtype INFOSET.
+        actions: `[S]` the action of each sequence.
+        probs: `[S]` its probability.
+    """
+
+    infosets: np.ndarray
+    actions: np.ndarray
+    probs: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Layers joined, with a hash table of their infosets.
+
+    Attributes:
+        table: `[a power of two]` int32, an infoset's number in each slot, -1 for none.
+        places: `[I]` uint64.
+        starts, counts: `[I]` int64, where its actions begin, and how many it has.
+        actions, probs: `[S]` int64 and float64.
+    """
+
+    table: np.ndarray
+    places: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+    actions: np.ndarray
+    probs: np.ndarray
+
+
+def rules_to_play(game: pyspiel.Game) -> BoundRules | None:
+    """The compiled rules over which plays may go: the game's, or its twin's if the code
+    of that is there; None if there are none."""
+    form = turn_based(game)
+    rules = rules_of(form)
+    if rules is not None:
+        return rules
+    twin = known_twin(form)
+    if twin is None or not is_compiled(twin) or not plays_alike(form, twin):
+        return None
+    return twin
+
+
+def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
+    """What a policy says, the layers that go first before others; None if it cannot be
+    told from tables of this game alone."""
+    if not isinstance(policy, SequencePolicy):
+        found = getattr(policy, "layers", None)
+        return None if found is None else found(game)
+    tree = policy.tree
+    if not isinstance(tree, GameTree) or tree.abstraction is not None:
+        return None
+    if (tree.rules is None) != (rules_of(tree.game) is None):
+        return None  # its infosets have other places
+    if not (tree.source is game or same_game(tree.source, game)):
+        return None
+    actions = tree.actions[: len(policy.vector)]
+    return [Layer(tree.infosets[: policy.num_infosets], actions, policy.vector)]
+
+
+def returns_by_rules(
+    game: pyspiel.Game, policies: Sequence[Any], plays: int, seed: int
+) -> np.ndarray | None:
+    """`[plays, P]` the returns of plays.
+
+    Args:
+        game: which is played.
+        policies: `[P]` the policy of each player.
+        plays: how many.
+        seed: of numpy's PCG64.
+
+    Returns:
+        None if the game has no compiled rules, a policy is no table, or something about
+        a play is odd, which plays through pyspiel tell in words.
+    """
+    layers: list[list[Layer]] = []
+    for player, policy in enumerate(policies):
+        found = layers_of(policy, game)
+        if found is None:
+            return None
+        layers.append([_of_player(layer, player) for layer in found])
+    rules = rules_to_play(game)
+    if rules is None:
+        return None
+    rows = _joined([layer for of_player in layers for layer in of_player])
+    return _played(rules, rows, plays, np.random.Generator(np.random.PCG64(seed)))
+
+
+def _of_player(layer: Layer, player: int) -> Layer:
+    infosets = layer.infosets
+    return layer._replace(infosets=infosets[infosets["player"] == player])
+
+
+def _joined(layers: list[Layer]) -> Rows:
+    sizes = [len(layer.probs) for layer in layers]
+    offsets = np.cumsum([0, *sizes[:-1]])
+    places = np.concatenate([layer.infosets["place"] for layer in layers])
+    starts = [
+        layer.infosets["first_sequence"].astype(np.int64) + offset
+        for layer, offset in zip(layers, offsets, strict=True)
+    ]
+    table = np.full(1 << (2 * len(places)).bit_length(), -1, np.int32)
+    _enter_all(table, places)
+    return Rows(
+        table=table,
+        places=places,
+        starts=np.concatenate(starts),
+        counts=np.concatenate(
+            [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
+        ),
+        actions=np.concatenate([layer.actions for layer in layers]),
+        probs=np.concatenate([layer.probs for layer in layers]),
+    )
+
+
+def _played(
+    rules: BoundRules, rows: Rows, plays: int, generator: np.random.Generator
+) -> np.ndarray | None:
+    """The returns of plays, `[plays, P]`; None if one is odd."""
+    called, _alive = callable_rules(rules)
+    sizes, players = rules.sizes, rules.num_players
+    most, longest = sizes.max_children, sizes.max_moves + sizes.max_chance_moves
+    results = np.zeros((plays + 1, max(players, SPARE)))[:plays]
+    start = rules.start()
+    state = np.zeros(sizes.state + SPARE, np.int64)[: sizes.state]
+    key = np.zeros(len(sizes.key) + 1 + SPARE, np.int64)[: len(sizes.key) + 1]
+    moves = np.zeros(most + SPARE, np.int64)[:most]
+    probs = np.zeros(most + SPARE)[:most]
+    text, scratch = new_text(rules), np.zeros(SCRATCH, np.uint64)
+    cursor, status = np.zeros(2, np.int64), _NO_DRAWS
+    draws = np.zeros(0)
+    # Each pass plays until fewer draws are left than the longest history takes.
+    while status == _NO_DRAWS:
+        left = draws[cursor[1] :]
+        draws = np.concatenate([left, generator.random(max(_DRAWS, longest))])
+        cursor[1] = 0
+        status = _play(
+            called,
+            rules.settings,
+            players,
+            longest,
+            start,
+            state,
+            key,
+            moves,
+            probs,
+            text,
+            scratch,
+            rows,
+            draws,
+            cursor,
+            results,
+        )
+    return None if status == _ODD else results[:, :players]
+
+
+@jit
+def _slot_of(table, places, place):
+    """The slot of the infoset with a place, or the free one where it belongs."""
+    mask = len(table) - 1
+    slot = np.int64(place & np.uint64(mask))
+    while table[slot] >= 0 and places[table[slot]] != place:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def _enter_all(table, places):
+    """Enters infosets into an empty table; of those with one place, the first."""
+    for number in range(len(places)):
+        slot = _slot_of(table, places, places[number])
+        if table[slot] < 0:
+            table[slot] = number
+
+
+@jit
+def _is_odd(rows, number, moves, count):
+    """Whether an infoset has other actions, or its probabilities do not add up to 1."""
+    if rows.counts[number] != count:
+        return True
+    start = rows.starts[number]
+    total = 0.0
+    for k in range(count):
+        if rows.actions[start + k] != moves[k]:
+            return True
+        total += rows.probs[start + k]
+    return not abs(total - 1.0) < 1e-6
+
+
+@jit
+def _play(
+    rules,
+    settings,
+    players,
+    longest,
+    start,
+    state,
+    key,
+    moves,
+    probs,
+    text,
+    scratch,
+    rows,
+    draws,
+    cursor,
+    results,
+):
+    """Plays until all plays are done or draws are short.
+
+    Args:
+        rules: of `callable_rules`.
+        settings, players: of the game.
+        longest: the moves of its longest history.
+        start: the first state.
+        state, key, moves, probs, text, scratch: buffers.
+        rows: the policies.
+        draws: numbers in [0, 1).
+        cursor: `[2]` the plays done, and the draws used; changes.
+        results: `[plays, P or more]`, gets the returns.
+
+    Returns:
+        _DONE, _NO_DRAWS, or _ODD if something is wrong.
+    """
+    while cursor[0] < len(results):
+        at = cursor[1]
+        if at + longest > len(draws):
+            return _NO_DRAWS
+        for k in range(len(start)):
+            state[k] = start[k]
+        length = 0
+        while True:
+            acting = call(rules[ACTING], ACTING, (settings, state))
+            if acting == TERMINAL:
+                break
+            arguments = settings, state, moves
+            count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
+            is_wrong = acting != CHANCE and (acting < 0 or acting >= players)
+            if is_wrong or not 0 < count <= len(moves) or length >= longest:
+                return _ODD
+            number = -1
+            if acting == CHANCE:
+                call(rules[CHANCE_PROBS], CHANCE_PROBS, (settings, state, probs))
+            else:
+                key[0] = acting
+                asked = settings, state, acting, key[1:]
+                size = 1 + call(rules[INFO_KEY], INFO_KEY, asked)
+                if not 0 < size <= len(key):
+                    return _ODD
+                hashed = row_hash(key, size)
+                place = place_of(
+                    rules[SPELL], settings, key, size, hashed, text, scratch
+                )
+                number = rows.table[_slot_of(rows.table, rows.places, place)]
+                for k in range(count):  # what holds where no policy has met the state
+                    probs[k] = 1.0 / count
+            draw = draws[at + length]
+            if number < 0:
+                chosen = draw_action(probs, 0, count, draw)
+            elif _is_odd(rows, number, moves, count):
+                return _ODD
+            else:
+                chosen = draw_action(rows.probs, rows.starts[number], count, draw)
+            arguments = settings, state, moves[chosen]
+            call(rules[APPLY_ACTION], APPLY_ACTION, arguments)
+            length += 1
+        call(rules[RETURNS], RETURNS, (settings, state, results[cursor[0]]))
+        cursor[0] += 1
+        cursor[1] = at + length
+    return _DONE

@@ -1,0 +1,269 @@
+"""Walks over compiled twins, which store no node, compute what walks over trees do.
+
+The trees are expanded through pyspiel, and the strings are pyspiel's.
+"""
+
+import importlib
+import pickle
+
+import numpy as np
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.rules import compiled
+from mccfr_spiel.solving import rule_growth
+from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
+from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
+from mccfr_spiel.twins import TWINS
+from mccfr_spiel.twins.twin import BoundTwin
+from tests.test_solver import assert_equal_bit_for_bit
+
+importlib.import_module("mccfr_spiel.games")
+
+KUHN = "kuhn_poker(players=3)"
+LEDUC = "leduc_poker(suit_isomorphism=True)"
+DICE = "liars_dice(dice_sides=3)"
+GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
+HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"
+GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
+LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
+
+
+def sampled(sampling, minimizer=None, averaging=ms.LINEAR, batch=1):
+    minimizer = ms.regret_matching() if minimizer is None else minimizer
+    return ms.Algorithm(sampling, minimizer, averaging, True, batch)
+
+
+ALGORITHMS = {
+    "external": sampled(ms.EXTERNAL),
+    "outcome": sampled(ms.OUTCOME),
+    "chance": sampled(ms.CHANCE),
+    "average_strategy": sampled(ms.AVERAGE_STRATEGY, averaging=ms.UNIFORM),
+    "ftrl_external": sampled(ms.EXTERNAL, ms.ftrl(0.3)),
+    "opponent": sampled(ms.OPPONENT),
+    "baseline": sampled(algorithms.outcome(0.4, baseline="learned")),
+    "batches": sampled(ms.EXTERNAL, batch=3),
+    "plus": sampled(ms.EXTERNAL, ms.regret_matching_plus()),
+    "omd_outcome": sampled(ms.OUTCOME, ms.omd(0.3)),
+}
+QUICK = "external", "outcome"
+
+
+def some(names):
+    """The names as parameters; all but the first few are slow to compile."""
+    return [
+        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for name in names
+    ]
+
+
+def tables_by_name(solver):
+    """The bytes of all tables of each state that was met, by OpenSpiel's strings."""
+    solver.average_policy()
+    tables = solver.state.saved()
+    rows = zip(solver.tree.names, solver.tree.infosets.tolist(), strict=True)
+    return {
+        name: [
+            tables[one][start : start + count].tobytes()
+            for one in ("policy", "memory", "average", "baseline")
+        ]
+        for name, (_, start, _, count, _) in rows
+    }
+
+
+# --- the same bits --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", some(ALGORITHMS))
+@pytest.mark.parametrize("game", GAMES)
+def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
+    algorithm = ALGORITHMS[name]
+    whole = Solver(GameTree(game, twin=False).expand_all(), algorithm, seed=5)
+    walking = Solver(game, algorithm, seed=5, store="none")
+    assert (whole.store, walking.store) == ("tree", "none")
+    for more in (1, 2, 20):
+        whole.iterate(more)
+        walking.iterate(more)
+        assert walking.nodes_touched == whole.nodes_touched
+    mine, theirs = tables_by_name(walking), tables_by_name(whole)
+    assert mine == {info_state: theirs[info_state] for info_state in mine}
+    assert len(mine) > 9
+    assert_equal_bit_for_bit(walking, whole)
+    assert walking.tree.num_nodes == 1
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("game", [LEDUC, HEX])
+def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, name):
+    grown = Solver(game, ALGORITHMS[name], seed=6, twin=False)
+    walking = Solver(game, ALGORITHMS[name], seed=6, store="none")
+    for solver in (grown, walking):
+        solver.iterate(4)
+    assert not grown.tree.is_complete
+    assert walking.tree.info_states == grown.tree.info_states
+    assert walking.tree.names == grown.tree.names
+    np.testing.assert_array_equal(walking.tree.infosets, grown.tree.infosets)
+    assert (walking.average_vector() == grown.average_vector()).all()
+
+
+@pytest.mark.parametrize("game", [KUHN, GOOFSPIEL])
+def test_policies_answer_openspiels_states(game, tmp_path):
+    solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
+    solver.iterate(30)
+    grown = Solver(game, ALGORITHMS["external"], seed=2, twin=False)
+    grown.iterate(30)
+    policy, other = solver.average_policy(), grown.average_policy()
+    assert policy.to_dict() == other.to_dict()
+    assert ms.nash_conv(game, policy) == ms.nash_conv(game, other)
+    policy.save(tmp_path / "policy")
+    loaded = ms.SequencePolicy.load(tmp_path / "policy")
+    state = policy.turn_based_game.new_initial_state()
+    generator = np.random.default_rng(1)
+    while not state.is_terminal():
+        if not state.is_chance_node():
+            probs = other.action_probabilities(state)
+            assert policy.action_probabilities(state) == probs
+            assert loaded.action_probabilities(state) == probs
+        state.apply_action(int(generator.choice(state.legal_actions())))
+    assert solver.tree.find("no such string") == -1
+
+
+# --- which is chosen --------------------------------------------------------------
+
+
+def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit():
+    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, max_memory="1GiB")
+    assert solver.store == "none"
+    solver.iterate(5)
+    through = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=3, twin=False)
+    assert through.store == "tree"
+    through.iterate(5)
+    assert tables_by_name(solver) == tables_by_name(through)
+    # Small trees grow through pyspiel, unless the twin is asked for.
+    assert Solver(KUHN).tree.num_nodes == 1
+    assert Solver(KUHN).store == "tree"
+    asked = Solver(KUHN, twin=True)
+    assert asked.tree.is_complete
+    assert isinstance(asked.tree.infoset_names, TwinNames)
+    assert Solver(KUHN, max_nodes=100, twin=True).store == "none"
+
+
+def test_what_has_no_twin_is_refused_without_a_tree():
+    with pytest.raises(ValueError, match=r"no compiled rules but those of its twin"):
+        Solver(KUHN, store="none", twin=False)
+    with pytest.raises(ValueError, match=r"has an abstraction"):
+        Solver(KUHN, store="none", abstraction=pyspiel.State.information_state_string)
+
+
+@compiled
+def wrong_returns(settings, state, returns):
+    returns[0] = 1.0
+    returns[1] = -1.0
+
+
+def broken(game: pyspiel.Game) -> BoundTwin:
+    twin = TWINS["kuhn_poker"]({"players": 2})
+    assert twin is not None
+    rules = twin.description.rules._replace(returns=wrong_returns)
+    return BoundTwin(
+        twin._replace(description=twin.description._replace(rules=rules)), game
+    )
+
+
+def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
+    monkeypatch.setattr(twin_trees, "twin_of", broken)
+    monkeypatch.setattr(twin_trees, "WORTH_WALKING", 10)
+    with pytest.warns(TwinWarning, match="returns are"):
+        assert Solver("kuhn_poker").store == "tree"
+    with (
+        pytest.warns(TwinWarning),
+        pytest.raises(ValueError, match=r"kuhn_poker.* its twin, which differs"),
+    ):
+        Solver("kuhn_poker", store="none")
+
+
+def test_imperfect_recall_is_told_in_the_words_of_the_game():
+    game = "goofspiel(num_cards=4)"
+    words = []
+    for store in ("none", "tree"):
+        solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, store=store)
+        with pytest.raises(ms.GameError, match="imperfect recall") as error:
+            solver.iterate(5)
+        words.append((str(error.value), solver.num_iterations))
+        solver.average_policy()
+    assert words[0] == words[1]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="A large walk takes minutes.")
+@pytest.mark.parametrize(
+    "game",
+    [
+        "goofspiel(num_cards=12,imp_info=True,points_order=descending)",
+        "python_goofspiel(num_cards=11)",
+    ],
+)
+def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
+    monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
+    assert solver.store == "none"
+    with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
+        solver.iterate(1)
+    assert solver.num_iterations == 0
+    solver.average_policy()
+    # 10^5 nodes are no reason to stop.
+    fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
+    fine.iterate(10)
+    assert fine.num_iterations == 10
+
+
+# --- files ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, pytest.param("batches", marks=pytest.mark.slow)]
+)
+def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
+    solver, uncut = (
+        Solver(LEDUC, ALGORITHMS[name], seed=5, store="none") for _ in range(2)
+    )
+    for more in (0, 3, 20):
+        solver.iterate(more)
+        uncut.iterate(more)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver")
+        assert solver.store == "none"
+        for one in (solver, pickle.loads(pickle.dumps(solver))):
+            assert tables_by_name(one) == tables_by_name(uncut)
+            np.testing.assert_array_equal(one.tree.infosets, uncut.tree.infosets)
+
+
+def test_full_memory_ends_a_run_that_can_be_resumed(tmp_path):
+    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="1MB")
+    with pytest.raises(ms.MemoryBudgetError, match="met so far, their keys and tables"):
+        solver.iterate(3000)
+    done = solver.num_iterations
+    assert 0 < done < 3000
+    assert solver.tree.budget.left >= 0
+    solver.save(tmp_path / "solver")
+    resumed = Solver.load(tmp_path / "solver", max_memory="100MB")
+    uncut = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="100MB")
+    resumed.iterate(40)
+    uncut.iterate(done + 40)
+    mine, theirs = tables_by_name(resumed), tables_by_name(uncut)
+    assert {name: mine[name] for name in theirs} == theirs
+
+
+def test_a_file_of_other_strings_is_refused():
+    solver = Solver(KUHN, seed=5, store="none")
+    solver.iterate(5)
+    header, arrays = solver.contents()
+    infosets = arrays["infosets"].copy()
+    infosets["place"][3] += np.uint64(1)
+    with pytest.raises(CheckpointError):
+        Solver.from_contents(Contents(header, arrays | {"infosets": infosets}))
+    assert_equal_bit_for_bit(Solver.from_contents(Contents(header, arrays)), solver)
