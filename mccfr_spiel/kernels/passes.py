@@ -198,7 +198,7 @@ def make_passes(rule: int, tied: bool) -> Any:
 # --- over the whole tree, once ---------------------------------------------------
 
 
-@jit
+@jit(nogil=True)
 def walk_leaves(tree, next_row, others, payoffs, fill):
     """Goes over a complete tree, depth first, to make the rows of `Passes`.
 
@@ -256,7 +256,7 @@ def walk_leaves(tree, next_row, others, payoffs, fill):
             top += 1
 
 
-@jit
+@jit(nogil=True)
 def fill_gradient(
     infosets: np.ndarray,
     passes: Passes,
@@ -287,7 +287,7 @@ def fill_gradient_at(
         gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
 
 
-@jit
+@jit(nogil=True)
 def fill_plan(infosets, policy, plan):
     """Writes the plans of all players from their policies."""
     for infoset in range(len(infosets)):

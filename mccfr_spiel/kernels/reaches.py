@@ -6,7 +6,7 @@ from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.jit import jit
 
 
-@jit
+@jit(nogil=True)
 def add_reaches(tree, plan, reach):
     """Adds up over the nodes of each infoset how the others and chance play to them.
 

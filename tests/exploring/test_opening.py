@@ -150,7 +150,7 @@ def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path)
     exporting.export(look_at(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
     assert "stolen=1</script>" not in text
     saved = data_of(path)
     assert saved["infosets"][0][0]["info_state"] == HOSTILE
