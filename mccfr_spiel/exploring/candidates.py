@@ -195,6 +195,8 @@ def _of_path(
         except (OSError, ValueError):  # most folders have no checkpoint left
             continue
         count = solver.num_iterations
+        if not count:  # it is the one with which the run began
+            continue
         average, current = _of_solver(solver, f"{name}, ", f" after {count:,}")
         steps = {one.iteration: one for one in found if one.run}
         if count in steps:

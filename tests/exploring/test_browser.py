@@ -197,7 +197,7 @@ def test_comparing_two_policies(browser, leduc):
     tab = Tab(browser, page.url, 0, 2)
     tab.wait_for_values()
     Select(tab.one("#other")).select_by_visible_text("current policy")
-    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    tab.until(lambda: len(tab.all("#moves thead th")) == 7)
     state = pyspiel.load_game("leduc_poker").new_initial_state()
     for action in (0, 2):
         state.apply_action(action)
@@ -326,7 +326,7 @@ def test_an_exported_page_needs_no_server(browser, tmp_path):
     nash_conv = ms.nash_conv("kuhn_poker", solver.average_policy())
     tab.until(lambda: tab.text("#nash-conv") == f"{nash_conv:.6f}")
     Select(tab.one("#other")).select_by_visible_text("current policy")
-    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    tab.until(lambda: len(tab.all("#moves thead th")) == 7)
     assert not tab.complaints()
 
 
