@@ -91,13 +91,13 @@ class Subject:
             return "ready", ""
         if self._abstract:
             return "none", (
-                "With an abstraction players may forget, so there are no values, "
-                "best responses or lists; the policy is shown at each state."
+                "The policy is shown at each state, without values, best responses "
+                "and lists. With an abstraction players may forget, so there are none."
             )
         if self._making is not None and self._making.error is not None:
             return "none", (
-                "Values, best responses and lists need the game's whole tree, which "
-                f"is not there: {self._making.error} The policy is shown at each state."
+                "The policy is shown at each state; values, best responses and lists "
+                f"need the game's whole tree, which is not there. {self._making.error}"
             )
         return "working", "The game's tree is being made."
 

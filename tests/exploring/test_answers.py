@@ -1,7 +1,5 @@
 """What the page is told, asked as a browser asks, without one."""
 
-import importlib
-
 import numpy as np
 import pyspiel
 import pytest
@@ -10,9 +8,14 @@ from open_spiel.python.algorithms import best_response, cfr, expected_game_score
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS
-from tests.exploring.asking import TOKEN, Page, solved
-
-importlib.import_module("mccfr_spiel.games")  # registers them
+from tests.exploring.asking import (
+    FIVE_GAMES,
+    THREE_PLAYERS,
+    TOKEN,
+    Page,
+    printed,
+    solved,
+)
 
 GAMES = (
     "kuhn_poker",
@@ -46,21 +49,6 @@ def test_numbers_are_openspiels_to_all_printed_digits(game):
         best = best_response.BestResponsePolicy(loaded, player, tabular)
         value = best.value(loaded.new_initial_state())
         assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
-
-
-FIVE_GAMES = (
-    "kuhn_poker",
-    "leduc_poker",
-    "liars_dice(dice_sides=3)",
-    "turn_based_simultaneous_game(game=goofspiel(imp_info=true,num_cards=3))",
-    "python_one_card_poker(cards=4)",
-)
-THREE_PLAYERS = "kuhn_poker(players=3)", "leduc_poker(players=3,suit_isomorphism=true)"
-
-
-def printed(values):
-    """Numbers as the page prints them."""
-    return [f"{x:.6f}".replace("-0.000000", "0.000000") for x in values]
 
 
 @pytest.mark.parametrize("game", [*FIVE_GAMES, *THREE_PLAYERS])

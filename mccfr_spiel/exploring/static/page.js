@@ -203,7 +203,7 @@ function draw(answer, keepFocus) {
   if (infoset) head.push(headNum("Value", "What the player gets on average with this move"),
     headNum("Regret", "What always playing this move here would gain, each time play comes here"));
   const sums = infoset && infoset.cumulative_regrets;
-  if (sums) head.push(headNum("Solver's regret", "The cumulative counterfactual regret by which the solver's rule plays"));
+  if (sums) head.push(headNum("Cumulative regret", "The sum of counterfactual regrets by which the solver's rule plays"));
   const rows = state.moves.map((move, i) => {
     const odds = infoset ? (infoset.probabilities ? infoset.probabilities[i] : null) : move.probability;
     const row = [h("button", { class: "move", type: "button", "data-action": move.action,
@@ -303,6 +303,7 @@ let wanted = "";
 let list = "reached";
 
 function drawFind(still) {
+  if (about.tree === "none") { fill("panel", h("p", { class: "soft" }, "The search and the lists need the game's whole tree.")); return; }
   const results = h("div", { id: "results", "aria-live": "polite" });
   const box = h("input", { type: "search", id: "search", "aria-label": "Search information states",
     placeholder: "Search information states", value: wanted });
@@ -403,12 +404,17 @@ function drawGrid(grid) {
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
       grid.actions.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
-    parts.push(h("div", { class: "row" }, h("label", {}, "Probability of ", choice)));
-    parts.push(table(["", ...grid.ranks.labels], grid.ranks.cells.map((row, i) => [
-      h("th", { scope: "row" }, grid.ranks.labels[i]),
-      ...row.map((cell) => cell === null ? h("td", { class: "cell" }, "") :
-        shade(h("td", { class: "cell" }, cell[gridMove].toFixed(2)), cell[gridMove]))])));
-    parts.push(h("p", { class: "soft" }, "Suited hands stand above the diagonal."));
+    const ranks = grid.ranks.labels;
+    const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
+      row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
+    parts.push(h("div", { class: "row" }, h("label", {}, "Percent of ", choice)));
+    parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
+      line.map((cell, j) => {
+        const box = h("td", { class: "cell" }, h("span", { class: "soft" }, hand(i, j)),
+          h("span", {}, cell ? (100 * cell[gridMove]).toFixed(0) : "\u2013"));
+        return cell ? shade(box, cell[gridMove]) : box;
+      })))))));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits."));
   } else {
     parts.push(table(["Card", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
       h("th", { scope: "row" }, row.label),
@@ -418,7 +424,7 @@ function drawGrid(grid) {
   if (grid.cells.length) {
     const largest = Math.max(...grid.cells.flat().filter(known).map(Math.abs), 1e-9);
     parts.push(h("h2", {}, "What player " + grid.player + " gets, by its card and the other's"));
-    parts.push(table(["", ...grid.columns], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
+    parts.push(table(["", ...grid.columns.map((name) => headNum(name))], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
       ...row.map((x) => known(x) ? shade(h("td", { class: "cell" }, fixedTo(x, 3)), x / largest, "value") : h("td", { class: "cell" }, ""))])));
   }
   fill("panel", parts);
@@ -469,7 +475,7 @@ function slider(steps) {
   const words = (one) => one.iteration.toLocaleString("en") + " iterations";
   const chosen = steps.findIndex((one) => String(one.i) === $("policy").value);
   const at = chosen < 0 ? steps.length - 1 : chosen;
-  const label = h("output", { for: "slider" }, chosen < 0 ? "" : words(steps[at]));
+  const label = h("output", { for: "slider" }, chosen < 0 ? "\u2026 iterations: move the slider" : words(steps[at]));
   return [h("label", { for: "slider" }, "Average policy after "), label,
     h("input", { type: "range", id: "slider", min: 0, max: steps.length - 1, value: at, oninput: (event) => {
       const one = steps[Number(event.target.value)];
@@ -724,7 +730,8 @@ function listPolicies() {
 
 async function refreshAbout() {
   about = await ask("about");
-  $("note").textContent = about.why;
+  const [first, ...more] = about.why.split(/(?<=\.) /);
+  fill("note", more.length ? h("details", {}, h("summary", {}, first), more.join(" ")) : first);
   $("note").hidden = !about.why;
   if (about.tree === "working") setTimeout(() => guarded(refreshAbout), 500);
 }
