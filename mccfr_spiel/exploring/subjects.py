@@ -5,6 +5,7 @@ solver may be whole already, or mapped from a cache; a small one is made in a th
 its own, and a large one is done without.
 """
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -158,7 +159,7 @@ class Subject:
             ValueError: it is no policy for this game, or the tree is not there.
         """
         tree, policy = self.need_tree(), self.policy(which)
-        call = lambda: policy_vector(tree, policy)  # noqa: E731
+        call = functools.partial(policy_vector, tree, policy)
         return found_by(self._work(self._vectors, which, call), seconds)
 
     def numbers(self, which: int, seconds: float = PATIENCE) -> Numbers | None:
@@ -172,7 +173,7 @@ class Subject:
         tree = self.tree(seconds)
         if tree is None:
             return None
-        call = lambda: self._computed(tree, which)  # noqa: E731
+        call = functools.partial(self._computed, tree, which)
         return found_by(self._work(self._numbers, which, call), seconds)
 
     def _work(

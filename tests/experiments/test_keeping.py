@@ -143,7 +143,7 @@ def test_settings_that_keep_no_policies_are_refused(more, words):
 def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
     settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
     with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
-        sweeps.run_sweep(settings, tmp_path, lambda tasks: [])
+        sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
 
 
 def test_policies_on_the_way_change_no_row():

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import time
 import urllib.parse
 from typing import Any, NamedTuple
 
@@ -96,11 +97,13 @@ class Page:
         return self.get(f"/{TOKEN}/api/{name}", **({"visit": self.visit} | query))
 
     def ask(self, name: str, **query: Any) -> Any:
-        for _ in range(600):
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             reply = self.reply(name, **query)
             assert reply.status == 200, reply.text
             if not reply.json().get("working"):
                 return reply.json()
+            time.sleep(0.01)
         raise AssertionError("There is no answer.")
 
     def do(self, name: str, **query: Any) -> Reply:
