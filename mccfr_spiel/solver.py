@@ -521,6 +521,34 @@ class Solver:
         kernels.normalize(infosets, average)
         return average
 
+    @property
+    def keeps_regrets(self) -> bool:
+        """Whether the rule plays by cumulative regrets, which `regret_vector` gives."""
+        return self.algorithm.minimizer.keeps_regrets
+
+    @reads
+    def regret_vector(self) -> np.ndarray:
+        """`[S]` the cumulative regrets by which the rule plays, over the sequences.
+
+        They are counterfactual (weighted by how chance and the others play to the
+        infoset), summed over iterations, floored and discounted as the rule does. In
+        walks that sample they are estimates, and a discounting rule's are those of the
+        walk that last met the infoset.
+
+        Raises:
+            ValueError: the rule keeps something else.
+        """
+        if not self.keeps_regrets:
+            raise ValueError(
+                f"{self.algorithm.minimizer} keeps no cumulative regrets; regret "
+                "matching and its discounted and predictive forms do."
+            )
+        self.state.start_infosets()
+        self._check_overflow()
+        regrets = self.state.tables.memory[: self.tree.num_sequences].copy()
+        regrets[: self.tree.num_players] = 0
+        return regrets
+
     @reads
     def current_policy(self) -> SequencePolicy:
         """A snapshot of the policy that the next iteration uses."""

@@ -28,11 +28,13 @@ class Minimizer(Part):
         rule: the name by which kernels, files and settings know the rule.
         tables: the optional tables of `kernels.Tables` that the rule needs.
         allows_abstraction: whether the rule makes sense for players who forget.
+        keeps_regrets: whether what the rule remembers are cumulative regrets.
     """
 
     rule: ClassVar[str]
     tables: ClassVar[tuple[str, ...]] = ()
     allows_abstraction: ClassVar[bool] = False
+    keeps_regrets: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuses to make a rule without a name, as `Minimizer("ftrl")` once did."""

@@ -25,6 +25,7 @@ class RegretMinimizer(Minimizer):
 
     initial_regret: float = 0.0
     allows_abstraction: ClassVar[bool] = True
+    keeps_regrets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         regret = refusals.number(self.initial_regret, "initial_regret", 0, 1e100)
@@ -81,6 +82,7 @@ class DiscountedRegretMatching(Minimizer):
     horizon: int = 0
     rule: ClassVar[str] = "discounted_regret_matching"
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+    keeps_regrets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta", "alpha_change", "beta_change"):
@@ -121,6 +123,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
     offset: float = 1.0
     rule: ClassVar[str] = "predictive_regret_matching_plus"
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+    keeps_regrets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self.fill(prediction=refusals.number(self.prediction, "prediction", 0, 1e10))

@@ -259,6 +259,15 @@ def _define_limits() -> None:
         "Without --print_freq, no row is due before this.",
         lower_bound=1,
     )
+    define_integer(
+        "keep_policies",
+        None,
+        "Keep the average policies of so many rows from 10 to 100, from 100 to 1000, "
+        "..., in policy_after_10.bin and so on: 1 for those of powers of ten. They are "
+        "the steps of the slider of mccfr-spiel explore. Only the last one if not "
+        "given.",
+        lower_bound=1,
+    )
     flags.DEFINE_float(
         "until_nash_conv",
         None,

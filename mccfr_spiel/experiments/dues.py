@@ -9,6 +9,14 @@ from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.solving.running import log_spaced
 
 
+def policy_dues(settings: Settings) -> Iterator[int]:
+    """The numbers, counted as in `row_dues`, of which the policies are kept: each by
+    the first row that reaches it."""
+    if settings.keep_policies is not None:
+        last = settings.until_nodes_touched or settings.iterations
+        yield from log_spaced(1, last, settings.keep_policies)
+
+
 def row_dues(settings: Settings) -> Iterator[int]:
     """The numbers of iterations, or of nodes touched if the settings go by those, after
     which a row is due: increasing, and ending with the last of the run."""

@@ -104,6 +104,7 @@ class Flags(TypedDict, total=False):
     print_freq: int | None
     rows_per_decade: int
     rows_from: int
+    keep_policies: int | None
     until_nash_conv: float | None
     evaluate: str
     evaluate_last: bool
@@ -163,6 +164,7 @@ CHANGEABLE = (
     "max_memory",
     "twin",
     "threads",
+    "keep_policies",
 )
 """The flags that may be others when a run is resumed."""
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mccfr_spiel.experiments.keeping import PolicyKeeper
 from mccfr_spiel.experiments.results import row_writer, save_checkpoint
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
@@ -59,6 +60,7 @@ class Recording:
         say: Callable[[str], object],
         *,
         checkpoint_every: float = 60.0,
+        keeper: PolicyKeeper | None = None,
     ) -> None:
         """Creates results.csv.
 
@@ -70,6 +72,7 @@ class Recording:
             say: called with each line that the user should read.
             checkpoint_every: the most seconds between two checkpoints; a row brings one
                 earlier if saving is cheap.
+            keeper: of policies on the way.
 
         Raises:
             OSError: it cannot be written.
@@ -78,7 +81,7 @@ class Recording:
         self.problems: list[str] = []
         self._hold = hold
         self._description, self._solver, self._say = description, solver, say
-        self._every = checkpoint_every
+        self._every, self._keeper = checkpoint_every, keeper
         self.rows_path = self.folder / RESULTS
         self._writer = row_writer(self.rows_path, kept)
         self._makes_checkpoints = isinstance(solver, Resumable)
@@ -94,7 +97,8 @@ class Recording:
     # --- in the middle -----------------------------------------------------
 
     def add(self, row: dict[str, Any]) -> None:
-        """Writes a row; a row that cannot be written yet waits in memory."""
+        """Writes a row, and keeps its policy if that is due; a row that cannot be
+        written yet waits in memory."""
         self._keep_folder()
         self._writer.write(row)
         self.last_iteration = int(row["iteration"])
@@ -108,6 +112,8 @@ class Recording:
         elif trouble is None and self._is_waiting:
             self._say(f"{self._writer.path} can be written again; no row is missing.")
         self._is_waiting = trouble is not None
+        if self._keeper is not None:
+            self._keeper.keep(self.folder, row)
 
     def save_if_due(self) -> None:
         """Saves a checkpoint if it is time for one; a failure is only reported."""

@@ -26,6 +26,7 @@ from mccfr_spiel.storage.results_folder import (
     FIRST_CHECKPOINT,
     PROGRAM,
     SETTINGS,
+    remove_kept_policies,
     write_json,
 )
 from mccfr_spiel.storage.row_file import RowWriter
@@ -123,6 +124,7 @@ def begin(
     for name in ALL_FILES:
         if folder / name != first:
             (folder / name).unlink(missing_ok=True)
+    remove_kept_policies(folder)
     write_json(folder / SETTINGS, description)
     if has_checkpoint:
         os.replace(first, folder / CHECKPOINT)

@@ -55,6 +55,10 @@ class Settings:
             two rows; None for log-spaced rows.
         rows_per_decade: the number of log-spaced rows from 10 to 100, and so on.
         rows_from: the first log-spaced row is not due before that.
+        keep_policies: how many average policies a run with a folder keeps from 10 to
+            100 iterations, from 100 to 1000, and so on (or nodes touched, if it goes by
+            those), see `keeping.PolicyKeeper`; None for none but the last. They change
+            no row, so settings that differ in nothing else are equal.
         evaluate: "exact" computes NashConv in each row, for which the whole tree must
             fit into memory; "sampled" plays the policy at the end, see playing.py.
         evaluate_last: whether rows have the NashConv of the current policy, too.
@@ -99,6 +103,7 @@ class Settings:
     store: str = "auto"
     allow_imperfect_recall: bool = False
     threads: int | None = dataclasses.field(default=None, compare=False)
+    keep_policies: int | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
@@ -177,6 +182,11 @@ class Settings:
                 f"{method.name} has one policy, no current one beside an average; drop "
                 "evaluate_last=True."
             )
+        if self.keep_policies is not None and not method.is_iterative:
+            raise ValueError(
+                f"{method.name} has one policy and none on the way; drop "
+                f"keep_policies={self.keep_policies}."
+            )
         if self.bounds and not method.is_iterative:
             raise ValueError(
                 "A linear program has no curve to bound; drop bounds=True."
@@ -205,6 +215,7 @@ _COUNTS = (
     "rows_per_decade",
     "rows_from",
     "threads",
+    "keep_policies",
 )
 
 

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.flags import Flags, named_settings
+from mccfr_spiel.experiments.keeping import PolicyKeeper
 from mccfr_spiel.experiments.playing import evaluation
 from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.screen import (
@@ -26,7 +27,12 @@ from mccfr_spiel.experiments.screen import (
     show_estimates,
     warn,
 )
-from mccfr_spiel.experiments.settings import Settings, algorithm_name, check
+from mccfr_spiel.experiments.settings import (
+    Settings,
+    algorithm_name,
+    check,
+    measure,
+)
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
@@ -177,6 +183,7 @@ def _solve_in(
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
         signals.restore()
+    covered = work.kept[-1][measure(settings)] if work.kept else 0
     recording = Recording(
         hold,
         about,
@@ -184,6 +191,7 @@ def _solve_in(
         work.kept,
         warn,
         checkpoint_every=request.checkpoint_every,
+        keeper=PolicyKeeper(settings, work.solver, warn, covered),
     )
     with contextlib.closing(recording):
         gap, error = _print_and_record(work, recording, signals)

@@ -81,6 +81,11 @@ def run_sweep(
             raise ValueError(f"{key!r} names no file; choose another key.")
         try:
             check(one)
+            if one.keep_policies is not None:
+                raise ValueError(
+                    "The runs of a sweep leave rows and no policies; drop "
+                    f"keep_policies={one.keep_policies}."
+                )
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)

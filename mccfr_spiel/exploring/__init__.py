@@ -1,6 +1,7 @@
 """A page in the browser that shows what was learned.
 
     opening.py      `explore`: what it is given, and the running page
+    candidates.py   the policies, from solvers, files and folders
     subjects.py     what is looked at: a game, its policies, its tree
     numbers.py      values, regrets and best responses of a policy, over a whole tree
     places.py       histories and infosets in a tree, without a pass over it

@@ -10,9 +10,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import finding, grids, live_rows, places, views
+from mccfr_spiel.exploring.candidates import Regrets, probabilities
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import Subject, probabilities, vector_of
+from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.exploring.visits import MINE, Visit, Visits
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -29,11 +30,13 @@ class Chosen(NamedTuple):
         policy: what answers states, or is a vector.
         numbers: None if they are not there yet, or cannot be.
         why: why they cannot be.
+        regrets: of the solver that has this policy, if it keeps any.
     """
 
     policy: Any
     numbers: Numbers | None
-    why: str
+    why: str = ""
+    regrets: Regrets | None = None
 
 
 class Answers:
@@ -52,6 +55,7 @@ class Answers:
             "about": self.about,
             "overview": self.overview,
             "state": self.state,
+            "odds": self.odds,
             "belief": self.belief,
             "search": self.search,
             "list": self.list,
@@ -82,17 +86,15 @@ class Answers:
             "game": str(subject.source),
             "players": subject.game.num_players(),
             "policies": [
-                {"label": one.label, "iteration": one.iteration}
+                {"label": one.label, "iteration": one.iteration, "run": one.run}
                 for one in subject.candidates
             ],
             "lists": finding.LISTS,
             "tree": kind,
             "why": why,
             "nodes": None if tree is None else tree.num_nodes,
-            "large": subject.is_large,
             "infosets": None if tree is None else tree.num_infosets,
             "rows": subject.folder is not None or bool(subject.history),
-            "server": True,
         }
 
     def overview(self, query: Mapping[str, Any]) -> Any:
@@ -115,10 +117,23 @@ class Answers:
             answer["other"] = self._infoset(other, tree, place)
         return answer
 
+    def odds(self, query: Mapping[str, Any]) -> Any:
+        """A policy at a state and nothing else, for many policies one by one."""
+        place = self._place(query, None)
+        if place.state.current_player() < 0:
+            return {"probabilities": None}
+        policy = self.subject.policy(self._which(query))
+        view = views.policy_view(policy, place.state)
+        if view["probabilities"] is None:  # it is an array over the tree's sequences
+            view = self._infoset(self._chosen(query), self.subject.tree(), place)
+        return {"probabilities": None if view is None else view["probabilities"]}
+
     def belief(self, query: Mapping[str, Any]) -> Any:
         """The histories of an infoset."""
         tree = self.subject.need_tree()
-        policy = self._vector(query, tree)
+        policy = self._vector(query)
+        if policy is None:
+            return WORKING
         return views.belief_view(tree, policy, _infoset_in(query, tree))
 
     def search(self, query: Mapping[str, Any]) -> Any:
@@ -126,7 +141,9 @@ class Answers:
         tree = self.subject.need_tree()
         wanted = str(query.get("text", ""))[:_LONGEST]
         found = finding.search(tree, wanted, max(_whole(query, "first", 0), 0))
-        policy = self._vector(query, tree)
+        policy = self._vector(query)
+        if policy is None:
+            return WORKING
         rows = [finding.row_of(tree, policy, i) for i in found["infosets"]]
         return {"rows": rows, "next": found["next"], "total": found["total"]}
 
@@ -150,7 +167,9 @@ class Answers:
     def infoset(self, query: Mapping[str, Any]) -> Any:
         """The most probable history of an infoset, to walk to."""
         tree = self.subject.need_tree()
-        policy = self._vector(query, tree)
+        policy = self._vector(query)
+        if policy is None:
+            return WORKING
         found = places.histories_of(tree, _infoset_in(query, tree), policy, 1)
         return {"history": found.actions(tree.game, 0)}
 
@@ -174,7 +193,8 @@ class Answers:
     def rows(self, query: Mapping[str, Any]) -> Any:
         """The rows of the run, as far as it is."""
         del query
-        return live_rows.rows_of(self.subject.folder, self.subject.history)
+        found = live_rows.rows_of(self.subject.folder, self.subject.history)
+        return found | {"policies": self.subject.look_again()}
 
     def visit(self, query: Mapping[str, Any]) -> Any:
         """What the page has changed."""
@@ -265,13 +285,13 @@ class Answers:
         if query.get(key) == MINE:
             visit, tree = self._visit(query), self.subject.need_tree()
             numbers = visit.numbers(tree)
-            return Chosen(visit.changes[-1].policy, numbers, "")
+            return Chosen(visit.changed_policy(), numbers)
         which = self._which(query, key)
-        policy = self.subject.candidates[which].policy
+        policy = self.subject.policy(which)
+        regrets = self.subject.candidates[which].regrets
         if kind == "none":
-            return Chosen(policy, None, why)
-        begins = bool(query.get("compute"))
-        return Chosen(policy, self.subject.numbers(which, begins=begins), "")
+            return Chosen(policy, None, why, regrets)
+        return Chosen(policy, self.subject.numbers(which), "", regrets)
 
     def _numbers(
         self, query: Mapping[str, Any], key: str = "policy"
@@ -279,11 +299,11 @@ class Answers:
         tree = self.subject.need_tree()
         return tree, self._chosen(query, key).numbers
 
-    def _vector(self, query: Mapping[str, Any], tree: GameTree) -> np.ndarray:
-        chosen = self._chosen(query)
-        if chosen.numbers is not None:
-            return chosen.numbers.policy
-        return vector_of(tree, chosen.policy)
+    def _vector(self, query: Mapping[str, Any]) -> np.ndarray | None:
+        """`[S]` the chosen policy over the tree's sequences; None if it takes long."""
+        if query.get("policy") == MINE:
+            return self._visit(query).changed_policy()
+        return self.subject.vector(self._which(query))
 
     def _place(self, query: Mapping[str, Any], tree: GameTree | None) -> places.Place:
         return places.follow(self.subject.game, tree, _history_in(query))
@@ -293,12 +313,12 @@ class Answers:
     ) -> dict[str, Any] | None:
         if place.state.current_player() < 0:
             return None
-        if tree is None:
-            return views.policy_view(chosen.policy, place.state)
-        infoset = int(tree.nodes[place.node]["infoset"])
-        if chosen.numbers is None:
-            return views.policy_view(chosen.policy, place.state, infoset)
-        return views.infoset_view(tree, chosen.numbers, infoset)
+        infoset = None if tree is None else int(tree.nodes[place.node]["infoset"])
+        if tree is None or infoset is None or chosen.numbers is None:
+            view = views.policy_view(chosen.policy, place.state, infoset)
+        else:
+            view = views.infoset_view(tree, chosen.numbers, infoset)
+        return view | views.regrets_view(chosen.regrets, place.state)
 
     def _ask(
         self, chosen: Chosen, tree: GameTree | None, state: pyspiel.State

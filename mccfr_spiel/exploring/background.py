@@ -1,6 +1,7 @@
 """Work in a thread of its own, for which a page can wait a little."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -17,6 +18,7 @@ class Work(Generic[_Result]):
     def __init__(self, call: Callable[[], _Result]) -> None:
         """Starts the call."""
         self.error: Exception | None = None
+        self._began = time.monotonic()
         self._found: list[_Result] = []
         self._call = call
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -34,11 +36,14 @@ class Work(Generic[_Result]):
         return bool(self._found) or self.error is not None
 
     def result(self, seconds: float | None = 0.0) -> _Result | None:
-        """What the call returned; None if it raised, or after so many seconds.
+        """What the call returned; None if it raised, or is not done yet.
 
         Args:
-            seconds: how long to wait; None for as long as it takes.
+            seconds: until how long after its beginning the call is waited for, so that
+                who asks again and again waits only once; None for as long as it takes.
         """
+        if seconds is not None:
+            seconds = max(self._began + seconds - time.monotonic(), 0.0)
         if not self.is_done:
             self._thread.join(seconds)
         return self._found[0] if self._found else None

@@ -11,11 +11,16 @@ import os
 import pathlib
 from typing import Any
 
+import pyspiel
+
 from mccfr_spiel.exploring import finding, live_rows, places, views
 from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.grids import deals
+from mccfr_spiel.exploring.hands import is_seen, known_to
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.views import text
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -28,8 +33,8 @@ _BELIEFS = 20
 def export(subject: Subject, path: str | os.PathLike[str]) -> None:
     """Writes the page of a small game into one file.
 
-    It has the walk, the search, the lists and the comparisons; to play and to solve on
-    takes the server.
+    It has all of the page but the change of a policy and solving on, for which its
+    reader is told to use the server.
 
     Args:
         subject: what to look at.
@@ -56,8 +61,9 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
     """
     count = len(subject.candidates)
     numbers = [_numbers(subject, which) for which in range(count)]
-    about = Answers(subject).about({}) | {"server": False}
-    states, numbers_of_states = {}, {}
+    answers = Answers(subject)
+    states, numbers_of_states, regrets = {}, {}, {}
+    grids, strings = _Grids(answers), {}
     # One pass takes a history off the stack and puts those with one move more on.
     stack: list[list[int]] = [[]]
     while stack:
@@ -66,18 +72,27 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
         key = ",".join(map(str, history))
         view = views.state_view(place)
         del view["history"]
-        states[key] = view
+        states[key] = view | _for_play(place.state, strings)
         if view["player"] >= 0:
-            numbers_of_states[key] = int(tree.nodes[place.node]["infoset"])
+            infoset = int(tree.nodes[place.node]["infoset"])
+            numbers_of_states[key] = infoset
+            regrets.setdefault(infoset, place.state)
+            grids.add(key, history)
         stack += [[*history, move] for move in places.moves_of(place.state)]
     infosets = range(tree.num_infosets)
     return {
-        "about": about,
+        "about": answers.about({}),
         "overviews": [views.overview(one) for one in numbers],
         "states": states,
+        "strings": list(strings),
         "infoset_of": numbers_of_states,
         "infosets": [
-            [views.infoset_view(tree, n, i) for i in infosets] for n in numbers
+            [
+                views.infoset_view(tree, one, i)
+                | views.regrets_view(candidate.regrets, regrets[i])
+                for i in infosets
+            ]
+            for one, candidate in zip(numbers, subject.candidates, strict=True)
         ],
         "beliefs": [
             [views.belief_view(tree, n.policy, i, _BELIEFS) for i in infosets]
@@ -87,8 +102,62 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
             [finding.row_of(tree, n.policy, i) for i in infosets] for n in numbers
         ],
         "lists": [_lists(tree, numbers, which) for which in range(count)],
+        "grid_of": grids.numbers,
+        "grids": grids.views,
+        "no_grid": grids.why,
         "rows": live_rows.rows_of(subject.folder, subject.history),
     }
+
+
+def _for_play(state: pyspiel.State, strings: dict[str, int]) -> dict[str, Any]:
+    """What a game against a policy needs at a state: what each player knows there, as
+    numbers of strings, and for each move the players who can tell it, as bits."""
+    if state.is_terminal():
+        return {}
+    players = range(state.num_players())
+    knows = [text(known_to(state, player)) for player in players]
+    seen = [
+        sum(is_seen(state, move, player) << player for player in players)
+        for move in places.moves_of(state)
+    ]
+    numbers = [strings.setdefault(one, len(strings)) for one in knows]
+    return {"knows": numbers, "seen": seen}
+
+
+class _Grids:
+    """The grids of all states. Those that differ in their deals only have one.
+
+    Attributes:
+        numbers: the moves before a state -> the number of its grid.
+        views: for each policy its grids.
+        why: why there is none at other states.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self.numbers: dict[str, int] = {}
+        self.views: list[list[Any]] = [[] for _ in answers.subject.candidates]
+        self.why = answers.grid({"history": ""}).get("none", "")
+        self._answers = answers
+        self._known: dict[tuple[int | None, ...], int | None] = {}
+
+    def add(self, key: str, history: list[int]) -> None:
+        """Makes the grid of a state where a player acts, unless it is there."""
+        game = self._answers.subject.game
+        hidden = len(deals(game, history))
+        public = (*(None for _ in history[:hidden]), *history[hidden:])
+        if public not in self._known:
+            found = [
+                self._answers.grid({"history": key, "policy": which})
+                for which in range(len(self.views))
+            ]
+            self.why = found[0].get("none", self.why)
+            self._known[public] = None if "none" in found[0] else len(self.views[0])
+            if "none" not in found[0]:
+                for mine, one in zip(self.views, found, strict=True):
+                    mine.append(one)
+        number = self._known[public]
+        if number is not None:
+            self.numbers[key] = number
 
 
 def _numbers(subject: Subject, which: int) -> Numbers:
@@ -116,16 +185,18 @@ def page(values: dict[str, Any]) -> str:
     Its policy of contents names the hashes of its script and its style, so a browser
     runs and loads nothing else.
     """
-    script, style = static_file("page.js"), static_file("page.css")
+    scripts = [static_file(f"{one}.js") for one in ("saved", "page")]
+    style = static_file("page.css")
     data = json.dumps(values, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         data = data.replace(sign, f"\\u{ord(sign):04x}")
+    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; script-src {hashes}; "
         f"style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    text = static_file("page.html")
+    page_text = static_file("page.html")
     for mark, filling in (
         ("<!-- policy -->", _meta(policy)),
         ('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>"),
@@ -133,11 +204,14 @@ def page(values: dict[str, Any]) -> str:
             '<script src="page.js" defer></script>',
             f'<script type="application/json" id="data">{data}</script>',
         ),
-        ("<!-- script -->", f"<script>{script}</script>"),
+        (
+            "<!-- script -->",
+            "".join(f"<script>{script}</script>" for script in scripts),
+        ),
     ):
-        assert mark in text
-        text = text.replace(mark, filling)
-    return text
+        assert mark in page_text
+        page_text = page_text.replace(mark, filling)
+    return page_text
 
 
 def _meta(policy: str) -> str:

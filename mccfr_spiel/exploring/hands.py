@@ -78,24 +78,10 @@ class Hand:
     def _play(self, action: int) -> None:
         state = self.state
         player = int(state.current_player())
-        known = player == self.seat or self._is_seen(action)
+        known = player == self.seat or is_seen(state, action, self.seat)
         name = text(places.name_of(state, action)) if known else None
         self._log.append({"player": player, "name": name})
         state.apply_action(action)
-
-    def _is_seen(self, action: int) -> bool:
-        """Whether the user can tell a move from another one that was possible."""
-        others = [move for move in places.moves_of(self.state) if move != action]
-        if not others:
-            return True
-        try:
-            seen = [
-                self.state.child(move).information_state_string(self.seat)
-                for move in (action, others[0])
-            ]
-        except Exception:  # games without strings at some states
-            return False
-        return seen[0] != seen[1]
 
     def view(self) -> dict[str, Any]:
         """What the user may know now; at the end everything."""
@@ -105,7 +91,7 @@ class Hand:
             "seat": self.seat,
             "over": is_over,
             "log": self._log,
-            "knows": text(_known(state, self.seat)),
+            "knows": text(known_to(state, self.seat)),
             "moves": [],
         }
         if is_over:
@@ -165,7 +151,23 @@ class Hand:
         return rows
 
 
-def _known(state: pyspiel.State, seat: int) -> str:
+def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
+    """Whether a player can tell a move from another one that is possible."""
+    others = [move for move in places.moves_of(state) if move != action]
+    if not others:
+        return True
+    try:
+        seen = [
+            state.child(move).information_state_string(seat)
+            for move in (action, others[0])
+        ]
+    except Exception:  # games without strings at some states
+        return False
+    return seen[0] != seen[1]
+
+
+def known_to(state: pyspiel.State, seat: int) -> str:
+    """What a player knows at a state; nothing if the game does not say."""
     try:
         return state.information_state_string(seat)
     except Exception:  # games raise what they like

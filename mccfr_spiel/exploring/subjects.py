@@ -5,57 +5,38 @@ solver may be whole already, or mapped from a cache; a small one is made in a th
 its own, and a large one is done without.
 """
 
-import os
-import pathlib
+import functools
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pyspiel
-from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.display.lines import title
 from mccfr_spiel.exploring.background import Work
+from mccfr_spiel.exploring.candidates import Candidate, Given, kept_in, read_given
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
-from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.reading.policies import load_policy
-from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.storage.results_folder import CHECKPOINT
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_name
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.whole_trees import whole_tree_beside
 
 PATIENCE = 0.2
 """Seconds that an answer waits for work in another thread, before it says that the work
 goes on."""
 
-
 LARGE = 5_000_000
-"""Nodes of a tree from which on a pass over it takes so long that the page asks first.
-Compiled passes do not let other threads run, so the page does not answer meanwhile."""
+"""Nodes of a tree from which on few numbers are kept, since those of one policy take as
+much memory as a good part of the tree."""
 
-_LARGEST_CHECKPOINT = 2**24
-"""Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
-larger game, and would keep the page waiting."""
+_Result = TypeVar("_Result")
 
-
-class Candidate(NamedTuple):
-    """A policy to look at.
-
-    Attributes:
-        label: what the page calls it.
-        policy: anything that `policy_vector` reads.
-        iteration: after which it was, if that is known.
-    """
-
-    label: str
-    policy: Any
-    iteration: int | None = None
+_KEPT = 64
+_KEPT_OF_LARGE = 2  # the policy that is looked at, and the one to compare it with
 
 
 class Subject:
@@ -68,34 +49,26 @@ class Subject:
         history: the rows of a solver that was given, if any.
     """
 
-    def __init__(
-        self,
-        source: pyspiel.Game,
-        candidates: Sequence[Candidate],
-        *,
-        tree: GameTree | None = None,
-        folder: pathlib.Path | None = None,
-        history: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
+    def __init__(self, given: Given) -> None:
         """Starts to make the tree, unless it is there.
 
         Args:
-            source: the game.
-            candidates: at least one policy for it.
-            tree: a tree of the game, if there is one.
-            folder: of results.
-            history: rows of a solver.
+            given: the game, at least one policy for it, and what else there is.
 
         Raises:
             ValueError: a policy is for another game.
         """
-        self.source, self.game = source, turn_based(source)
-        self.candidates = list(candidates)
-        self.folder, self.history = folder, history
+        self.source, self.game = given.source, turn_based(given.source)
+        self.candidates = list(given.candidates)
+        self.folder, self.history = given.folder, given.history
         for candidate in self.candidates:
-            _check_game(candidate, self.source, self.game)
+            if candidate.is_read:
+                self._check_game(candidate)
+        tree = given.tree
         self._lock = threading.Lock()
-        self._numbers: dict[int, Work[Numbers]] = {}
+        self._one_at_a_time = threading.Lock()
+        self._vectors: OrderedDict[int, Work[np.ndarray]] = OrderedDict()
+        self._numbers: OrderedDict[int, Work[Numbers]] = OrderedDict()
         self._abstract = tree is not None and tree.abstraction is not None
         self._whole = None if self._abstract else _whole(tree)
         self._making: Work[GameTree] | None = None
@@ -119,13 +92,13 @@ class Subject:
             return "ready", ""
         if self._abstract:
             return "none", (
-                "With an abstraction players may forget, so there are no values, "
-                "best responses or lists; the policy is shown at each state."
+                "The policy is shown at each state, without values, best responses "
+                "and lists. With an abstraction players may forget, so there are none."
             )
         if self._making is not None and self._making.error is not None:
             return "none", (
-                "Values, best responses and lists need the game's whole tree, which "
-                f"is not there: {self._making.error} The policy is shown at each state."
+                "The policy is shown at each state; values, best responses and lists "
+                f"need the game's whole tree, which is not there. {self._making.error}"
             )
         return "working", "The game's tree is being made."
 
@@ -140,21 +113,59 @@ class Subject:
             raise ValueError(self.state_of_tree()[1])
         return tree
 
-    @property
-    def is_large(self) -> bool:
-        """Whether numbers are computed only if they are asked for by name."""
-        tree = self.tree()
-        return tree is not None and tree.num_nodes > LARGE
+    # --- policies --------------------------------------------------------------
 
-    def numbers(
-        self, which: int, seconds: float = PATIENCE, *, begins: bool = True
-    ) -> Numbers | None:
+    def policy(self, which: int) -> Any:
+        """A policy, which is read if it was not yet.
+
+        Raises:
+            ValueError, OSError: its file is damaged or gone, or is of another game.
+        """
+        candidate = self.candidates[which]
+        if not candidate.is_read:
+            self._check_game(candidate)
+        return candidate.policy
+
+    def _check_game(self, candidate: Candidate) -> None:
+        own = getattr(candidate.policy, "game", None)
+        if isinstance(own, pyspiel.Game) and not any(
+            same_name(own, one) for one in (self.source, self.game)
+        ):
+            raise ValueError(
+                f"{candidate.label} is a policy for {own}, not for {self.source}: one "
+                "page shows policies for one game."
+            )
+
+    def look_again(self) -> int:
+        """Adds the policies that the folder's run has kept since; returns how many
+        policies there are now."""
+        runs = [one.run for one in self.candidates if one.run]
+        if self.folder is not None:
+            name = runs[0] if runs else self.folder.name
+            with self._lock:
+                known = {one.iteration for one in self.candidates if one.run == name}
+                self.candidates += [
+                    one
+                    for one in kept_in(self.folder, name, self.source)
+                    if one.iteration not in known
+                ]
+        return len(self.candidates)
+
+    def vector(self, which: int, seconds: float | None = PATIENCE) -> np.ndarray | None:
+        """`[S]` a policy over the tree's sequences; None if it is not there after so
+        many seconds.
+
+        Raises:
+            ValueError: it is no policy for this game, or the tree is not there.
+        """
+        tree, policy = self.need_tree(), self.policy(which)
+        call = functools.partial(policy_vector, tree, policy)
+        return found_by(self._work(self._vectors, which, call), seconds)
+
+    def numbers(self, which: int, seconds: float = PATIENCE) -> Numbers | None:
         """The numbers of a policy; None if they are not there after so many seconds.
 
-        Args:
-            which: the policy.
-            seconds: how long to wait.
-            begins: whether to compute them if nobody has begun to, in a large tree.
+        They are computed in a thread, one policy after the other.
 
         Raises:
             ValueError: they cannot be computed.
@@ -162,18 +173,39 @@ class Subject:
         tree = self.tree(seconds)
         if tree is None:
             return None
-        policy = self.candidates[which].policy
+        call = functools.partial(self._computed, tree, which)
+        return found_by(self._work(self._numbers, which, call), seconds)
+
+    def _work(
+        self,
+        works: OrderedDict[int, Work[_Result]],
+        which: int,
+        call: Callable[[], _Result],
+    ) -> Work[_Result]:
+        """The work for a policy, begun if need be; what was asked for least lately is
+        forgotten."""
         with self._lock:
-            work = self._numbers.get(which)
-            if work is None and self.is_large and not begins:
-                return None
-            if work is None:
-                work = Work(lambda: numbers_of(tree, policy_vector(tree, policy)))
-                self._numbers[which] = work
-        return found_by(work, seconds)
+            if which not in works:
+                works[which] = Work(call)
+            works.move_to_end(which)
+            tree = self._whole
+            is_large = tree is not None and tree.num_nodes > LARGE
+            while len(works) > (_KEPT_OF_LARGE if is_large else _KEPT):
+                works.popitem(last=False)
+            return works[which]
+
+    def _computed(self, tree: GameTree, which: int) -> Numbers:
+        with self._one_at_a_time:
+            with self._lock:
+                is_wanted = which in self._numbers
+            if not is_wanted:  # a slider has passed it by
+                raise ValueError("Nobody has asked for these values lately.")
+            policy = self.vector(which, None)
+            assert policy is not None
+            return numbers_of(tree, policy)
 
 
-def found_by(work: Work[Any], seconds: float) -> Any:
+def found_by(work: Work[_Result], seconds: float | None) -> _Result | None:
     """What work has found after so many seconds, or None.
 
     Raises:
@@ -183,17 +215,6 @@ def found_by(work: Work[Any], seconds: float) -> Any:
     if work.error is not None:
         raise ValueError(str(work.error)) from work.error
     return found
-
-
-def _check_game(candidate: Candidate, source: pyspiel.Game, game: pyspiel.Game) -> None:
-    own = getattr(candidate.policy, "game", None)
-    if isinstance(own, pyspiel.Game) and not any(
-        same_name(own, one) for one in (source, game)
-    ):
-        raise ValueError(
-            f"{candidate.label} is a policy for {own}, not for {source}: one page "
-            "shows policies for one game."
-        )
 
 
 def _whole(tree: GameTree | None) -> GameTree | None:
@@ -206,135 +227,8 @@ def _made(tree: GameTree | None, source: pyspiel.Game) -> GameTree:
     return GameTree(source, max_nodes=MOST_NODES).expand_all()
 
 
-def probabilities(policy: Any, state: pyspiel.State) -> dict[int, float] | None:
-    """A policy's answer at a state, by action; None if it can only be read with a tree.
-
-    Args:
-        policy: any policy.
-        state: of the turn-based game, where a player acts.
-    """
-    tree = getattr(policy, "tree", None)
-    if isinstance(tree, GameTree) and tree.abstraction is None:
-        # Not by the string: the first search for one indexes millions in large games.
-        infoset = tree.find_at(state, state.current_player())
-        if 0 <= infoset < policy.num_infosets:
-            _, start, _, size, _ = tree.infosets[infoset].item()
-            row = policy.vector[start : start + size].tolist()
-            return dict(zip(state.legal_actions(), row, strict=True))
-    if isinstance(policy, SequencePolicy | openspiel_policy.Policy | pyspiel.Policy):
-        return dict(policy.action_probabilities(state))
-    return None
-
-
-# --- from what users give -----------------------------------------------------
-
-
 def subject_of(
     what: Any, game: pyspiel.Game | str | None = None, tree: GameTree | None = None
 ) -> Subject:
     """The subject of what was given to `explore`, which lists what that can be."""
-    if isinstance(what, Mapping) and what and not _is_table(what):
-        given = list(what.items())
-    else:
-        given = [("", what)]
-    candidates: list[Candidate] = []
-    folder: pathlib.Path | None = None
-    history: Sequence[Mapping[str, Any]] = ()
-    one: Any
-    for label, one in given:
-        if isinstance(one, str | os.PathLike):
-            path = pathlib.Path(one)
-            candidates += _read(path, label, game, tree)
-            if path.is_dir() and folder is None:
-                folder = path.resolve()
-        elif hasattr(one, "average_policy"):
-            candidates += _of_solver(one, label)
-            history = history or getattr(one, "history", ())
-            tree = tree if tree is not None else one.tree
-        else:
-            candidates.append(Candidate(label or "policy", one))
-    if not candidates:
-        raise ValueError("There is nothing to explore: give a solver or a policy.")
-    source = _game_of(candidates, game)
-    if tree is None:
-        trees = [getattr(one.policy, "tree", None) for one in candidates]
-        found = [one for one in trees if isinstance(one, GameTree)]
-        tree = found[0] if found else None
-    return Subject(source, candidates, tree=tree, folder=folder, history=history)
-
-
-def _is_table(value: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is itself a policy: of strings to actions' probabilities."""
-    first = next(iter(value.values()))
-    rows = isinstance(first, Mapping) and not any(
-        isinstance(one, Mapping) for one in first.values()
-    )
-    return "policy" in value or rows
-
-
-def _of_solver(solver: Any, label: str) -> list[Candidate]:
-    prefix = f"{label}: " if label else ""
-    count = solver.num_iterations
-    found = [Candidate(f"{prefix}average policy", solver.average_policy(), count)]
-    if hasattr(solver, "current_policy"):
-        current = solver.current_policy()
-        found.append(Candidate(f"{prefix}current policy", current, count))
-    return found
-
-
-def _read(
-    path: pathlib.Path,
-    label: str,
-    game: pyspiel.Game | str | None,
-    tree: GameTree | None,
-) -> list[Candidate]:
-    """The policies of a file or of a folder: what it reports, and its checkpoints.
-
-    Raises:
-        ValueError, OSError: as in `load_policy`.
-    """
-    name = label or path.name or str(path)
-    found = [Candidate(name, load_policy(path, game))]
-    if not path.is_dir():
-        return found
-    saved = [path / (CHECKPOINT + ending) for ending in ("", checkpoint.PREVIOUS)]
-    for file in saved:
-        try:
-            if file.stat().st_size > _LARGEST_CHECKPOINT:
-                continue
-            solver = Solver.load(file, game if tree is None else tree)
-        except (OSError, ValueError):  # most folders have no checkpoint left
-            continue
-        count = solver.num_iterations
-        words = f"{name}, checkpoint after {count:,}"
-        if not any(count == one.iteration for one in found):
-            found.append(Candidate(words, solver.average_policy(), count))
-            current = f"{name}, current policy after {count:,}"
-            found.append(Candidate(current, solver.current_policy(), count))
-    return found
-
-
-def _game_of(
-    candidates: Sequence[Candidate], game: pyspiel.Game | str | None
-) -> pyspiel.Game:
-    if game is not None:
-        return load_game(game)
-    for one in candidates:
-        own = getattr(one.policy, "game", None)
-        if isinstance(own, pyspiel.Game):
-            return own
-    raise ValueError(
-        "A dictionary or an array does not name its game; give it (game=...)."
-    )
-
-
-def vector_of(tree: GameTree, policy: Any) -> np.ndarray:
-    """`[S]` a policy over the tree's sequences.
-
-    Raises:
-        ValueError: it is no policy for this game; or it has infosets of its own, and
-            the tree is so large that to find them all takes minutes.
-    """
-    if tree.num_nodes > LARGE and getattr(policy, "tree", None) is not tree:
-        raise ValueError("Press the button that computes the values first.")
-    return policy_vector(tree, policy)
+    return Subject(read_given(what, game, tree))

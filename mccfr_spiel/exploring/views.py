@@ -11,8 +11,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import places
+from mccfr_spiel.exploring.candidates import Regrets, probabilities
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.subjects import probabilities
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_MOVES = 400
@@ -74,17 +74,15 @@ def _printed(state: pyspiel.State) -> str:
 
 def policy_view(
     policy: Any, state: pyspiel.State, infoset: int | None = None
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """A policy at a state, from the policy alone: there are no values.
 
     Args:
         policy: any policy.
-        state: where a player acts, or does not.
+        state: where a player acts.
         infoset: its number in the tree, if there is a tree.
     """
     player = state.current_player()
-    if player < 0:
-        return None
     try:
         info_state = state.information_state_string(player)
     except Exception:  # games without such strings, with an abstraction
@@ -120,6 +118,14 @@ def infoset_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, An
         "best_values": [_over(one, reach) for one in best],
         "gain": float(numbers.gains[infoset]),
     }
+
+
+def regrets_view(regrets: Regrets | None, state: pyspiel.State) -> dict[str, Any]:
+    """A solver's cumulative regrets at a state where a player acts, if it has any."""
+    found = None if regrets is None else regrets.at(state)
+    if found is None:
+        return {}
+    return {"cumulative_regrets": [number(one) for one in found[:MOST_MOVES]]}
 
 
 def _over(value: float, reach: float) -> float | None:

@@ -16,13 +16,16 @@ from mccfr_spiel.exploring.changing import (
 )
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
-from mccfr_spiel.exploring.subjects import PATIENCE, Subject, found_by, vector_of
+from mccfr_spiel.exploring.subjects import PATIENCE, Subject, found_by
 from mccfr_spiel.tree.game_tree import GameTree
 
 MINE = "mine"
 """What the page calls the policy that it has changed."""
 
 MOST_ITERATIONS = 100_000
+
+_MOST_SECONDS = 10.0
+"""That the first change of a page waits until the policy has been read."""
 
 _MOST_VISITS = 64
 _LONGEST_NAME = 64
@@ -56,19 +59,29 @@ class Visit:
         with self._lock:
             return self._numbers_of_last(tree, seconds)
 
-    def _numbers_of_last(self, tree: GameTree, seconds: float) -> Numbers | None:
+    def changed_policy(self) -> np.ndarray:
+        """`[S]` the changed policy.
+
+        Raises:
+            ValueError: nothing was changed.
+        """
         if not self.changes:
             raise ValueError("Nothing was changed yet on this page.")
-        number, policy = len(self.changes), self.changes[-1].policy
+        return self.changes[-1].policy
+
+    def _numbers_of_last(self, tree: GameTree, seconds: float) -> Numbers | None:
+        number, policy = len(self.changes), self.changed_policy()
         if number not in self._numbers:
             self._numbers[number] = Work(lambda: numbers_of(tree, policy))
         return found_by(self._numbers[number], seconds)
 
-    def _base(self, subject: Subject, tree: GameTree, which: int) -> Change:
+    def _base(self, subject: Subject, which: int) -> Change:
         """What is changed next: the last change, or the policy that is looked at."""
         if self.changes:
             return self.changes[-1]
-        policy = vector_of(tree, subject.candidates[which].policy)
+        policy = subject.vector(which, _MOST_SECONDS)
+        if policy is None:
+            raise ValueError("The policy is still being read; try again in a moment.")
         return Change("", policy, frozenset(), 0)
 
     def _add(self, change: Change) -> None:
@@ -85,7 +98,7 @@ class Visit:
         tree = subject.need_tree()
         with self._lock:
             self._check_idle(tree)
-            base = self._base(subject, tree, which)
+            base = self._base(subject, which)
             name = tree.info_state(infoset)
             if row is None:
                 words = f"Freed {name}"
@@ -109,7 +122,7 @@ class Visit:
         tree = subject.need_tree()
         with self._lock:
             self._check_idle(tree)
-            base = self._base(subject, tree, which)
+            base = self._base(subject, which)
             self._done, self._wanted = 0, iterations
 
             def tell(done: int) -> None:

@@ -236,7 +236,7 @@ def make_passes(rule: int, tied: bool) -> Any:
 # --- over the whole tree, once ---------------------------------------------------
 
 
-@jit
+@jit(nogil=True)
 def fill_gradient(
     infosets: np.ndarray,
     passes: Passes,
@@ -267,7 +267,7 @@ def fill_gradient_at(
         gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
 
 
-@jit
+@jit(nogil=True)
 def fill_plan(infosets, policy, plan):
     """Writes the plans of all players from their policies."""
     for infoset in range(len(infosets)):

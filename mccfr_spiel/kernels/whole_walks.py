@@ -51,7 +51,7 @@ def _make_walk(of_leaves: bool) -> Any:
             Otherwise they are Reaches and it is done at decisions.
     """
 
-    @jit
+    @jit(nogil=True)
     def walk(tree, notes):
         nodes, utilities = tree.nodes, tree.utilities
         chance_probs = tree.chance_probs

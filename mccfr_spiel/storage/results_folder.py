@@ -2,8 +2,9 @@
 
 A run leaves `settings.json`, `results.csv`, the policy (`policy.json`, or `policy.bin`
 if it is large), a picture drawn from the rows alone, and the checkpoints by which it
-can be resumed. Policies are read from such a folder, too, so the names are kept here,
-below both the experiments and the policies.
+can be resumed. It may have kept policies on the way, too (`policy_after_1000.bin`).
+Policies are read from such a folder, so the names are kept here, below both the
+experiments and the policies.
 """
 
 import json
@@ -44,6 +45,31 @@ ALL_FILES: tuple[str, ...] = (
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
 )
 """Every file that a run may leave behind; a new run in the folder replaces them all."""
+
+
+def policy_after(iteration: int) -> str:
+    """The name of the file with the policy that a run kept after an iteration."""
+    return f"policy_after_{iteration}.bin"
+
+
+def kept_policies(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    """The policies that a run has kept on the way: iteration -> file, in that order."""
+    found: dict[int, pathlib.Path] = {}
+    for path in folder.glob("policy_after_*.bin"):
+        digits = path.name.removeprefix("policy_after_").removesuffix(".bin")
+        if digits.isdecimal():
+            found[int(digits)] = path
+    return dict(sorted(found.items()))
+
+
+def remove_kept_policies(folder: pathlib.Path) -> None:
+    """Removes them, and what a kill has left of one that was being written.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    for path in folder.glob("policy_after_*.bin*"):
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: pathlib.Path, value: Any) -> None:

@@ -1,7 +1,9 @@
 """Asks an ASGI application as uvicorn does, without a socket."""
 
 import asyncio
+import importlib
 import json
+import time
 import urllib.parse
 from typing import Any, NamedTuple
 
@@ -12,9 +14,26 @@ from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import application
 from mccfr_spiel.tree.game_tree import GameTree
 
+importlib.import_module("mccfr_spiel.games")  # registers them
+
+FIVE_GAMES = (
+    "kuhn_poker",
+    "leduc_poker",
+    "liars_dice(dice_sides=3)",
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=true,num_cards=3))",
+    "python_one_card_poker(cards=4)",
+)
+THREE_PLAYERS = "kuhn_poker(players=3)", "leduc_poker(players=3,suit_isomorphism=true)"
+
+
 TOKEN = "a-token"
 VISIT = "0123456789abcdef"
 HOST = "127.0.0.1:8000"
+
+
+def printed(values):
+    """Numbers as the page prints them."""
+    return [f"{x:.6f}".replace("-0.000000", "0.000000") for x in values]
 
 
 class Reply(NamedTuple):
@@ -78,11 +97,13 @@ class Page:
         return self.get(f"/{TOKEN}/api/{name}", **({"visit": self.visit} | query))
 
     def ask(self, name: str, **query: Any) -> Any:
-        for _ in range(600):
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             reply = self.reply(name, **query)
             assert reply.status == 200, reply.text
             if not reply.json().get("working"):
                 return reply.json()
+            time.sleep(0.01)
         raise AssertionError("There is no answer.")
 
     def do(self, name: str, **query: Any) -> Reply:

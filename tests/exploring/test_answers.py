@@ -3,12 +3,19 @@
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import best_response, expected_game_score
+from open_spiel.python.algorithms import best_response, cfr, expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS
-from tests.exploring.asking import TOKEN, Page, solved
+from tests.exploring.asking import (
+    FIVE_GAMES,
+    THREE_PLAYERS,
+    TOKEN,
+    Page,
+    printed,
+    solved,
+)
 
 GAMES = (
     "kuhn_poker",
@@ -44,14 +51,65 @@ def test_numbers_are_openspiels_to_all_printed_digits(game):
         assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "game", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"]
-)
+@pytest.mark.parametrize("game", [*FIVE_GAMES, *THREE_PLAYERS])
+def test_numbers_are_those_of_the_functions_to_all_printed_digits(game):
+    solver = solved(game)
+    policy = solver.average_policy()
+    seen = Page(solver).ask("overview")
+    returns = ms.expected_returns(game, policy)
+    assert printed(seen["returns"]) == printed(returns)
+    best = [
+        ms.expected_returns(game, ms.best_response_policy(game, policy, player))[player]
+        for player in range(len(returns))
+    ]
+    assert printed(seen["best_returns"]) == printed(best)
+    assert printed([seen["nash_conv"]]) == printed([ms.nash_conv(game, policy)])
+
+
+@pytest.mark.parametrize("game", FIVE_GAMES)
 def test_the_page_shows_the_value_of_the_linear_program(game):
     solution = ms.solve_lp(game)
     seen = Page(solution.policy).ask("overview")
-    assert f"{seen['returns'][0]:.6f}" == f"{solution.value:.6f}"
-    assert seen["nash_conv"] == pytest.approx(0, abs=1e-8)
+    value = solution.value
+    assert printed(seen["returns"]) == printed([value, -value])
+    assert printed(seen["best_returns"]) == printed([value, -value])
+    assert printed([seen["nash_conv"]]) == ["0.000000"]
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
+def test_regrets_of_the_solver_are_openspiels(game):
+    solver = ms.Solver(game, ms.CFR)
+    solver.iterate(7)
+    openspiel = cfr.CFRSolver(pyspiel.load_game(game))
+    for _ in range(7):
+        openspiel.evaluate_and_update_policy()
+    page, seen = Page(solver), {}
+    stack = [solver.tree.game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        if not state.is_terminal():
+            stack += [state.child(action) for action in state.legal_actions()]
+        if not state.is_terminal() and not state.is_chance_node():
+            key = state.information_state_string()
+            history = ",".join(map(str, state.history()))
+            regrets = page.ask("state", history=history)["infoset"]
+            seen[key] = regrets["cumulative_regrets"]
+    theirs = openspiel._info_state_nodes
+    assert seen.keys() == theirs.keys()
+    for key, node in theirs.items():
+        wanted = [node.cumulative_regret[action] for action in node.legal_actions]
+        assert seen[key] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_rules_that_keep_no_regrets_show_none():
+    algorithm = ms.EXTERNAL_SAMPLING._replace(minimizer=ms.ftrl(0.5))
+    solver = ms.Solver("kuhn_poker", algorithm, seed=1)
+    solver.iterate(5)
+    for what in (solver, ms.solve_lp("kuhn_poker").policy):
+        view = Page(what).ask("state", history="0,1")["infoset"]
+        assert "cumulative_regrets" not in view
+    with pytest.raises(ValueError, match="keeps no cumulative regrets"):
+        solver.regret_vector()
 
 
 def value_of(state, policy, player):

@@ -17,9 +17,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
-from tests.exploring.asking import solved
+from tests.exploring.asking import FIVE_GAMES, THREE_PLAYERS, printed, solved
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
@@ -197,7 +198,7 @@ def test_comparing_two_policies(browser, leduc):
     tab = Tab(browser, page.url, 0, 2)
     tab.wait_for_values()
     Select(tab.one("#other")).select_by_visible_text("current policy")
-    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    tab.until(lambda: len(tab.all("#moves thead th")) == 7)
     state = pyspiel.load_game("leduc_poker").new_initial_state()
     for action in (0, 2):
         state.apply_action(action)
@@ -326,8 +327,122 @@ def test_an_exported_page_needs_no_server(browser, tmp_path):
     nash_conv = ms.nash_conv("kuhn_poker", solver.average_policy())
     tab.until(lambda: tab.text("#nash-conv") == f"{nash_conv:.6f}")
     Select(tab.one("#other")).select_by_visible_text("current policy")
-    tab.until(lambda: len(tab.all("#moves thead th")) == 6)
+    tab.until(lambda: len(tab.all("#moves thead th")) == 7)
     assert not tab.complaints()
+
+
+def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp_path):
+    solver = solved("kuhn_poker", 1_000)
+    policy = solver.average_policy()
+    path = tmp_path / "page.html"
+    export(look_at(solver), path)
+    tab = Tab(browser, path.as_uri())
+    # 1,500 hands of seat 1: what player 0 was dealt and has done is not told.
+    hands = tab.script("""
+        return Array.from({length: 1500}, () => {
+          const view = answerFromFile("deal", {seat: 1, policy: "0"});
+          return [game.history, view.log.map((one) => one.name), view.knows, view.over];
+        })""")
+    bets = {card: [h[2] for h, *_ in hands if h[0] == card] for card in range(3)}
+    for card, seen in bets.items():
+        assert len(seen) / len(hands) == pytest.approx(1 / 3, abs=0.05)
+        assert sum(seen) / len(seen) == pytest.approx(policy[str(card)][1], abs=0.08)
+    for history, names, knows, over in hands:
+        assert names == [None, f"Deal:{history[1]}", "Bet" if history[2] else "Pass"]
+        assert (knows, over) == (f"{history[1]}{'pb'[history[2]]}", False)
+    tab.click("#tab-play")
+    tab.click("#deal")
+    for _ in range(2):
+        tab.until(lambda: tab.all("#result") or tab.all("#hand-moves button"))
+        if not tab.all("#result"):
+            tab.click("#hand-moves button")
+    tab.until(lambda: tab.all("#review table"))
+    # What the hands are worth, weighted by the belief, is the value of the move.
+    beliefs, worths, mine = tab.script("""
+        const numbers = (rows, at) => Array.from(rows, (row) =>
+          Number(row.cells[at].innerText));
+        const tables = document.querySelectorAll("#review table");
+        const last = tables[tables.length - 1].tBodies[0].rows;
+        const moves = Array.from(tables[tables.length - 2].tBodies[0].rows);
+        const chosen = moves.filter((row) => row.innerText.includes("yours"));
+        return [numbers(last, 1), numbers(last, 2), numbers(chosen, 2)[0]]""")
+    assert sum(beliefs) == pytest.approx(1, abs=1e-4)
+    pairs = zip(beliefs, worths, strict=True)
+    assert sum(b * w for b, w in pairs) == pytest.approx(mine, abs=5e-4)
+    tab.click("#tab-change")
+    assert "takes the page's server" in tab.text("#needs-server")
+    assert not tab.complaints()
+
+
+def test_a_page_in_one_file_has_the_grids_of_the_server(browser, tmp_path):
+    solver = solved("kuhn_poker", 1_000)
+    path = tmp_path / "page.html"
+    export(look_at(solver), path)
+    with ms.explore(solver) as page:
+        page.subject.numbers(0, 60)
+        seen = []
+        for url in (path.as_uri(), page.url):
+            tab = Tab(browser, url, 2, 1, 1)
+            tab.wait_for_values()
+            tab.click("#tab-cards")
+            tab.until(lambda tab=tab: tab.all("#panel td.cell"))
+            seen.append(tab.text("#panel"))
+    assert seen[0] == seen[1]
+    assert "What player 1 gets" in seen[0]
+
+
+def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_path):
+    folder = tmp_path / "run"
+    words = ["solve", "kuhn_poker", "--iterations=1000", f"--output_dir={folder}"]
+    assert main([*words, "--keep_policies=1", "--figure_format=svg"]) == 0
+    path = tmp_path / "page.html"
+    kept = [ms.load_policy(folder / f"policy_after_{10**k}.bin") for k in range(4)]
+    export(look_at(folder), path)
+    with ms.explore(folder) as page:
+        for url in (page.url, path.as_uri()):
+            tab = Tab(browser, url, 0, 1)
+            tab.wait_for_values()
+            tab.click("#tab-curve")
+            tab.until(lambda tab=tab: len(tab.all("#course tbody tr")) == 4)
+            shown = [cell.text for cell in tab.all("#course tbody td")]
+            odds = [p for policy in kept for p in policy["0"].values()]
+            assert shown == [f"{p:.4f}" for p in odds]
+            for step in (0, 2):
+                tab.script(
+                    "const slider = document.querySelector('#slider');"
+                    "slider.value = arguments[0];"
+                    "slider.dispatchEvent(new Event('input'));",
+                    step,
+                )
+                here = [f"{p:.4f}" for p in kept[step]["0"].values()]
+                tab.until(lambda tab=tab, here=here: texts(tab, "#moves .p") == here)
+                marked = tab.all("#course tr[aria-current] th")
+                assert [one.text for one in marked] == [f"{10**step:,}"]
+            assert not tab.complaints()
+
+
+def texts(tab, selector):
+    return [element.text for element in tab.all(selector)]
+
+
+def test_numbers_of_five_games_are_printed_as_the_functions_give_them(browser):
+    for game in (*FIVE_GAMES, *THREE_PLAYERS):
+        solver = solved(game)
+        policy = solver.average_policy()
+        returns = ms.expected_returns(game, policy)
+        best = [
+            ms.expected_returns(game, ms.best_response_policy(game, policy, player))
+            for player in range(len(returns))
+        ]
+        with ms.explore(solver) as page:
+            tab = Tab(browser, page.url)
+            tab.click("#tab-whole")
+            tab.until(lambda tab=tab: tab.all("#nash-conv"))
+            cells = texts(tab, "#overview tbody td")
+            assert cells[1::4] == printed(returns)
+            assert cells[2::4] == printed([best[p][p] for p in range(len(best))])
+            gap = ms.nash_conv(game, policy)
+            assert texts(tab, "#nash-conv") == printed([gap])
 
 
 @pytest.mark.parametrize("width", [1300, 390])

@@ -1,9 +1,11 @@
 """Games against a policy, and grids by private cards."""
 
 import random
+import re
 
 import pyspiel
 import pytest
+from open_spiel.python import policy
 from open_spiel.python.policy import UniformRandomPolicy
 
 from mccfr_spiel.exploring.grids import deals
@@ -157,3 +159,41 @@ def test_two_hole_cards_of_a_full_deck_make_a_grid_of_ranks():
     assert len(cells) == 169
     count = len(state.legal_actions())
     assert all(cell == pytest.approx([1 / count] * count) for cell in cells)
+
+
+class ByHand(policy.Policy):
+    """Calls more often the higher the lower rank is, and with suited hands."""
+
+    def action_probabilities(self, state, player_id=None):
+        player = state.current_player() if player_id is None else player_id
+        words = state.information_state_string(player)
+        cards = re.findall(r"([2-9TJQKA])([cdhs])", words.split("[Private: ")[1])[:2]
+        calls = chance_of_call(*sorted(RANKS.index(rank) for rank, _ in cards))
+        if cards[0][1] == cards[1][1]:
+            calls += 0.01
+        first, *others = state.legal_actions()
+        return {first: calls, **{one: (1 - calls) / len(others) for one in others}}
+
+
+RANKS = "23456789TJQKA"
+
+
+def chance_of_call(low, high):
+    return 0.3 if low == high else 0.4 + 0.03 * low + 0.002 * high
+
+
+def test_the_grid_of_ranks_has_each_hand_in_its_place():
+    if "universal_poker" not in pyspiel.registered_names():
+        pytest.skip("This OpenSpiel has no universal_poker.")
+    game = pyspiel.load_game(HOLDEM)
+    state = game.new_initial_state()
+    for card in (51, 3, 20, 8):
+        state.apply_action(card)
+    history = ",".join(map(str, state.history()))
+    ranks = Page(ByHand(game, [0, 1])).ask("grid", history=history)["ranks"]
+    assert "".join(ranks["labels"]) == RANKS[::-1]
+    for i, row in enumerate(ranks["cells"]):
+        for j, cell in enumerate(row):
+            low, high = sorted((12 - i, 12 - j))
+            wanted = chance_of_call(low, high) + (0.01 if i < j else 0)
+            assert cell[0] == pytest.approx(wanted, abs=1e-12), (i, j)

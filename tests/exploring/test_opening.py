@@ -1,17 +1,23 @@
 """`explore`, the command, results that are still being written, and exported pages."""
 
+import http.client
 import json
 import re
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel import kernels
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.exploring import exporting, live_rows
+from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST
 from tests.exploring.asking import Page, solved
@@ -150,7 +156,7 @@ def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path)
     exporting.export(look_at(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
     assert "stolen=1</script>" not in text
     saved = data_of(path)
     assert saved["infosets"][0][0]["info_state"] == HOSTILE
@@ -198,20 +204,75 @@ def test_a_policy_with_an_abstraction_is_shown_without_values():
     assert page.ask("state", history="0,1")["infoset"]["probabilities"]
 
 
-def test_values_of_a_large_game_are_computed_only_when_they_are_asked_for(monkeypatch):
+def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypatch):
+    """The compiled pass over the tree must not keep other threads from running."""
     monkeypatch.setattr("mccfr_spiel.exploring.subjects.LARGE", 1_000)
+    began, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(tree, policy):
+        began.set()
+        assert may_go_on.wait(60)
+        return numbers_of(tree, policy)
+
+    monkeypatch.setattr("mccfr_spiel.exploring.subjects.numbers_of", slowly)
     tree = ms.GameTree("leduc_poker").expand_all()
     solver = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
     solver.iterate(200)
     page = Page(solver)
-    assert page.ask("about")["large"]
+    assert page.reply("overview").json() == {"working": True}
+    assert began.wait(60)
     view = page.ask("state", history="0,1")["infoset"]
     assert "values" not in view
     # Beliefs need no pass: they are those of the five cards that the other may have.
     belief = page.ask("belief", number=view["number"])["rows"]
     assert [row["belief"] for row in belief] == pytest.approx([1 / 5] * 5)
-    assert page.reply("overview").json() == {"working": True}
-    assert page.ask("overview", compute=1)["nash_conv"] == pytest.approx(
+    may_go_on.set()
+    assert page.ask("overview")["nash_conv"] == pytest.approx(
         ms.nash_conv(tree, solver.average_policy())
     )
     assert "values" in page.ask("state", history="0,1")["infoset"]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="Without the JIT nothing is compiled.")
+def test_passes_that_the_page_makes_let_other_threads_run():
+    kernels_of_the_page = (
+        kernels.fill_plan,
+        kernels.fill_gradient,
+        kernels.add_reaches,
+        kernels.walk_leaves,
+    )
+    assert all(one.targetoptions.get("nogil") for one in kernels_of_the_page)
+
+
+def test_numbers_of_large_games_are_forgotten_when_others_are_asked_for(monkeypatch):
+    monkeypatch.setattr("mccfr_spiel.exploring.subjects.LARGE", 1_000)
+    tree = ms.GameTree("leduc_poker").expand_all()
+    rng = np.random.default_rng(0)
+    policies = {}
+    for label in "abc":
+        vector = np.ones(tree.num_sequences)
+        for _, start, _, size, _ in tree.infosets.tolist():
+            vector[start : start + size] = rng.dirichlet(np.ones(size))
+        policies[label] = ms.SequencePolicy(tree, vector)
+    page = Page(policies)
+    for _ in range(2):
+        for which, policy in enumerate(policies.values()):
+            seen = page.ask("overview", policy=which)["nash_conv"]
+            assert seen == pytest.approx(ms.nash_conv(tree, policy), abs=1e-12)
+    assert len(page.answers.subject._numbers) == 2
+
+
+def test_answers_on_one_connection_are_not_held_back():
+    """The second packet of an answer would wait 40 ms for a sign from the browser."""
+    with ms.explore(solved("kuhn_poker")) as page:
+        path = page.url.split(str(HOST), 1)[1].split("/", 1)[1]
+        port = int(page.url.split(":")[2].split("/")[0])
+        connection = http.client.HTTPConnection(HOST, port, timeout=30)
+        seconds = []
+        for _ in range(15):
+            began = time.monotonic()
+            connection.request("GET", f"/{path}api/state?history=0,1")
+            assert json.loads(connection.getresponse().read())["state"]
+            seconds.append(time.monotonic() - began)
+        connection.close()
+    assert sorted(seconds)[7] < 0.035

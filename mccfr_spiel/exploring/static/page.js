@@ -5,8 +5,7 @@
 
 const MINE = "mine";
 const VISIT = newName();
-const embedded = document.getElementById("data");
-const saved = embedded ? JSON.parse(embedded.textContent) : null;
+const isFile = document.getElementById("data") !== null;  // then saved.js answers
 
 let about = null;          // what the page is about
 let history = [];          // the moves so far
@@ -88,22 +87,10 @@ const headNum = (words, title) => h("th", { class: "n", scope: "col", title: tit
 
 // --- asking ----------------------------------------------------------------------------
 
-let computes = false;      // whether values of a large game were asked for
-const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT,
-  ...(computes ? { compute: 1 } : {}) });
-
-function computeButton() {
-  return h("div", { class: "row" }, h("button", { type: "button", class: "compute", onclick: () => {
-    computes = true;
-    show(true);
-    drawPanel();
-  } }, "Compute values"), h("span", { class: "soft" },
-    "This game is large: it may take a minute or two, in which the page may not answer."));
-}
-const mustAsk = () => about.large && !computes;
+const policyParts = () => ({ policy: $("policy").value || "0", other: $("other").value, visit: VISIT });
 
 async function ask(name, query, body) {
-  if (saved) return answerFromPage(name, query || {});
+  if (isFile) return answerFromFile(name, body || query || {});
   let response;
   try {
     if (body) {
@@ -130,46 +117,6 @@ async function askUntilDone(name, query, still, waiting) {
     await new Promise((done) => setTimeout(done, pause));
     if (!still()) return null;
   }
-}
-
-function answerFromPage(name, query) {
-  const which = Number(query.policy || 0);
-  const other = query.other === "" || query.other === undefined ? null : Number(query.other);
-  if (name === "about") return saved.about;
-  if (name === "overview") return saved.overviews[which];
-  if (name === "rows") return saved.rows;
-  if (name === "visit") return { changes: [], fixed: [], solving: false };
-  if (name === "belief") return saved.beliefs[which][query.number];
-  if (name === "infoset") return { history: saved.beliefs[which][query.number].rows[0].history };
-  if (name === "state") {
-    const state = saved.states[query.history];
-    if (!state) throw new Error("This page has no state after the moves " + query.history + ".");
-    const infoset = saved.infoset_of[query.history];
-    const at = (k) => (infoset === undefined ? null : saved.infosets[k][infoset]);
-    const moves = query.history ? query.history.split(",").map(Number) : [];
-    const answer = { state: { ...state, history: moves }, infoset: at(which), why: "" };
-    if (other !== null) answer.other = at(other);
-    return answer;
-  }
-  if (name === "search") {
-    const wanted = query.text.toLowerCase();
-    const all = saved.rows_of_lists[which];
-    const rows = [];
-    let at = Number(query.first || 0);
-    for (; at < all.length && rows.length < 25; at += 1) {
-      if (all[at].info_state.toLowerCase().includes(wanted)) rows.push(all[at]);
-    }
-    return { rows, next: at < all.length ? at : null, total: all.length };
-  }
-  if (name === "list") {
-    let list = saved.lists[which][query.kind];
-    if (query.kind === "changed") {
-      if (other === null) throw new Error("Choose a second policy to see where the two differ.");
-      list = list[other];
-    }
-    return { rows: list.map(([i, amount]) => ({ ...saved.rows_of_lists[which][i], amount })) };
-  }
-  throw new Error("A page in one file cannot do this; open it with its server.");
 }
 
 function say(error) {
@@ -199,34 +146,38 @@ async function show(keepFocus) {
   const mine = ++ticket;
   const still = () => mine === ticket;
   const query = { history: history.join(","), ...policyParts() };
+  const isWhole = (answer) => !answer.infoset || known(answer.infoset.reach) || about.tree === "none";
   await guarded(async () => {
-    const answer = await ask("state", query);
+    let answer = await ask("state", query);
     if (!still()) return;
     shown = answer;
     draw(answer, keepFocus);
-    fill("belief");
-    if (!answer.infoset) return;
-    if (!known(answer.infoset.reach)) {
-      if (about.tree !== "none" && !about.large) again(still);
-      else if (about.large && computes) again(still);
-      if (answer.infoset.number === null || !about.large) return;
+    $("working").hidden = isWhole(answer);
+    if (!answer.infoset || !keepFocus) fill("belief");
+    if (answer.infoset && answer.infoset.number !== null) {
+      const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
+      if (belief) drawBelief(belief);
     }
-    const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
-    if (belief) drawBelief(belief);
-    if (mustAsk()) $("belief").prepend(computeButton());
+    // Values that take long come in later; meanwhile everything else can be used.
+    for (let pause = 200; still() && !isWhole(answer); pause = Math.min(1.5 * pause, 3000)) {
+      await new Promise((done) => setTimeout(done, pause));
+      if (!still()) return;
+      answer = await ask("state", query);
+      if (!still() || !isWhole(answer)) continue;
+      shown = answer;
+      draw(answer, true);
+      $("working").hidden = true;
+    }
   });
-  if (still() && (tab === "cards")) drawPanel();
-}
-
-function again(still) {
-  fill("belief", h("p", { class: "soft" }, "Values are being computed\u2026"));
-  setTimeout(() => { if (still()) show(true); }, 400);
+  if (still() && tab === "cards") drawPanel();
+  if (still() && tab === "curve") guarded(drawCourse);
 }
 
 const who = (player) => (player === -1 ? "Chance" : "Player " + player);
 
 function draw(answer, keepFocus) {
   const { state, infoset, other } = answer;
+  const focused = Array.from($("moves").querySelectorAll("button.move")).indexOf(document.activeElement);
   const crumbs = [h("button", { type: "button", onclick: () => go([]),
     "aria-current": state.path.length ? false : "location" }, "Start")];
   state.path.forEach(([player, name], i) => {
@@ -251,6 +202,8 @@ function draw(answer, keepFocus) {
   if (compared) head.push("Other policy", headNum("Difference"));
   if (infoset) head.push(headNum("Value", "What the player gets on average with this move"),
     headNum("Regret", "What always playing this move here would gain, each time play comes here"));
+  const sums = infoset && infoset.cumulative_regrets;
+  if (sums) head.push(headNum("Cumulative regret", "The sum of counterfactual regrets by which the solver's rule plays"));
   const rows = state.moves.map((move, i) => {
     const odds = infoset ? (infoset.probabilities ? infoset.probabilities[i] : null) : move.probability;
     const row = [h("button", { class: "move", type: "button", "data-action": move.action,
@@ -264,13 +217,16 @@ function draw(answer, keepFocus) {
       row.push(num(hasValues ? value(infoset.values[i]) : "\u2013"));
       const regret = hasValues ? infoset.regrets[i] : null;
       row.push(num(signed(regret, value), tone(regret)));
+      if (sums) row.push(num(signed(sums[i], value), "sum " + tone(sums[i])));
     }
     return row;
   });
   fill("moves", table(head, rows),
     state.left_out ? h("p", { class: "soft" }, state.left_out + " more moves") : null);
   drawInfoset(infoset, other);
-  if (!keepFocus) {
+  if (keepFocus && focused >= 0) {
+    $("moves").querySelectorAll("button.move")[focused]?.focus({ preventScroll: true });
+  } else if (!keepFocus) {
     const first = $("moves").querySelector("button.move");
     if (first && document.activeElement === document.body) first.focus({ preventScroll: true });
   }
@@ -306,12 +262,13 @@ function drawBelief(belief) {
 
 // --- the tools -------------------------------------------------------------------------
 
+const NEEDS_SERVER = "To fix a policy and to solve on takes the page's server, and this page is a file. " +
+  "Open it with mccfr-spiel explore, or ms.explore, for that.";
 const TABS = [["find", "Find"], ["whole", "Overview"], ["cards", "Cards"], ["curve", "Curve"],
   ["change", "Change"], ["play", "Play"]];
 
 function drawTabs() {
-  const usable = TABS.filter(([name]) => about.server || !["cards", "change", "play"].includes(name));
-  fill("tabs", usable.map(([name, words]) => h("button", {
+  fill("tabs", TABS.map(([name, words]) => h("button", {
     type: "button", role: "tab", id: "tab-" + name, "aria-selected": String(name === tab),
     "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
     onclick: () => openTab(name), onkeydown: tabKeys }, words)));
@@ -346,6 +303,7 @@ let wanted = "";
 let list = "reached";
 
 function drawFind(still) {
+  if (about.tree === "none") { fill("panel", h("p", { class: "soft" }, "The search and the lists need the game's whole tree.")); return; }
   const results = h("div", { id: "results", "aria-live": "polite" });
   const box = h("input", { type: "search", id: "search", "aria-label": "Search information states",
     placeholder: "Search information states", value: wanted });
@@ -376,7 +334,6 @@ function searchFrom(first, results, still) {
 }
 
 async function showList(results, still) {
-  if (mustAsk()) { results.replaceChildren(computeButton()); return; }
   await guarded(async () => {
     results.replaceChildren(waitingLine());
     const answer = await askUntilDone("list", { kind: list, ...policyParts() }, still);
@@ -402,7 +359,6 @@ function foundList(rows, kind) {
 // The policy as a whole.
 
 async function drawWhole(still) {
-  if (mustAsk()) { fill("panel", computeButton()); return; }
   fill("panel", waitingLine());
   const parts = policyParts();
   const mine = await askUntilDone("overview", parts, still);
@@ -448,12 +404,17 @@ function drawGrid(grid) {
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
       grid.actions.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
-    parts.push(h("div", { class: "row" }, h("label", {}, "Probability of ", choice)));
-    parts.push(table(["", ...grid.ranks.labels], grid.ranks.cells.map((row, i) => [
-      h("th", { scope: "row" }, grid.ranks.labels[i]),
-      ...row.map((cell) => cell === null ? h("td", { class: "cell" }, "") :
-        shade(h("td", { class: "cell" }, cell[gridMove].toFixed(2)), cell[gridMove]))])));
-    parts.push(h("p", { class: "soft" }, "Suited hands stand above the diagonal."));
+    const ranks = grid.ranks.labels;
+    const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
+      row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
+    parts.push(h("div", { class: "row" }, h("label", {}, "Percent of ", choice)));
+    parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
+      line.map((cell, j) => {
+        const box = h("td", { class: "cell" }, h("span", { class: "soft" }, hand(i, j)),
+          h("span", {}, cell ? (100 * cell[gridMove]).toFixed(0) : "\u2013"));
+        return cell ? shade(box, cell[gridMove]) : box;
+      })))))));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits."));
   } else {
     parts.push(table(["Card", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
       h("th", { scope: "row" }, row.label),
@@ -463,7 +424,7 @@ function drawGrid(grid) {
   if (grid.cells.length) {
     const largest = Math.max(...grid.cells.flat().filter(known).map(Math.abs), 1e-9);
     parts.push(h("h2", {}, "What player " + grid.player + " gets, by its card and the other's"));
-    parts.push(table(["", ...grid.columns], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
+    parts.push(table(["", ...grid.columns.map((name) => headNum(name))], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
       ...row.map((x) => known(x) ? shade(h("td", { class: "cell" }, fixedTo(x, 3)), x / largest, "value") : h("td", { class: "cell" }, ""))])));
   }
   fill("panel", parts);
@@ -483,58 +444,152 @@ async function drawCurve(still) {
   else parts.push(h("p", { class: "soft" }, "There are no rows: the curve is that of a run's results.csv, or of solver.run."));
   if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
   if (rows.damaged) parts.push(h("p", { class: "down" }, rows.damaged + " damaged lines of results.csv are left out."));
-  const dated = about.policies.map((one, i) => ({ ...one, i })).filter((one) => known(one.iteration));
-  if (dated.length > 1) {
-    dated.sort((a, b) => a.iteration - b.iteration);
-    const at = Math.max(dated.findIndex((one) => String(one.i) === $("policy").value), 0);
-    const label = h("output", { for: "slider" }, dated[at].label);
-    parts.push(h("label", { for: "slider" }, "Checkpoint"), h("input", { type: "range", id: "slider", min: 0, max: dated.length - 1,
-      value: at, oninput: (event) => {
-        const one = dated[Number(event.target.value)];
-        label.textContent = one.label;
-        $("policy").value = String(one.i);
-        show(true);
-      } }), label);
-  }
+  const course = h("div", { id: "course" });
+  const steps = stepsOfRun();
+  if (steps.length > 1) parts.push(slider(steps));
+  parts.push(course);
   if (x && metric) {
     const last = x.length - 1;
     parts.push(facts([["Rows", String(x.length)], ["Newest iteration", known(x[last]) ? x[last].toLocaleString("en") : ""],
       [metric, known(columns[metric][last]) ? columns[metric][last].toPrecision(6) : "", "newest"]]));
   }
   fill("panel", parts);
-  if (about.server && about.rows) setTimeout(() => { if (still() && tab === "curve" && document.activeElement?.id !== "slider") drawPanel(); }, 2000);
+  guarded(drawCourse);
+  if (!isFile && about.rows) setTimeout(() => guarded(async () => {
+    if (!still()) return;
+    if (rows.policies !== about.policies.length) { await refreshAbout(); listPolicies(); }
+    if (still() && document.activeElement?.id !== "slider") drawPanel();
+  }), 2000);
+}
+
+// The steps of a run: the policies that it has kept on the way, by iteration.
+
+function stepsOfRun() {
+  const all = about.policies.map((one, i) => ({ ...one, i })).filter((one) => one.run && known(one.iteration));
+  const chosen = about.policies[Number($("policy").value)];
+  const run = (chosen && chosen.run) || (all.length ? all[0].run : "");
+  return all.filter((one) => one.run === run).sort((a, b) => a.iteration - b.iteration);
+}
+
+function slider(steps) {
+  const words = (one) => one.iteration.toLocaleString("en") + " iterations";
+  const chosen = steps.findIndex((one) => String(one.i) === $("policy").value);
+  const at = chosen < 0 ? steps.length - 1 : chosen;
+  const label = h("output", { for: "slider" }, chosen < 0 ? "\u2026 iterations: move the slider" : words(steps[at]));
+  return [h("label", { for: "slider" }, "Average policy after "), label,
+    h("input", { type: "range", id: "slider", min: 0, max: steps.length - 1, value: at, oninput: (event) => {
+      const one = steps[Number(event.target.value)];
+      label.textContent = words(one);
+      $("policy").value = String(one.i);
+      markStep(one.iteration);
+      show(true);
+    } })];
+}
+
+function markStep(iteration) {
+  document.querySelectorAll("svg[data-span]").forEach((frame) => {
+    frame.querySelectorAll(".mark").forEach((line) => line.remove());
+    const [x0, x1] = frame.dataset.span.split(",").map(Number);
+    if (!(iteration > 0)) return;
+    const x = left(Math.min(Math.max(Math.log10(iteration), x0), x1), x0, x1);
+    frame.append(svg("line", { class: "mark", x1: x, x2: x, y1: 15, y2: 200 }));
+  });
+  document.querySelectorAll("#course tr[data-iteration]").forEach((row) =>
+    row.toggleAttribute("aria-current", row.dataset.iteration === String(iteration)));
+}
+
+// How the policy at the open information set has changed in the course of the run.
+let course = { key: "", odds: [] };
+let courseTicket = 0;
+
+async function drawCourse() {
+  const place = $("course"), steps = stepsOfRun();
+  if (!place || !shown) return;
+  const mine = ++courseTicket, now = shown;
+  if (!now.infoset || steps.length < 2) {
+    place.replaceChildren(h("p", { class: "soft" }, steps.length < 2 ?
+      "A run that is started with --keep_policies=1 keeps its policies after 10, 100, \u2026 iterations, for a slider here." :
+      "Walk to a state where a player is to move, to see how the policy there has changed."));
+    return;
+  }
+  const moves = now.state.history.join(",");
+  const key = steps[0].run + " " + steps.length + " " + moves;
+  if (course.key !== key) {
+    const found = { key, odds: [] };
+    for (const one of steps) {
+      const answer = await ask("odds", { policy: one.i, history: moves, visit: VISIT });
+      if (mine !== courseTicket) return;
+      found.odds.push(answer.probabilities);
+    }
+    course = found;
+  }
+  if (!$("course")) return;
+  const names = now.state.moves.map((move) => move.name);
+  const shades = names.map((_, i) => "line" + (i % 6));
+  const rows = steps.map((one, k) => h("tr", { "data-iteration": String(one.iteration) },
+    h("th", { scope: "row" }, one.iteration.toLocaleString("en")),
+    (course.odds[k] || names.map(() => null)).map((p) => num(chance(p)))));
+  $("course").replaceChildren(h("h2", {}, "How the policy here has changed"),
+    plot(steps.map((one) => one.iteration), names.map((_, i) => course.odds.map((odds) => odds && odds[i])), shades),
+    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Iterations"),
+      names.map((name, i) => h("th", { class: "n", scope: "col" }, h("span", { class: "key " + shades[i], "aria-hidden": "true" }, "\u25ac "), name)))),
+    h("tbody", {}, rows))));
+  const chosen = about.policies[Number($("policy").value)];
+  if (chosen) markStep(chosen.iteration);
+}
+
+const left = (v, x0, x1) => 50 + (360 * (v - x0)) / (x1 - x0);
+const power = (v) => (Math.abs(v) > 3 ? "1e" + v : String(Number((10 ** v).toPrecision(3))));
+
+function decades(values) {
+  const low = Math.floor(Math.min(...values)), high = Math.ceil(Math.max(...values));
+  return [low, high > low ? high : low + 1];
+}
+
+// A frame whose horizontal axis is logarithmic; `title` says what it is.
+function frameOf(x0, x1, title) {
+  const frame = svg("svg", { viewBox: "0 0 420 230", role: "img", "aria-label": title, "data-span": x0 + "," + x1 });
+  for (let v = x0; v <= x1; v += 1) frame.append(svg("line", { class: "axis", x1: left(v, x0, x1), x2: left(v, x0, x1), y1: 15, y2: 200 }),
+    svg("text", { x: left(v, x0, x1), y: 218, "text-anchor": "middle" }, power(v)));
+  return frame;
+}
+
+function level(frame, y, words) {
+  frame.append(svg("line", { class: "axis", x1: 50, x2: 410, y1: y, y2: y }),
+    svg("text", { x: 45, y: y + 4, "text-anchor": "end" }, words));
+}
+
+function plot(iterations, lines, shades) {
+  const logs = iterations.map((one) => Math.log10(Math.max(one, 1)));
+  const [x0, x1] = decades(logs);
+  const frame = frameOf(x0, x1, "Probabilities of the moves by iterations");
+  const top = (p) => 200 - 185 * p;
+  for (const p of [0, 0.5, 1]) level(frame, top(p), String(p));
+  lines.forEach((line, i) => {
+    const points = line.map((p, k) => [left(logs[k], x0, x1), p]).filter(([, p]) => known(p));
+    frame.append(svg("polyline", { class: "curve " + shades[i], points: points.map(([x, p]) => x + "," + top(p)).join(" ") }));
+  });
+  return frame;
 }
 
 function curve(x, y) {
   const points = x.map((one, i) => [one, y[i]]).filter(([a, b]) => known(a) && known(b) && a > 0 && b > 0);
-  const frame = svg("svg", { viewBox: "0 0 420 230", role: "img", "aria-label": "Convergence, both axes logarithmic" });
-  if (!points.length) return frame;
+  if (!points.length) return frameOf(0, 1, "No points yet");
   const logs = points.map(([a, b]) => [Math.log10(a), Math.log10(b)]);
-  const range = (k) => {
-    const low = Math.floor(Math.min(...logs.map((p) => p[k]))), high = Math.ceil(Math.max(...logs.map((p) => p[k])));
-    return [low, high > low ? high : low + 1];
-  };
-  const [x0, x1] = range(0), [y0, y1] = range(1);
-  const left = (v) => 50 + (360 * (v - x0)) / (x1 - x0), top = (v) => 200 - (185 * (v - y0)) / (y1 - y0);
-  const power = (v) => (Math.abs(v) > 3 ? "1e" + v : String(Number((10 ** v).toPrecision(3))));
-  for (let v = x0; v <= x1; v += 1) frame.append(svg("line", { class: "axis", x1: left(v), x2: left(v), y1: 15, y2: 200 }),
-    svg("text", { x: left(v), y: 218, "text-anchor": "middle" }, power(v)));
-  for (let v = y0; v <= y1; v += 1) frame.append(svg("line", { class: "axis", x1: 50, x2: 410, y1: top(v), y2: top(v) }),
-    svg("text", { x: 45, y: top(v) + 4, "text-anchor": "end" }, power(v)));
-  frame.append(svg("polyline", { class: "curve", points: logs.map(([a, b]) => left(a) + "," + top(b)).join(" ") }));
-  const chosen = about.policies[Number($("policy").value)];
-  if (chosen && chosen.iteration > 0) {
-    const at = left(Math.min(Math.max(Math.log10(chosen.iteration), x0), x1));
-    frame.append(svg("line", { class: "mark", x1: at, x2: at, y1: 15, y2: 200 }));
-  }
+  const [x0, x1] = decades(logs.map((point) => point[0])), [y0, y1] = decades(logs.map((point) => point[1]));
+  const frame = frameOf(x0, x1, "Convergence, both axes logarithmic");
+  const top = (v) => 200 - (185 * (v - y0)) / (y1 - y0);
+  for (let v = y0; v <= y1; v += 1) level(frame, top(v), power(v));
+  frame.append(svg("polyline", { class: "curve", points: logs.map(([a, b]) => left(a, x0, x1) + "," + top(b)).join(" ") }));
   const [a, b] = logs[logs.length - 1];
-  frame.append(svg("circle", { class: "dot", cx: left(a), cy: top(b), r: 4 }));
+  frame.append(svg("circle", { class: "dot", cx: left(a, x0, x1), cy: top(b), r: 4 }));
   return frame;
 }
 
 // Changing.
 
 async function drawChange(still) {
+  if (isFile) { fill("panel", h("p", { class: "soft", id: "needs-server" }, NEEDS_SERVER)); return; }
   change = await ask("visit", { visit: VISIT });
   if (still()) drawChangePanel(still);
 }
@@ -675,7 +730,8 @@ function listPolicies() {
 
 async function refreshAbout() {
   about = await ask("about");
-  $("note").textContent = about.why;
+  const [first, ...more] = about.why.split(/(?<=\.) /);
+  fill("note", more.length ? h("details", {}, h("summary", {}, first), more.join(" ")) : first);
   $("note").hidden = !about.why;
   if (about.tree === "working") setTimeout(() => guarded(refreshAbout), 500);
 }

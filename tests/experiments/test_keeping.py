@@ -1,0 +1,197 @@
+"""Policies that a run keeps on the way: which, and what becomes of them."""
+
+import errno
+import os
+import types
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.experiments import Settings, sweeps
+from mccfr_spiel.experiments.dues import policy_dues
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.storage.results_folder import kept_policies
+from tests.exploring.asking import Page
+
+RUN = ["solve", "kuhn_poker", "--figure_format=svg", "--seed=3"]
+
+
+class KilledError(BaseException):
+    """What nothing catches, as a signal that kills."""
+
+
+def solve(folder, *more):
+    return main([*RUN, f"--output_dir={folder}", *more])
+
+
+def vectors(folder):
+    return {
+        iteration: ms.load_policy(path).vector.tolist()
+        for iteration, path in kept_policies(folder).items()
+    }
+
+
+def by_hand(*iterations):
+    """The average policies of the same run without files."""
+    tree = ms.GameTree("kuhn_poker").expand_all()  # whose sequences files have, too
+    solver, found = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=3), {}
+    for iteration in iterations:
+        solver.iterate(iteration - solver.num_iterations)
+        found[iteration] = solver.average_vector().tolist()
+    return found
+
+
+def test_the_policies_of_powers_of_ten_and_of_the_end_are_kept(tmp_path):
+    assert solve(tmp_path / "out", "--iterations=300", "--keep_policies=1") == 0
+    assert vectors(tmp_path / "out") == by_hand(1, 10, 100, 300)
+    assert solve(tmp_path / "none", "--iterations=300") == 0
+    assert kept_policies(tmp_path / "none") == {}
+
+
+def test_the_first_row_that_reaches_a_number_has_its_policy(tmp_path):
+    more = "--until_nodes_touched=3000", "--keep_policies=1", "--print_freq=700"
+    assert solve(tmp_path, *more) == 0
+    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
+    wanted = []
+    for nodes in (700, 1400, 3000):  # at 1, 10 and 100 nodes; at 1000; at the end
+        solver.iterate_until(nodes)
+        wanted.append(solver.num_iterations)
+    assert list(kept_policies(tmp_path)) == wanted
+
+
+def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
+    tmp_path, monkeypatch
+):
+    save = ms.SequencePolicy.save
+
+    def killed(policy, path):
+        if "_100." in str(path):
+            (tmp_path / "policy_after_100.bin.new").write_bytes(b"half")
+            raise KilledError
+        save(policy, path)
+
+    more = "--iterations=1000", "--keep_policies=1", "--checkpoint_every=0"
+    with monkeypatch.context() as patch:
+        patch.setattr(ms.SequencePolicy, "save", killed)
+        with pytest.raises(KilledError):
+            solve(tmp_path, *more)
+    assert list(kept_policies(tmp_path)) == [1, 10]
+    folder = f"--output_dir={tmp_path}"
+    assert main(["solve", "--resume", folder, "--figure_format=svg"]) == 0
+    assert vectors(tmp_path) == by_hand(1, 10, 100, 1000)
+    assert not list(tmp_path.glob("*.new"))
+
+
+def test_a_resumed_run_may_keep_other_policies(tmp_path):
+    assert solve(tmp_path, "--iterations=20", "--keep_policies=1") == 0
+    assert list(kept_policies(tmp_path)) == [1, 10, 20]
+    more = "--resume", "--iterations=300", "--keep_policies=2"
+    assert solve(tmp_path, *more) == 0
+    assert list(kept_policies(tmp_path)) == [1, 10, 20, 40, 100, 300]
+
+
+def test_policies_of_an_older_run_are_removed_with_it(tmp_path):
+    assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 0
+    (tmp_path / "policy_after_7.bin.new").write_bytes(b"half")
+    assert solve(tmp_path, "--iterations=20", "--keep_policies=1", "--overwrite") == 0
+    assert list(kept_policies(tmp_path)) == [1, 10, 20]
+    assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.parametrize("trouble", ["save", "room"])
+def test_a_full_disk_takes_policies_on_the_way_and_nothing_else(
+    trouble, tmp_path, monkeypatch, capsys
+):
+    def refuse(policy, path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    frees = [10**12]  # when the run begins; nothing is left afterwards
+
+    def disk_usage(folder):
+        return types.SimpleNamespace(free=frees.pop() if frees else 1_000)
+
+    if trouble == "save":
+        monkeypatch.setattr(ms.SequencePolicy, "save", refuse)
+    else:
+        monkeypatch.setattr("shutil.disk_usage", disk_usage)
+    assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 0
+    words = capsys.readouterr().err
+    assert words.count("is not kept") == 1
+    assert "The policy after 1 iterations is not kept" in words
+    assert kept_policies(tmp_path) == {}
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    found = policy_vector(tree, ms.load_policy(tmp_path))
+    assert found.tolist() == by_hand(300)[300]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"keep_policies": 0}, "keep_policies=0 is not at least 1"),
+        (
+            {"keep_policies": 2, "algorithm": "lp"},
+            "lp has one policy and none on the way; drop keep_policies=2",
+        ),
+    ],
+)
+def test_settings_that_keep_no_policies_are_refused(more, words):
+    with pytest.raises(ValueError, match=words):
+        Settings("kuhn_poker", **more)
+
+
+def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
+    settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
+    with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
+        sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
+
+
+def test_policies_on_the_way_change_no_row():
+    with_them = Settings("kuhn_poker", iterations=10, keep_policies=2)
+    assert with_them == Settings("kuhn_poker", iterations=10)
+    assert list(policy_dues(with_them)) == [1, 3, 10]
+    assert list(policy_dues(Settings("kuhn_poker", iterations=10))) == []
+
+
+# --- on the page -------------------------------------------------------------------
+
+
+def test_the_page_has_a_runs_policies_as_steps_and_reads_each_when_it_is_asked(
+    tmp_path,
+):
+    folder = tmp_path / "run"
+    assert solve(folder, "--iterations=300", "--keep_policies=1") == 0
+    (folder / "policy_after_10.bin").write_bytes(b"damaged")
+    page = Page(folder)
+    steps = {
+        one["iteration"]: which
+        for which, one in enumerate(page.ask("about")["policies"])
+        if one["run"] == "run"
+    }
+    assert list(steps) == [1, 10, 100, 300]
+    for iteration in (1, 100, 300):
+        solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
+        solver.iterate(iteration)
+        policy = solver.average_policy()
+        seen = page.ask("odds", history="0,1,1", policy=steps[iteration])
+        assert seen["probabilities"] == list(policy["1b"].values())
+        gap = page.ask("overview", policy=steps[iteration])["nash_conv"]
+        assert gap == pytest.approx(ms.nash_conv("kuhn_poker", policy), abs=1e-12)
+    reply = page.reply("odds", history="0,1,1", policy=steps[10])
+    assert (reply.status, "policy_after_10.bin" in reply.text) == (400, True)
+    # The checkpoint at the end lends its regrets to the policy of its iteration.
+    view = page.ask("state", history="0,1,1", policy=steps[300])["infoset"]
+    start = solver.tree.infosets[solver.tree.find("1b", 1)]["first_sequence"]
+    regrets = solver.regret_vector()[start : start + 2]
+    assert view["cumulative_regrets"] == regrets.tolist()
+
+
+def test_the_page_finds_policies_that_a_run_keeps_while_it_is_open(tmp_path):
+    assert solve(tmp_path, "--iterations=20", "--keep_policies=1") == 0
+    page = Page(tmp_path)
+    before = len(page.ask("about")["policies"])
+    assert page.ask("rows")["policies"] == before
+    assert solve(tmp_path, "--iterations=200", "--resume") == 0
+    assert page.ask("rows")["policies"] == before + 2
+    found = page.ask("about")["policies"][before:]
+    assert [one["iteration"] for one in found] == [100, 200]
