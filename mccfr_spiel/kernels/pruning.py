@@ -13,8 +13,9 @@ the policy is uniform, and the value is that of all actions.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
-from mccfr_spiel.compiled.randomness import plain_uniform, uniform
+from mccfr_spiel.compiled.jit import inlined, pasted
+from mccfr_spiel.compiled.randomness import child_place, plain_uniform, uniform
+from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import PRUNE_BELOW, Tables, TreeArrays, Walk
 
 SHARE_PRUNED = 0.95
@@ -36,7 +37,7 @@ SKIPPED = -float(np.finfo(np.float64).max)
 
 def plain_is_poor(policy: float, regret: float, threshold: float) -> bool:
     """Whether a walk that prunes leaves out an action, unless it ends the game."""
-    return policy == 0.0 and regret < threshold
+    return regret < threshold and policy == 0.0
 
 
 is_poor = inlined(plain_is_poor)
@@ -54,6 +55,32 @@ def plain_prunes(stream: int) -> bool:
 
 
 @inlined
+def push_kept(
+    tables: Tables, walk: Walk, top: int, at: Visit, settings: np.ndarray, placed: bool
+) -> int:
+    """As `stack.push_other_children` in a walk that prunes.
+
+    Whether a child ends the game is known when it is taken from the stack, after it was
+    expanded: so it does not matter how far the tree has grown.
+    """
+    for child in range(at.num_moves - 1, 0, -1):
+        walk.node[top] = at.first + child
+        walk.sequence[top] = at.start + child
+        walk.weight[top] = kept_weight(tables, at.start + child, settings)
+        if placed:
+            walk.place[top] = child_place(at.place, child)
+        top += 1
+    return top
+
+
+@inlined
+def kept_weight(tables: Tables, s: int, settings: np.ndarray) -> float:
+    """The weight on the stack of what comes after a sequence in a walk that prunes."""
+    threshold = settings[PRUNE_BELOW]
+    return LOOK if is_poor(tables.policy[s], tables.memory[s], threshold) else 1.0
+
+
+@pasted
 def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
     """Regret matching where some actions may have been left out; returns <b, G>.
 
@@ -75,9 +102,10 @@ def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
             total += max(memory[s], 0.0)
         gradient[s] = 0.0
     for s in range(start, stop):
-        policy[s] = 1.0 / (stop - start)
         if total > 0.0:
             policy[s] = max(memory[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / (stop - start)
     return value
 
 

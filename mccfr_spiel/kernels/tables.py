@@ -169,15 +169,6 @@ class Tables(NamedTuple):
             is_optional=True,
         ),
     ]
-    below: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "what a walk has found below a sequence, 0 between walks, see baselines.py",
-            is_optional=True,
-        ),
-    ]
     is_met: Annotated[
         np.ndarray,
         Entry(FLAG, "[I]", "1 if the walks since the last update met the infoset"),

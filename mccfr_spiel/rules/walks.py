@@ -34,12 +34,19 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.baselines import control, learn
+from mccfr_spiel.kernels.baselines import control, learn, note_leaf
 from mccfr_spiel.kernels.batches import note_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import number_of, rule_of, start_tables
 from mccfr_spiel.kernels.own_rules import function_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
-from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
+from mccfr_spiel.kernels.pruning import (
+    LOOK,
+    SKIPPED,
+    kept_weight,
+    prunes,
+    push_kept,
+    update_pruned,
+)
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
 from mccfr_spiel.kernels.stack import (
     Visit,
@@ -513,6 +520,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
             number = walk_number(iteration, batch, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
+            is_pruning = prunes(stream) if skips else False
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
@@ -546,7 +554,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                                 touched += 1
                                 gradient[sequence] += payoff
                                 if branches:
-                                    tables.below[sequence] = payoff
+                                    depth = note_leaf(walk, depth, payoff)
                                 break
                     else:
                         free = min(capacity - top - depth - 1, room - noted)
@@ -573,7 +581,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         if picks_own:
                             save(path, level, acting, start, count)
                             pick = Pick(settings, stream, own_place, chance)
-                            top = push_picked(tables, walk, top, at, pick, skips)
+                            top = push_picked(tables, walk, top, at, pick)
                             break
                         if draws_own:
                             draw = uniform(stream, own_place)
@@ -582,7 +590,14 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         elif count > 1:
                             save(path, level, acting, start, count)
                             position[LEVEL] = level
-                            top = push_other_children(walk, top, at, weighted, chance)
+                            if is_pruning:
+                                top = push_kept(tables, walk, top, at, settings, chance)
+                            else:
+                                top = push_other_children(
+                                    walk, top, at, weighted, chance
+                                )
+                        if is_pruning:
+                            weight = kept_weight(tables, start, settings)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[infoset]["place"])
@@ -597,7 +612,9 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         )
                         break
                     if learns and acting != CHANCE_NODE:
-                        depth = control(tables, walk, depth, at, player, chosen, q)
+                        depth = control(
+                            tables, walk, depth, at, player, chosen, q, branches
+                        )
                     if acting >= 0:
                         path.last[acting] = start + chosen
                     move_on(rules, game, path, path.moves[chosen])
@@ -606,7 +623,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
             if status != DONE:
                 break
             if learns and not foresees:
-                learn(tree, tables, walk, depth, player, 0, settings)
+                learn(tree, tables, walk, depth, player, 0, settings, branches)
             if batched:
                 nth, noted = nth + 1, 0
                 if nth < batch:
@@ -618,7 +635,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 )
                 num_met = 0
             if foresees:
-                learn(tree, tables, walk, depth, player, 0, settings)
+                learn(tree, tables, walk, depth, player, 0, settings, branches)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top

@@ -134,8 +134,6 @@ class SolverState:
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
-            if not sampling.draws_one_action:
-                self._optional_tables += ("below",)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch > 1)
