@@ -15,6 +15,7 @@
     pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
+    regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     reaches.py     how probable infosets are
@@ -50,6 +51,13 @@ from mccfr_spiel.kernels.passes import (
     walk_leaves,
 )
 from mccfr_spiel.kernels.reaches import add_reaches
+from mccfr_spiel.kernels.regret_pruning import (
+    Ceilings,
+    fill_ceilings,
+    iterate_pruned,
+    pruned_frame_of,
+    survey_nodes,
+)
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -156,6 +164,7 @@ __all__ = [
     "WALK",
     "WORK_OF_SEQUENCE",
     "Blocks",
+    "Ceilings",
     "Passes",
     "Plans",
     "Sampled",
@@ -168,10 +177,12 @@ __all__ = [
     "count_sequences",
     "dilate",
     "empty_tables",
+    "fill_ceilings",
     "fill_gradient",
     "fill_plan",
     "find_blocks",
     "frame_of",
+    "iterate_pruned",
     "join_averages",
     "join_policies",
     "make_iterate",
@@ -180,10 +191,12 @@ __all__ = [
     "name_of_own",
     "normalize",
     "number_of",
+    "pruned_frame_of",
     "respond_in_threads",
     "restart_walk",
     "settle_average",
     "sort_blocks",
+    "survey_nodes",
     "walk_leaves",
     "weigh_infosets",
 ]
