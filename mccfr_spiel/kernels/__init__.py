@@ -53,7 +53,6 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.reaches import add_reaches
 from mccfr_spiel.kernels.regret_pruning import (
     Ceilings,
-    fill_ceilings,
     iterate_pruned,
     pruned_frame_of,
     survey_nodes,
@@ -177,7 +176,6 @@ __all__ = [
     "count_sequences",
     "dilate",
     "empty_tables",
-    "fill_ceilings",
     "fill_gradient",
     "fill_plan",
     "find_blocks",

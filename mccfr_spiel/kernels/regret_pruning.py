@@ -1,4 +1,4 @@
-"""Regret-based pruning of passes over the whole tree.
+"""Regret-based pruning: whole passes that leave out actions of very negative regret.
 
 An action of probability 0 whose regret is far below 0 need not be looked into for a
 while: what is below it cannot change the policy before the regret could be positive
@@ -6,20 +6,22 @@ again (Brown, Sandholm 2015). Here that is decided by the best response, as in t
 form (Brown, Sandholm 2017). For each sequence of a player, `Tables.best` has what the
 player could have got there so far, by the plan that is best against all that the other
 player has played, and `Tables.got`, for each infoset, what it has got. The action is
-left out of the next iteration if best would not exceed got after it, whatever the other
-one played.
+left out of the next iteration if best will not exceed got after it, whatever the other
+one plays.
 
 While it is left out, the payoffs below each of its nodes are taken for the highest that
 there are, so that best is never too low. When it can be left out no more, all below it
 is made good in one pass, by the sum of all plans that the other player has played: the
 player is said to have played the best response there from the beginning. Regret
-matching may be told so, because it never lets a regret above 0 grow, and all regrets of
-best responses are at most 0. So its bounds hold.
+matching may be told so: all regrets of a best response are at most 0, and its bounds
+rest on the squares of those above 0 only.
 
-In a pass, an infoset or a sequence is FOLLOWED, SKIPPED, or RESUMED after it was
-skipped. A sequence at a followed infoset may be skipped. What is below a sequence that
-is skipped, or resumed, is so as well. The sum of the other one's plans says nothing of
-the products of several players' plans, so this is for two players.
+Walks go to what is followed, and like those of PRUNED_CFR not to what the other player
+never plays to. What is made good is read from the list of leaves (passes.py). In a
+pass, a sequence or an infoset is FOLLOWED, SKIPPED, or RESUMED after it was skipped. A
+sequence may be skipped at an infoset that is followed; all that is below it has its
+state. The sum of the plans of two other players says nothing of their product, so this
+is for two players.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -37,7 +39,6 @@ from mccfr_spiel.kernels.tables import (
     AVERAGE_WEIGHT,
     DONE,
     FLOAT,
-    INT,
     ITERATION,
     LAST_ITERATION,
     LONG,
@@ -61,22 +62,10 @@ FOLLOWED, SKIPPED, RESUMED = range(3)
 
 
 class Ceilings(NamedTuple):
-    """What is known of the payoffs below the children of a complete tree's decisions.
+    """What passes that prune know of a complete tree of two players."""
 
-    A child is a row of the player who moved to it, and rows are grouped by sequence, as
-    those of leaves are in `Passes`.
-    """
-
-    ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[S + 1]", "sequence s has the rows `ends[s] .. ends[s + 1] - 1`"),
-    ]
-    others: Annotated[
-        np.ndarray, Entry(INT, "[C, 1]", "the other player's last sequence before it")
-    ]
     highest: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[C]", "the most that is paid below, times chance's probability"),
+        np.ndarray, Entry(FLOAT, "[N, 2]", "the most that a player is paid below")
     ]
     step: Annotated[
         np.ndarray,
@@ -91,6 +80,21 @@ class Ceilings(NamedTuple):
         np.ndarray,
         Entry(LONG, "[S]", "the nodes before which it is its player's last sequence"),
     ]
+    height: Annotated[np.ndarray, Entry(LONG, "[1]", "a walk's stack is never higher")]
+
+
+class Stack(NamedTuple):
+    """The nodes that a walk visits later.
+
+    Attributes:
+        node: the node.
+        sequence: the updated player's last one before it.
+        weight: the factor of all payoffs below it.
+    """
+
+    node: np.ndarray
+    sequence: np.ndarray
+    weight: np.ndarray
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Ceilings)
@@ -115,50 +119,86 @@ def meet_plans(
 
 
 @inlined
+def walk_followed(
+    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Stack, player: int
+) -> int:
+    """Walks to all that a player's update needs to know: adds the leaves' payoffs to
+    `gradient` and `known`, and the ceilings of what is skipped to `best`.
+
+    Returns:
+        The number of nodes touched. A node that is skipped is one, what is below it is
+        not.
+    """
+    nodes, policy, skips = tree.nodes, tables.policy, tables.skips
+    stack.node[0], stack.sequence[0], stack.weight[0] = 0, player, 1.0
+    top, touched = 1, 0
+    while top > 0:
+        top -= 1
+        node, weight = stack.node[top], stack.weight[top]
+        sequence: Any = np.int64(stack.sequence[top])
+        touched += 1
+        acting, start = nodes[node]["player"], np.int64(nodes[node]["start"])
+        if acting == TERMINAL:
+            payoff = weight * tree.utilities[start, player]
+            tables.gradient[sequence] += payoff
+            tables.known[sequence] += payoff
+            continue
+        first = nodes[node]["first_child"]
+        for child in range(np.int64(nodes[node]["num_children"]) - 1, -1, -1):
+            s, prob = start + child, 1.0
+            if acting == CHANCE_NODE:
+                prob = tree.chance_probs[s]
+            elif acting != player:
+                prob = policy[s]
+                if prob == 0.0:
+                    continue
+            elif skips[s] != FOLLOWED:
+                if skips[s] == SKIPPED:
+                    touched += 1
+                    tables.best[s] += weight * ceilings.highest[first + child, player]
+                continue
+            stack.node[top] = first + child
+            stack.sequence[top] = s if acting == player else sequence
+            stack.weight[top] = weight * prob
+            top += 1
+    return touched
+
+
+@inlined
 def update_followed(
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
-    plan: np.ndarray,
     infoset: int,
     start: int,
     stop: int,
 ) -> tuple[float, int]:
     """Moves the policy at an infoset, by regret matching over what is followed.
 
-    The memory of an action that is left out is a bound on its regret. If no regret is
+    The memory of an action that is skipped is a bound on its regret. If no regret is
     above 0, the policy is uniform over the others.
 
     Returns:
         <b, G>, and the number of nodes touched.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    best, below, skips = tables.best, tables.below, tables.skips
+    best, skips, got = tables.best, tables.skips, tables.got
     value, touched = 0.0, 0
     for s in range(start, stop):
-        if skips[s] == SKIPPED:
-            first, last = ceilings.ends[s], ceilings.ends[s + 1]
-            touched += last - first
-            for row in range(first, last):
-                best[s] += ceilings.highest[row] * plan[ceilings.others[row, 0]]
-            continue
-        touched += ceilings.num_nodes[s]
         if skips[s] == RESUMED:
+            touched += ceilings.num_nodes[s]
             tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
-        else:
-            leaves = add_rows(passes, plan, s, 1, 0.0)
-            tables.known[s] += leaves
-            gradient[s] += leaves
-            value += policy[s] * gradient[s]
-        best[s] = tables.known[s] + below[s]
-        below[s] = 0.0
-    tables.got[infoset] += value
+        if skips[s] != SKIPPED:
+            value += policy[s] * gradient[s]  # of what is resumed both are 0
+            best[s] = tables.known[s] + tables.below[s]
+            tables.below[s] = 0.0
+    got[infoset] += value
     total, num_followed = 0.0, 0
     for s in range(start, stop):
         if skips[s] == FOLLOWED:
             memory[s] += gradient[s] - value
         else:
-            memory[s] = min(best[s] - tables.got[infoset], 0.0)
+            memory[s] = min(best[s] - got[infoset], 0.0)
         gradient[s] = 0.0
         num_followed += skips[s] != SKIPPED
         total += max(memory[s], 0.0)
@@ -226,13 +266,14 @@ def update_player(
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
+    stack: Stack,
     plan: np.ndarray,
     player: int,
 ) -> int:
     """Moves a player's policy, from the last infoset up; returns the nodes touched."""
     infosets, best = tree.infosets, tables.best
-    touched = ceilings.num_nodes[player]
     meet_plans(infosets, passes, tables, plan, 1 - player)
+    touched = walk_followed(tree, tables, ceilings, stack, player)
     first, last = passes.member_ends[player], passes.member_ends[player + 1]
     for visit in range(last - 1, first - 1, -1):
         infoset = passes.members[visit]
@@ -245,7 +286,7 @@ def update_player(
             touched += make_good(tables, passes, ceilings, infoset, start, stop)
         else:
             value, more = update_followed(
-                tables, passes, ceilings, plan, infoset, start, stop
+                tables, passes, ceilings, infoset, start, stop
             )
             tables.gradient[parent] += value
             touched += more
@@ -295,6 +336,10 @@ def iterate_pruned(frame):
     passes, plan = _views(frame, Passes), _views(frame, Plans).plan
     ceilings = _views(frame, Ceilings)
     cursor, clock = walk.cursor, walk.clock
+    height = ceilings.height[0]
+    stack = Stack(
+        np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
+    )
     start_tables(tree, tables, walk.known, REGRET_MATCHING, job[SEED], task.parameters)
     iteration, player = cursor[ITERATION], cursor[PLAYER]
     touched = cursor[NODES_TOUCHED]
@@ -313,7 +358,7 @@ def iterate_pruned(frame):
         first = player if alternating else 0
         end = player + 1 if alternating or player == 1 else 0
         for p in range(first, end):
-            touched += update_player(tree, tables, passes, ceilings, plan, p)
+            touched += update_player(tree, tables, passes, ceilings, stack, plan, p)
         for p in range(first, end):
             weight = clock[AVERAGE_WEIGHT]
             move_player(tree, tables, passes, ceilings, plan, p, weight)
@@ -326,30 +371,26 @@ def iterate_pruned(frame):
 
 @jit
 def survey_nodes(
-    tree: TreeArrays,
-    probs: np.ndarray,
-    last: np.ndarray,
-    lowest: np.ndarray,
-    highest: np.ndarray,
+    tree: TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
 ) -> None:
     """Looks at each node of a complete tree of two players.
 
     Args:
         tree: the tree.
-        probs: `[N]` gets chance's probability of coming to the node.
-        last: `[N, 2]` int32, gets each player's last sequence before it.
-        lowest, highest: `[N, 2]` get the least and the most that each player is paid
-            below it.
+        last: `[N, 2]` int32, gets each player's last sequence before the node.
+        lowest: `[N, 2]` gets the least that each player is paid below it.
+        ceilings: of which all is written; `step` is infinite and `num_nodes` 0 before.
     """
-    nodes = tree.nodes
-    probs[0] = 1.0
+    nodes, highest, step = tree.nodes, ceilings.highest, ceilings.step
+    probs, heights = np.ones(len(nodes)), np.zeros(len(nodes), np.int32)
     last[0, 0], last[0, 1] = 0, 1
+    # From the root down: what leads to a node.
     for node in range(len(nodes)):
         acting, start = nodes[node]["player"], nodes[node]["start"]
-        if acting == TERMINAL:
-            for p in range(2):
+        for p in range(2):
+            ceilings.num_nodes[last[node, p]] += 1
+            if acting == TERMINAL:
                 lowest[node, p] = highest[node, p] = tree.utilities[start, p]
-            continue
         for child in range(nodes[node]["num_children"]):
             below = nodes[node]["first_child"] + child
             probs[below] = probs[node]
@@ -358,47 +399,23 @@ def survey_nodes(
                 probs[below] *= tree.chance_probs[start + child]
             else:
                 last[below, acting] = start + child
+                if nodes[below]["player"] != TERMINAL:
+                    step[start + child] = 0.0
+    # From the leaves up: what is below it.
     for node in range(len(nodes) - 1, -1, -1):
-        if nodes[node]["player"] == TERMINAL:
+        acting, count = nodes[node]["player"], nodes[node]["num_children"]
+        if acting == TERMINAL:
             continue
-        for p in range(2):
-            lowest[node, p], highest[node, p] = np.inf, -np.inf
-            for child in range(nodes[node]["num_children"]):
-                below = nodes[node]["first_child"] + child
+        lowest[node], highest[node] = np.inf, -np.inf
+        for child in range(count):
+            below = nodes[node]["first_child"] + child
+            heights[node] = max(heights[node], heights[below])
+            for p in range(2):
                 lowest[node, p] = min(lowest[node, p], lowest[below, p])
                 highest[node, p] = max(highest[node, p], highest[below, p])
-
-
-@jit
-def fill_ceilings(
-    tree: TreeArrays,
-    probs: np.ndarray,
-    last: np.ndarray,
-    lowest: np.ndarray,
-    highest: np.ndarray,
-    next_row: np.ndarray,
-    goes_on: np.ndarray,
-    ceilings: Ceilings,
-) -> None:
-    """Writes the rows of `Ceilings`, of what `survey_nodes` has found.
-
-    Args:
-        tree, probs, last, lowest, highest: as there.
-        next_row: `[S]` int64, where the next row of each sequence goes.
-        goes_on: `[S]` uint8, 0 before; gets 1 where a sequence does not end the game.
-        ceilings: of which the rows are written, and `step`, which is 0 before.
-    """
-    nodes, step = tree.nodes, ceilings.step
-    for node in range(len(nodes)):
-        acting, start = nodes[node]["player"], nodes[node]["start"]
-        if acting < 0:
-            continue
-        for child in range(nodes[node]["num_children"]):
-            below, s = nodes[node]["first_child"] + child, start + child
-            row = next_row[s]
-            next_row[s] += 1
-            ceilings.others[row, 0] = last[node, 1 - acting]
-            ceilings.highest[row] = probs[node] * highest[below, acting]
-            step[s] += probs[node] * (highest[below, acting] - lowest[node, acting])
-            if nodes[below]["player"] != TERMINAL:
-                goes_on[s] = 1
+        heights[node] += count
+        for child in range(count if acting >= 0 else 0):
+            most = highest[nodes[node]["first_child"] + child, acting]
+            s = nodes[node]["start"] + child
+            step[s] += probs[node] * (most - lowest[node, acting])
+    ceilings.height[0] = 1 + heights[0]
