@@ -266,14 +266,14 @@ def update_player(
     tables: Tables,
     passes: Passes,
     ceilings: Ceilings,
-    stack: Stack,
-    plan: np.ndarray,
     player: int,
 ) -> int:
-    """Moves a player's policy, from the last infoset up; returns the nodes touched."""
-    infosets, best = tree.infosets, tables.best
-    meet_plans(infosets, passes, tables, plan, 1 - player)
-    touched = walk_followed(tree, tables, ceilings, stack, player)
+    """Moves a player's policy, from the last infoset up, after a walk.
+
+    Returns:
+        The number of nodes touched to make good what was skipped.
+    """
+    infosets, best, touched = tree.infosets, tables.best, 0
     first, last = passes.member_ends[player], passes.member_ends[player + 1]
     for visit in range(last - 1, first - 1, -1):
         infoset = passes.members[visit]
@@ -358,7 +358,10 @@ def iterate_pruned(frame):
         first = player if alternating else 0
         end = player + 1 if alternating or player == 1 else 0
         for p in range(first, end):
-            touched += update_player(tree, tables, passes, ceilings, stack, plan, p)
+            meet_plans(tree.infosets, passes, tables, plan, 1 - p)
+            touched += walk_followed(tree, tables, ceilings, stack, p)
+        for p in range(first, end):
+            touched += update_player(tree, tables, passes, ceilings, p)
         for p in range(first, end):
             weight = clock[AVERAGE_WEIGHT]
             move_player(tree, tables, passes, ceilings, plan, p, weight)
