@@ -129,7 +129,7 @@ class Solver:
                 used with a GameTree, which has its own.
             abstraction: what replaces the information-state strings, see `GameTree`;
                 for regret matching and regret matching+, with any sampling but the
-                balanced and the average-strategy one, and without prune_below. A
+                balanced and the average-strategy one, and without pruning by regret. A
                 GameTree has its own.
             twin: whether the game's compiled twin may expand the whole tree, where the
                 algorithm needs one: see `GameTree`, which has its own. It changes the

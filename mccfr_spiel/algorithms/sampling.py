@@ -182,7 +182,7 @@ class Sampling(Part):
         who = {"chance": self.chance, "opponents": self.opponents}
         who[f"the player ({self.player})"] = self.player != "all"
         sampled = " and ".join(name for name, is_so in who.items() if is_so)
-        return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
+        return f"{'pruned ' if self.prune else ''}sampling of {sampled or 'nothing'}"
 
 
 def _epsilon(value: Any, player: str) -> float:
