@@ -37,8 +37,7 @@ from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import (
     LOOK,
     SKIPPED,
-    kept_weight,
-    prunes,
+    poor_regret,
     push_kept,
     update_pruned,
 )
@@ -310,8 +309,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted = sampled.meets_once, sampled.is_weighted
-    branches = sampled.branches
-    discounts = rule_of(rule).discounts
+    branches, discounts = sampled.branches, rule_of(rule).discounts
 
     @inlined
     def go_on(task, tree, tables, walk):
@@ -351,7 +349,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                     break
             number = walk_number(iteration, batch, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
-            is_pruning = prunes(stream) if skips else False
+            poor = poor_regret(stream, settings) if skips else 0.0
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
@@ -368,13 +366,11 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                     count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
                     is_full = batched and noted + count > room
-                    if skips and weight == LOOK and acting != UNEXPANDED:
-                        if acting != TERMINAL:
-                            gradient[sequence] = SKIPPED
-                            break
-                        weight = 1.0
+                    if skips and weight == LOOK and acting >= CHANCE_NODE:
+                        gradient[sequence] = SKIPPED
+                        break
                     if acting == TERMINAL:
-                        payoff = weight * tree.utilities[start, player]
+                        payoff = abs(weight) * tree.utilities[start, player]
                         # not <=: an infinite weight times 0 is NaN.
                         if player_sampled and not abs(payoff) <= MAX_WEIGHT:
                             status = TOO_UNLIKELY
@@ -410,9 +406,8 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                             draw = uniform(stream, own_place)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
-                        elif is_pruning:
-                            top = push_kept(tables, walk, top, at, settings, chance)
-                            weight = kept_weight(tables, start, settings)
+                        elif skips:
+                            top, weight = push_kept(tables, walk, top, at, poor, chance)
                         else:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen

@@ -42,8 +42,7 @@ from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import (
     LOOK,
     SKIPPED,
-    kept_weight,
-    prunes,
+    poor_regret,
     push_kept,
     update_pruned,
 )
@@ -483,9 +482,8 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
     learns, foresees = baseline != "", baseline == "predictive"
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
-    met_once, weighted = sampled.meets_once, sampled.is_weighted
-    branches = sampled.branches
-    discounts = rule_of(rule).discounts
+    once, weighted = sampled.meets_once, sampled.is_weighted
+    branches, discounts = sampled.branches, rule_of(rule).discounts
 
     @inlined
     def go_on(task, tree, tables, walk, game, known, path, rules):
@@ -520,7 +518,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
             number = walk_number(iteration, batch, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
-            is_pruning = prunes(stream) if skips else False
+            poor = poor_regret(stream, settings) if skips else 0.0
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
@@ -538,14 +536,12 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                     acting: Any = np.int64(who_acts(rules, game, path))
                     start: Any = np.int64(0)
                     count, infoset = start, start - 1
-                    if skips and weight == LOOK:
-                        if acting != TERMINAL:
-                            gradient[sequence] = SKIPPED
-                            break
-                        weight = 1.0
+                    if skips and weight == LOOK and acting != TERMINAL:
+                        gradient[sequence] = SKIPPED
+                        break
                     if acting == TERMINAL:
                         status = end_game(rules, game, path, tree.utilities)
-                        payoff = weight * tree.utilities[0, player]
+                        payoff = abs(weight) * tree.utilities[0, player]
                         if status == DONE:
                             # not <=: an infinite weight times 0 is NaN.
                             if player_sampled and not abs(payoff) <= MAX_WEIGHT:
@@ -574,9 +570,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                     if acting == player:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
-                        num_met = meet(
-                            tables, walk, num_met, infoset, at, met_once, is_far
-                        )
+                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
                         own_place = infosets[infoset]["place"]
                         if picks_own:
                             save(path, level, acting, start, count)
@@ -587,17 +581,14 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             draw = uniform(stream, own_place)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
+                        elif count > 1 and skips:
+                            save(path, level, acting, start, count)
+                            position[LEVEL] = level
+                            top, weight = push_kept(tables, walk, top, at, poor, chance)
                         elif count > 1:
                             save(path, level, acting, start, count)
                             position[LEVEL] = level
-                            if is_pruning:
-                                top = push_kept(tables, walk, top, at, settings, chance)
-                            else:
-                                top = push_other_children(
-                                    walk, top, at, weighted, chance
-                                )
-                        if is_pruning:
-                            weight = kept_weight(tables, start, settings)
+                            top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
                         draw = uniform(stream, infosets[infoset]["place"])
@@ -631,7 +622,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 nth = 0
             if alternating or player == num_players - 1:
                 move_met(
-                    tree, tables, walk, num_met, met_once, skips, rule, discounts, task
+                    tree, tables, walk, num_met, once, skips, rule, discounts, task
                 )
                 num_met = 0
             if foresees:
