@@ -129,7 +129,7 @@ class Solver:
                 used with a GameTree, which has its own.
             abstraction: what replaces the information-state strings, see `GameTree`;
                 for regret matching and regret matching+, with any sampling but the
-                balanced and the average-strategy one, and without prune_below. A
+                balanced and the average-strategy one, and without pruning by regret. A
                 GameTree has its own.
             twin: whether the game's compiled twin may expand the whole tree, and
                 whether walks without a tree may go over it: see `GameTree`, which has
@@ -179,6 +179,12 @@ class Solver:
         is_abstract = self.tree.abstraction is not None
         if is_abstract:
             _check_supports_abstraction(algorithm)
+        if sampling.prunes_by_regret and self.tree.num_players != 2:
+            raise ValueError(
+                f'prune="regret" sums up what the other player has played, and '
+                f"{self.tree.game} has {self.tree.num_players} players; use "
+                "ms.PRUNED_CFR or ms.CFR."
+            )
         self._prepare_tree(_checked_store(store, algorithm))
         self.lock = self.tree.lock
         self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
@@ -194,13 +200,15 @@ class Solver:
             sampling.chance,
             sampling.opponents,
             sampling.player,
-            sampling.prune,
+            sampling.prune is True,
             skips=sampling.prune_below is not None,
             batched=self.state.batch > 1,
             baseline=sampling.baseline,
         )
         rule = kernel_name(algorithm.minimizer)
-        if self.state.store is None:
+        if sampling.prunes_by_regret:
+            self.kernel = kernels.iterate_pruned
+        elif self.state.store is None:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
@@ -771,11 +779,15 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
             "with an abstraction depends on the order in which ways to it are met; use "
             "outcome(epsilon)."
         )
-    if algorithm.sampling.prune_below is not None:
-        raise ValueError(
-            "prune_below goes by the regrets of one infoset, which an abstraction adds "
-            "up over several; drop one of them."
-        )
+    for given, is_given in (
+        ("prune_below", algorithm.sampling.prune_below is not None),
+        ('prune="regret"', algorithm.sampling.prunes_by_regret),
+    ):
+        if is_given:
+            raise ValueError(
+                f"{given} goes by the regrets of one infoset, which an abstraction "
+                "adds up over several; drop one of them."
+            )
 
 
 def _unpickle(

@@ -233,7 +233,7 @@ def check_algorithm(algorithm: Any) -> None:
             f"batch={batch} is given, but nothing is sampled, so that all walks of a "
             "batch would be the same; drop it, or choose a sampling."
         )
-    if algorithm.sampling.prune_below is not None:
+    if sampling.prune_below is not None or sampling.prunes_by_regret:
         _check_can_prune(algorithm)
     if algorithm.sampling.baseline == "predictive" and not (
         batch == 1 and algorithm.alternating
@@ -246,7 +246,9 @@ def check_algorithm(algorithm: Any) -> None:
 
 
 def _check_can_prune(algorithm: Algorithm) -> None:
-    given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
+    given = 'prune="regret" is given, but'
+    if algorithm.sampling.prune_below is not None:
+        given = f"prune_below={algorithm.sampling.prune_below:g} is given, but"
     if algorithm.minimizer.rule != RegretMatching.rule:
         raise ValueError(
             f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "

@@ -9,6 +9,7 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.parts import Part, name_in
 
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
+_BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
 
 
@@ -26,7 +27,11 @@ class Sampling(Part):
             where S is the weighted sum of its plans, the average's numerator).
         epsilon: share of the uniform policy in "epsilon", the least probability in
             "average".
-        prune: do not follow an opponent's action of probability 0.
+        prune: True: do not follow an opponent's action of probability 0. "regret",
+            where nothing is sampled: do not follow an action of the updating player as
+            long as its regret stays below 0 whatever the opponent plays (Brown,
+            Sandholm 2015), and later make good what is below it by the best response
+            (Brown, Sandholm 2017). For regret matching and two players.
         threshold, bonus: of "average".
         prune_below: a regret below 0; in 95 % of walks an action of the updated player
             whose cumulative regret is below it, and whose probability is 0, is not
@@ -48,7 +53,7 @@ class Sampling(Part):
     opponents: bool
     player: str = "all"
     epsilon: float = 0.0
-    prune: bool = False
+    prune: bool | str = False
     threshold: float = 0.0
     bonus: float = 0.0
     prune_below: float | None = None
@@ -58,8 +63,13 @@ class Sampling(Part):
     def __post_init__(self) -> None:
         for name in ("chance", "opponents", "prune"):
             value = getattr(self, name)
+            if name == "prune" and isinstance(value, str) and value == _BY_REGRET:
+                continue
             if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"Sampling: {name}={value!r} is not True or False.")
+                more = f', nor "{_BY_REGRET}"' if name == "prune" else ""
+                raise ValueError(
+                    f"Sampling: {name}={value!r} is not True or False{more}."
+                )
             self.fill(**{name: bool(value)})
         if self.player not in _PLAYER_SAMPLINGS:
             raise ValueError(
@@ -77,6 +87,12 @@ class Sampling(Part):
         if self.prune_below is not None:
             self._check_prunes()
         self._check_baseline()
+        if self.prunes_by_regret and self.is_sampled:
+            raise ValueError(
+                'prune="regret" is given, but it takes the exact regrets of passes '
+                "over the whole tree; sample nothing, or choose prune_below with "
+                "external sampling."
+            )
 
     def _check_baseline(self) -> None:
         rate = refusals.number(self.baseline_rate, "baseline_rate", 0, 1, open_low=True)
@@ -116,6 +132,11 @@ class Sampling(Part):
         self.fill(prune_below=value)
 
     @property
+    def prunes_by_regret(self) -> bool:
+        """Whether `prune` is "regret"."""
+        return self.prune == _BY_REGRET
+
+    @property
     def is_sampled(self) -> bool:
         """Whether anything is sampled at all."""
         return self.chance or self.opponents or self.player != "all"
@@ -126,8 +147,9 @@ class Sampling(Part):
         return self.player in ("epsilon", "balanced")
 
     def __repr__(self) -> str:
-        if self == full(prune=True):
-            return "full(prune=True)"
+        for prune in (True, _BY_REGRET):
+            if self == full(prune=prune):
+                return f"full(prune={prune!r})"
         if self == outcome(self.epsilon or 1.0):
             return f"outcome({self.epsilon!r})"
         return name_in(globals(), self) or self.spelled("Sampling")
@@ -136,6 +158,7 @@ class Sampling(Part):
         for value, words in (
             (full(), "CFR"),
             (full(prune=True), "pruned CFR"),
+            (full(prune=_BY_REGRET), "CFR pruned by regret"),
             (BALANCED_OUTCOME, "balanced outcome sampling"),
             (OUTCOME, "outcome sampling"),
             (CHANCE, "chance sampling"),
@@ -159,7 +182,7 @@ class Sampling(Part):
         who = {"chance": self.chance, "opponents": self.opponents}
         who[f"the player ({self.player})"] = self.player != "all"
         sampled = " and ".join(name for name, is_so in who.items() if is_so)
-        return f"{'pruned ' * self.prune}sampling of {sampled or 'nothing'}"
+        return f"{'pruned ' if self.prune else ''}sampling of {sampled or 'nothing'}"
 
 
 def _epsilon(value: Any, player: str) -> float:
@@ -175,8 +198,9 @@ def _epsilon(value: Any, player: str) -> float:
         ) from None
 
 
-def full(*, prune: bool = False) -> Sampling:
-    """Nothing sampled (Zinkevich et al. 2007), optionally with pruning."""
+def full(*, prune: bool | str = False) -> Sampling:
+    """Nothing sampled (Zinkevich et al. 2007), optionally with pruning, see
+    `Sampling`."""
     return Sampling(chance=False, opponents=False, prune=prune)
 
 

@@ -33,6 +33,7 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 SAMPLINGS = {
     "full": algorithms.FULL,
     "pruned": algorithms.full(prune=True),
+    "pruned_by_regret": algorithms.full(prune="regret"),
     "chance": algorithms.CHANCE,
     "opponent": algorithms.OPPONENT,
     "external": algorithms.EXTERNAL,

@@ -15,6 +15,7 @@
     pruning.py     actions of very negative regret in sampled walks
     walks.py       the loop for algorithms that sample
     passes.py      the loop for algorithms that do not
+    regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     reaches.py     how probable infosets are
@@ -47,6 +48,12 @@ from mccfr_spiel.kernels.passes import (
     fill_gradient,
     fill_plan,
     make_passes,
+)
+from mccfr_spiel.kernels.regret_pruning import (
+    Ceilings,
+    iterate_pruned,
+    pruned_frame_of,
+    survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.tables import (
@@ -155,6 +162,7 @@ __all__ = [
     "WALK",
     "WORK_OF_SEQUENCE",
     "Blocks",
+    "Ceilings",
     "LeafRows",
     "Passes",
     "Plans",
@@ -172,6 +180,7 @@ __all__ = [
     "fill_plan",
     "find_blocks",
     "frame_of",
+    "iterate_pruned",
     "join_averages",
     "join_policies",
     "make_iterate",
@@ -180,10 +189,12 @@ __all__ = [
     "name_of_own",
     "normalize",
     "number_of",
+    "pruned_frame_of",
     "respond_in_threads",
     "restart_walk",
     "settle_average",
     "sort_blocks",
+    "survey_nodes",
     "walk_leaves",
     "weigh_infosets",
 ]

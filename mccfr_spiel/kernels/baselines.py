@@ -17,11 +17,11 @@ kinds of walks, and two ways to write a decision down:
   `place` how many there are, and `weight` the probability of the draw if the updated
   player moved, else 0.
 - One that follows all actions of the updated player (external sampling) branches.
-  `sequence` gets the player's last sequence before the decision. Where the player
-  moved, `node` is minus the number of actions and `place` the first sequence. Where
-  another one did, `node` is the sequence drawn, and `weight` what was added to the
-  gradient. The values found so far are kept in `Tables.below`, at the player's
-  sequences: below each, everything is drawn until the player's next infoset or a leaf.
+  Leaves are written down, too, and `node` tells what an entry is. It is LEAF at a leaf,
+  whose payoff is in `weight`. Where the player moved it is minus the number of actions,
+  and `place` is the first sequence. Where another one did, it is the sequence drawn,
+  and `weight` what was added to the gradient. From the last entry to the first, each
+  comes after all that were written below it, so that a stack has the values found.
 """
 
 import numpy as np
@@ -29,6 +29,9 @@ import numpy as np
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import BASELINE_RATE, Tables, TreeArrays, Walk
+
+LEAF = 0
+"""What an entry has in place of a sequence drawn, which is no player's empty one."""
 
 
 @inlined
@@ -40,26 +43,27 @@ def control(
     player: int,
     chosen: int,
     likelihood: float,
+    branches: bool,
 ) -> int:
     """Adds what the baselines expect to the gradient, without what they expect of the
     action drawn, and writes the decision down.
 
     Args:
-        tables: of which `gradient` changes. `below` is empty in walks that draw an
-            action of everybody.
+        tables: of which `gradient` changes.
         walk: whose stack gets the decision.
-        depth: how many decisions it has.
+        depth: how many entries it has.
         at: the node.
         player: the updated player.
         chosen: the number of the action drawn.
         likelihood: its probability if the player moved, which is 1 if all actions are
             followed; 0 if another one did, by its policy.
+        branches: whether all actions of the updated player are followed.
 
     Returns:
-        How many decisions the stack has now.
+        How many entries the stack has now.
     """
     gradient, baseline = tables.gradient, tables.baseline
-    drawn, branches = at.start + chosen, len(tables.below) > 0
+    drawn = at.start + chosen
     depth += 1
     entry = len(walk.node) - depth
     surplus = 0.0
@@ -72,14 +76,23 @@ def control(
         for s in range(at.start, at.start + at.num_moves):
             surplus += tables.policy[s] * baseline[s, player]
         gradient[at.sequence] += at.weight * surplus
-    if branches:
-        is_own = likelihood > 0.0
-        walk.node[entry] = -at.num_moves if is_own else drawn
-        walk.sequence[entry], walk.weight[entry] = at.sequence, surplus
-        walk.place[entry] = np.uint64(at.start)
+    if branches and likelihood > 0.0:
+        walk.node[entry], walk.place[entry] = -at.num_moves, np.uint64(at.start)
+    elif branches:
+        walk.node[entry], walk.weight[entry] = drawn, surplus
     else:
         walk.node[entry], walk.sequence[entry] = chosen, at.start
         walk.weight[entry], walk.place[entry] = likelihood, np.uint64(at.num_moves)
+    return depth
+
+
+@inlined
+def note_leaf(walk: Walk, depth: int, payoff: float) -> int:
+    """Writes a leaf of a walk that branches down; returns how many entries there are
+    now."""
+    depth += 1
+    entry = len(walk.node) - depth
+    walk.node[entry], walk.weight[entry] = LEAF, payoff
     return depth
 
 
@@ -92,20 +105,22 @@ def learn(
     player: int,
     leaf: int,
     settings: np.ndarray,
+    branches: bool,
 ) -> None:
     """Moves the baselines along a walk towards the values that it has found.
 
     Args:
         tree: with the payoffs.
-        tables: of which `baseline` changes, and `below` if the walk branched.
+        tables: of which `baseline` changes.
         walk: with the decisions.
-        depth: how many there are.
+        depth: how many entries there are.
         player: the updated player.
         leaf: the number of the last leaf, among leaves.
         settings: with the share of the way that a baseline moves.
+        branches: whether all actions of the updated player were followed.
     """
     rate = settings[BASELINE_RATE]
-    if len(tables.below) > 0:
+    if branches:
         learn_branches(tables, walk, depth, player, rate)
     else:
         learn_history(tables, walk, depth, player, tree.utilities[leaf, player], rate)
@@ -140,23 +155,26 @@ def learn_branches(
 ) -> None:
     """As `learn`, after a walk that followed all actions of the updated player.
 
-    Before a pass, `below` has what was found below the decision, under the sequence
-    before it: the payoff of a leaf, to begin with. The pass adds what the decision
-    changes of that, so that it fits the decision before. At an infoset of the player
-    the values of its actions have been found, and the policy weighs them.
+    One pass takes an entry. Before it, the stack has a value for each node whose parent
+    is still to come, that of a first child on top. The stack of the walk is empty now,
+    so its lower end is free for them; there are never more than entries were taken.
     """
-    policy, baseline, below = tables.policy, tables.baseline, tables.below
+    policy, baseline, found = tables.policy, tables.baseline, walk.weight
+    top = 0
     for entry in range(len(walk.node) - depth, len(walk.node)):
-        sequence, drawn = walk.sequence[entry], np.int64(walk.node[entry])
-        if drawn >= 0:
-            found = below[sequence]
-            baseline[drawn, player] += rate * (found - baseline[drawn, player])
-            below[sequence] = found + walk.weight[entry]
+        drawn = np.int64(walk.node[entry])
+        if drawn == LEAF:
+            found[top] = walk.weight[entry]
+            top += 1
+        elif drawn > LEAF:
+            error = found[top - 1] - baseline[drawn, player]
+            baseline[drawn, player] += rate * error
+            found[top - 1] += walk.weight[entry]
         else:
             start = np.int64(walk.place[entry])
             value = 0.0
             for s in range(start, start - drawn):
-                value += policy[s] * below[s]
-                below[s] = 0.0
-            below[sequence] = value
-    below[player] = 0.0
+                top -= 1
+                value += policy[s] * found[top]
+            found[top] = value
+            top += 1

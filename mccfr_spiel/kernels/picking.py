@@ -2,8 +2,7 @@
 
 Average-strategy sampling (Gibson et al. 2012) draws for each action by itself whether
 it is followed, more often the more of it the average has. What is below is divided by
-that probability. Walks that prune follow all but the actions of very negative regret,
-see pruning.py.
+that probability.
 """
 
 from collections.abc import Sequence
@@ -13,16 +12,8 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.compiled.randomness import child_place, uniform
-from mccfr_spiel.kernels.pruning import LOOK, is_poor, prunes
 from mccfr_spiel.kernels.stack import Visit
-from mccfr_spiel.kernels.tables import (
-    BONUS,
-    EPSILON,
-    PRUNE_BELOW,
-    THRESHOLD,
-    Tables,
-    Walk,
-)
+from mccfr_spiel.kernels.tables import BONUS, EPSILON, THRESHOLD, Tables, Walk
 
 Floats = Sequence[float] | np.ndarray | memoryview
 
@@ -67,20 +58,15 @@ class Pick(NamedTuple):
 
 
 @inlined
-def push_picked(
-    tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick, skips: bool
-) -> int:
-    """Stacks the children that a walk follows, or looks at, after the player's move.
+def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> int:
+    """Stacks the children that a walk follows after the player's move.
 
     Args:
-        tables: with the policies, the regrets, and the average, to which the infoset
-            has paid its debt.
+        tables: with the average, to which the infoset has paid its debt.
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
         pick: what picks the actions.
-        skips: whether to follow all but actions of very negative regret; else
-            average-strategy sampling.
 
     Returns:
         The new height.
@@ -88,25 +74,14 @@ def push_picked(
     settings, total = pick.settings, 0.0
     for s in range(at.start, at.start + at.num_moves):
         total += tables.average[s]
-    is_pruning = skips and prunes(pick.stream)
     for child in range(at.num_moves - 1, -1, -1):
         s = at.start + child
-        weight = at.weight
-        if skips:
-            # Whether the child ends the game is known when it is taken from the stack,
-            # after it was expanded: it does not matter how far the tree has grown.
-            if is_pruning and is_poor(
-                tables.policy[s], tables.memory[s], settings[PRUNE_BELOW]
-            ):
-                weight = LOOK
-        else:
-            likelihood = follow_probability(settings, tables.average, s, total)
-            if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
-                continue
-            weight /= likelihood
+        likelihood = follow_probability(settings, tables.average, s, total)
+        if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
+            continue
         walk.node[top] = at.first + child
         walk.sequence[top] = s
-        walk.weight[top] = weight
+        walk.weight[top] = at.weight / likelihood
         if pick.placed:
             walk.place[top] = child_place(at.place, child)
         top += 1

@@ -24,6 +24,13 @@ POSITIVE, NEGATIVE, AHEAD = range(3)
 """The rates of discounted rules: the factors of memories above 0 and of others, and the
 factor that memories above 0 will have in the next iteration."""
 
+_NEAR_0 = -1e-3
+"""The next term of the series for exp, x ** 5 / 120, is below a rounding from here on.
+"""
+
+_LEAST = -708.0
+"""Below this exp is less than any number with all its digits."""
+
 STEP, TEMPERATURE = range(2)
 """The rates of magnetic mirror descent."""
 
@@ -89,10 +96,23 @@ def advance(clock: np.ndarray, rates: Rates) -> None:
 
 
 @inlined
+def exp_down(x: float) -> float:
+    """exp(x) for x <= 0, quick where most discounts of a long run are.
+
+    Positive memories hardly shrink late in a run, where x is near 0, and others have
+    vanished when an infoset is met again. There the C library is slow, too, since it
+    reports that the result is too small.
+    """
+    if x > _NEAR_0:
+        return 1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0)))
+    return math.exp(x) if x > _LEAST else 0.0
+
+
+@inlined
 def rates_since(tables: Tables, clock: np.ndarray, infoset: int) -> Rates:
     """The products of all discounts since an infoset was last met, which is now."""
-    positive = math.exp(clock[LOG_POSITIVE] - tables.log_positive[infoset])
-    negative = math.exp(clock[LOG_NEGATIVE] - tables.log_negative[infoset])
+    positive = exp_down(clock[LOG_POSITIVE] - tables.log_positive[infoset])
+    negative = exp_down(clock[LOG_NEGATIVE] - tables.log_negative[infoset])
     tables.log_positive[infoset] = clock[LOG_POSITIVE]
     tables.log_negative[infoset] = clock[LOG_NEGATIVE]
     return positive, negative, 1.0

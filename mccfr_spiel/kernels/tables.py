@@ -169,18 +169,65 @@ class Tables(NamedTuple):
             is_optional=True,
         ),
     ]
+    seen: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S]",
+            "the sum of all plans that the other player's updates have met, see "
+            "regret_pruning.py",
+            is_optional=True,
+        ),
+    ]
+    known: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S]",
+            "the sum of all that leaves after a sequence have paid, as of when it was "
+            "last followed",
+            is_optional=True,
+        ),
+    ]
+    best: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S]",
+            "what the best response would have got after a sequence, or more",
+            is_optional=True,
+        ),
+    ]
     below: Annotated[
         np.ndarray,
         Entry(
             FLOAT,
             "[S]",
-            "what a walk has found below a sequence, 0 between walks, see baselines.py",
+            "of `best`, what comes from the infosets below, 0 between updates",
+            is_optional=True,
+        ),
+    ]
+    got: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[I]", "what the player has got at an infoset", is_optional=True),
+    ]
+    skips: Annotated[
+        np.ndarray,
+        Entry(
+            FLAG,
+            "[S]",
+            "what the next pass does with a sequence, see regret_pruning.FOLLOWED",
             is_optional=True,
         ),
     ]
     is_met: Annotated[
         np.ndarray,
-        Entry(FLAG, "[I]", "1 if the walks since the last update met the infoset"),
+        Entry(
+            FLAG,
+            "[I]",
+            "1 if the walks since the last update met the infoset; in passes that "
+            "prune, as `skips`",
+        ),
     ]
 
 

@@ -24,7 +24,7 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
-from mccfr_spiel.kernels.baselines import control, learn
+from mccfr_spiel.kernels.baselines import control, learn, note_leaf
 from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import (
     number_of,
@@ -34,7 +34,13 @@ from mccfr_spiel.kernels.minimizers import (
     update,
 )
 from mccfr_spiel.kernels.picking import Pick, push_picked
-from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
+from mccfr_spiel.kernels.pruning import (
+    LOOK,
+    SKIPPED,
+    poor_regret,
+    push_kept,
+    update_pruned,
+)
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
 from mccfr_spiel.kernels.stack import (
@@ -124,7 +130,7 @@ class Sampled(NamedTuple):
     @property
     def picks_own(self) -> bool:
         """Whether some of them are, see picking.py."""
-        return self.player == "average" or self.skips
+        return self.player == "average"
 
     @property
     def branches(self) -> bool:
@@ -303,8 +309,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted = sampled.meets_once, sampled.is_weighted
-    branches = sampled.branches
-    discounts = rule_of(rule).discounts
+    branches, discounts = sampled.branches, rule_of(rule).discounts
 
     @inlined
     def go_on(task, tree, tables, walk):
@@ -344,6 +349,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                     break
             number = walk_number(iteration, batch, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
+            poor = poor_regret(stream, settings) if skips else 0.0
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
@@ -360,13 +366,11 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                     count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
                     is_full = batched and noted + count > room
-                    if skips and weight == LOOK and acting != UNEXPANDED:
-                        if acting != TERMINAL:
-                            gradient[sequence] = SKIPPED
-                            break
-                        weight = 1.0
+                    if skips and weight == LOOK and acting >= CHANCE_NODE:
+                        gradient[sequence] = SKIPPED
+                        break
                     if acting == TERMINAL:
-                        payoff = weight * tree.utilities[start, player]
+                        payoff = abs(weight) * tree.utilities[start, player]
                         # not <=: an infinite weight times 0 is NaN.
                         if player_sampled and not abs(payoff) <= MAX_WEIGHT:
                             status = TOO_UNLIKELY
@@ -374,7 +378,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                             touched += 1
                             gradient[sequence] += payoff
                             if branches:
-                                tables.below[sequence] = payoff
+                                depth = note_leaf(walk, depth, payoff)
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
@@ -396,12 +400,14 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                         own_place = infosets[infoset]["place"]
                         if picks_own:
                             pick = Pick(settings, stream, own_place, chance)
-                            top = push_picked(tables, walk, top, at, pick, skips)
+                            top = push_picked(tables, walk, top, at, pick)
                             break
                         if draws_own:
                             draw = uniform(stream, own_place)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
+                        elif skips:
+                            top, weight = push_kept(tables, walk, top, at, poor, chance)
                         else:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
@@ -418,14 +424,16 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                         )
                         break
                     if learns and acting != CHANCE_NODE:
-                        depth = control(tables, walk, depth, at, player, chosen, q)
+                        depth = control(
+                            tables, walk, depth, at, player, chosen, q, branches
+                        )
                     node = first + chosen
                     place = child_place(place, chosen) if chance else place
 
             if status != DONE:
                 break
             if learns and not foresees:
-                learn(tree, tables, walk, depth, player, start, settings)
+                learn(tree, tables, walk, depth, player, start, settings, branches)
             if batched:
                 nth, noted = nth + 1, 0
                 if nth < batch:
@@ -444,7 +452,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                 for p in range(num_players):
                     gradient[p] = 0.0
             if foresees:
-                learn(tree, tables, walk, depth, player, start, settings)
+                learn(tree, tables, walk, depth, player, start, settings, branches)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top

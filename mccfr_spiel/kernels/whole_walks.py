@@ -119,12 +119,12 @@ def _make_walk(of_leaves: bool) -> Any:
     return walk
 
 
-_walk_leaves, _add_reaches = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
+leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
 
 
 def walk_leaves(tree: TreeArrays, rows: LeafRows) -> None:
     """Counts or writes the rows of `Passes`: each leaf, for each player."""
-    _walk_leaves(tree, rows)
+    leaves_walk(tree, rows)
 
 
 def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
@@ -138,4 +138,4 @@ def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
         plan: `[S]` all players' realization plans.
         reach: `[I]` to which the reaches are added.
     """
-    _add_reaches(tree, Reaches(plan, reach))
+    reaches_walk(tree, Reaches(plan, reach))

@@ -34,12 +34,18 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.baselines import control, learn
+from mccfr_spiel.kernels.baselines import control, learn, note_leaf
 from mccfr_spiel.kernels.batches import note_gradient, walk_number
 from mccfr_spiel.kernels.minimizers import number_of, rule_of, start_tables
 from mccfr_spiel.kernels.own_rules import function_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
-from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, update_pruned
+from mccfr_spiel.kernels.pruning import (
+    LOOK,
+    SKIPPED,
+    poor_regret,
+    push_kept,
+    update_pruned,
+)
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
 from mccfr_spiel.kernels.stack import (
     Visit,
@@ -483,9 +489,8 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
     learns, foresees = baseline != "", baseline == "predictive"
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
-    met_once, weighted = sampled.meets_once, sampled.is_weighted
-    branches = sampled.branches
-    discounts = rule_of(rule).discounts
+    once, weighted = sampled.meets_once, sampled.is_weighted
+    branches, discounts = sampled.branches, rule_of(rule).discounts
 
     @inlined
     def go_on(task, tree, tables, walk, game, known, path, rules):
@@ -520,6 +525,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
             number = walk_number(iteration, batch, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
+            poor = poor_regret(stream, settings) if skips else 0.0
 
             # One pass takes a node from the stack and follows a single history from it
             # to a leaf. What else is to be visited on the way goes onto the stack.
@@ -537,14 +543,12 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                     acting: Any = np.int64(who_acts(rules, game, path))
                     start: Any = np.int64(0)
                     count, infoset = start, start - 1
-                    if skips and weight == LOOK:
-                        if acting != TERMINAL:
-                            gradient[sequence] = SKIPPED
-                            break
-                        weight = 1.0
+                    if skips and weight == LOOK and acting != TERMINAL:
+                        gradient[sequence] = SKIPPED
+                        break
                     if acting == TERMINAL:
                         status = end_game(rules, game, path, tree.utilities)
-                        payoff = weight * tree.utilities[0, player]
+                        payoff = abs(weight) * tree.utilities[0, player]
                         if status == DONE:
                             # not <=: an infinite weight times 0 is NaN.
                             if player_sampled and not abs(payoff) <= MAX_WEIGHT:
@@ -553,7 +557,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                                 touched += 1
                                 gradient[sequence] += payoff
                                 if branches:
-                                    tables.below[sequence] = payoff
+                                    depth = note_leaf(walk, depth, payoff)
                                 break
                     else:
                         free = min(capacity - top - depth - 1, room - noted)
@@ -573,19 +577,21 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                     if acting == player:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
-                        num_met = meet(
-                            tables, walk, num_met, infoset, at, met_once, is_far
-                        )
+                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
                         own_place = infosets[infoset]["place"]
                         if picks_own:
                             save(path, level, acting, start, count)
                             pick = Pick(settings, stream, own_place, chance)
-                            top = push_picked(tables, walk, top, at, pick, skips)
+                            top = push_picked(tables, walk, top, at, pick)
                             break
                         if draws_own:
                             draw = uniform(stream, own_place)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
+                        elif count > 1 and skips:
+                            save(path, level, acting, start, count)
+                            position[LEVEL] = level
+                            top, weight = push_kept(tables, walk, top, at, poor, chance)
                         elif count > 1:
                             save(path, level, acting, start, count)
                             position[LEVEL] = level
@@ -604,7 +610,9 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         )
                         break
                     if learns and acting != CHANCE_NODE:
-                        depth = control(tables, walk, depth, at, player, chosen, q)
+                        depth = control(
+                            tables, walk, depth, at, player, chosen, q, branches
+                        )
                     if acting >= 0:
                         path.last[acting] = start + chosen
                     move_on(rules, game, path, path.moves[chosen])
@@ -613,7 +621,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
             if status != DONE:
                 break
             if learns and not foresees:
-                learn(tree, tables, walk, depth, player, 0, settings)
+                learn(tree, tables, walk, depth, player, 0, settings, branches)
             if batched:
                 nth, noted = nth + 1, 0
                 if nth < batch:
@@ -621,11 +629,11 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 nth = 0
             if alternating or player == num_players - 1:
                 move_met(
-                    tree, tables, walk, num_met, met_once, skips, rule, discounts, task
+                    tree, tables, walk, num_met, once, skips, rule, discounts, task
                 )
                 num_met = 0
             if foresees:
-                learn(tree, tables, walk, depth, player, 0, settings)
+                learn(tree, tables, walk, depth, player, 0, settings, branches)
             player = (player + 1) % num_players
 
         cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top

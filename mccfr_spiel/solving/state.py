@@ -30,6 +30,8 @@ the copies with which a policy is handed out."""
 _OPTIONAL_BYTES = 9
 """What an optional table of `kernels.Tables` takes for each of its rows."""
 
+_TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
+
 _NOTHING = (None, None, None)
 
 _OLD_CURSOR = 8
@@ -70,7 +72,7 @@ class SolverState:
         tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         whole: the leaves and the plans, for algorithms that sample nothing, and the
-            blocks if there is more than one thread.
+            blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
         batch: the walks for each player in an iteration.
         store, path: for walks over compiled rules, the infosets that these have met and
@@ -134,8 +136,10 @@ class SolverState:
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
-            if not sampling.draws_one_action:
-                self._optional_tables += ("below",)
+        self._frame_of = kernels.frame_of
+        if sampling.prunes_by_regret:
+            self._optional_tables += _TABLES_OF_PRUNING
+            self._frame_of = kernels.pruned_frame_of
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch > 1)
@@ -144,18 +148,20 @@ class SolverState:
         self._note_room()
         self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
         self.start_infosets()
-        self.walks = sampling.is_sampled or sampling.prune
+        self.walks = sampling.is_sampled or sampling.prune is True
         self.whole: (
             tuple[()]
             | tuple[kernels.Passes, kernels.Plans]
-            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks]
+            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks | kernels.Ceilings]
         ) = ()
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = kernels.Plans(plan=passes.plan(self.tables.policy))
             self.whole = passes.arrays, plans
-            if _can_share(tree, minimizer):
+            if sampling.prunes_by_regret:
+                self.whole = passes.arrays, plans, tree.list_ceilings()
+            elif _can_share(tree, minimizer):
                 self.num_threads = useful_threads(threads, passes.arrays, LEAST_WORK)
             if self.num_threads > 1:
                 self.whole = passes.arrays, plans, tree.list_blocks()
@@ -296,9 +302,7 @@ class SolverState:
             and all(map(operator.is_, storage, of_tree))
         ):
             arrays = kernels.TreeArrays(*storage)
-            self._frame = kernels.frame_of(
-                self._task, arrays, tables, walk, *self.whole
-            )
+            self._frame = self._frame_of(self._task, arrays, tables, walk, *self.whole)
             self._framed = storage, tables, walk  # last: Ctrl-C may come in between
         return self._frame
 

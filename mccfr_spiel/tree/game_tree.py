@@ -26,6 +26,7 @@ from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import Expansion, KeyNames, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
+from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
@@ -33,7 +34,7 @@ from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import BLOCKS, LEAVES, UNCOUNTED
+from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     TwinNames,
     expanded_by_twin,
@@ -96,6 +97,7 @@ class GameTree(ReadableTree):
         self._leaves: kernels.Passes | None = None
         self._noted: np.ndarray | None = None
         self._blocks: kernels.Blocks | None = None
+        self._ceilings: kernels.Ceilings | None = None
 
     # --- all at once ---------------------------------------------------------
 
@@ -339,13 +341,29 @@ class GameTree(ReadableTree):
             self._blocks = cut_into_blocks(self.arrays, passes, sizes[1], work)
         return self._blocks
 
+    @reads
+    def list_ceilings(self) -> kernels.Ceilings:
+        """What regret-based pruning knows of a complete tree of two players, made at
+        the first call and kept.
+
+        Errors are those of `list_leaves`.
+        """
+        self.list_leaves()
+        if self._ceilings is None:
+            arrays, num_sequences = self.arrays, self.num_sequences
+            size = bytes_of_ceilings(self.num_nodes, num_sequences)
+            self.budget.hold(CEILINGS, size)
+            self._ceilings = list_ceilings(arrays, num_sequences)
+        return self._ceilings
+
     @steps
     def forget_leaves(self) -> None:
-        """Drops what `list_leaves` and `list_blocks` made."""
+        """Drops what `list_leaves`, `list_blocks` and `list_ceilings` made."""
         self._forget_leaves()
 
     def _forget_leaves(self) -> None:
-        self._leaves = self._blocks = None
+        self._leaves = self._blocks = self._ceilings = None
+        self.budget.measured(CEILINGS, 0)
         self.budget.measured(LEAVES, 0)
         self.budget.measured(BLOCKS, 0)
 

@@ -20,6 +20,7 @@ from mccfr_spiel.exploring import exporting, live_rows
 from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST
+from mccfr_spiel.kernels import whole_walks
 from tests.exploring.asking import Page, solved
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
@@ -238,8 +239,8 @@ def test_passes_that_the_page_makes_let_other_threads_run():
     kernels_of_the_page = (
         kernels.fill_plan,
         kernels.fill_gradient,
-        kernels.add_reaches,
-        kernels.walk_leaves,
+        whole_walks.leaves_walk,
+        whole_walks.reaches_walk,
     )
     assert all(one.targetoptions.get("nogil") for one in kernels_of_the_page)
 

@@ -1,0 +1,424 @@
+"""Regret-based pruning: whole passes that leave out actions of very negative regret.
+
+An action of probability 0 whose regret is far below 0 need not be looked into for a
+while: what is below it cannot change the policy before the regret could be positive
+again (Brown, Sandholm 2015). Here that is decided by the best response, as in the later
+form (Brown, Sandholm 2017). For each sequence of a player, `Tables.best` has what the
+player could have got there so far, by the plan that is best against all that the other
+player has played, and `Tables.got`, for each infoset, what it has got. The action is
+left out of the next iteration if best will not exceed got after it, whatever the other
+one plays.
+
+While it is left out, the payoffs below each of its nodes are taken for the highest that
+there are, so that best is never too low. When it can be left out no more, all below it
+is made good in one pass, by the sum of all plans that the other player has played: the
+player is said to have played the best response there from the beginning. Regret
+matching may be told so: all regrets of a best response are at most 0, and its bounds
+rest on the squares of those above 0 only.
+
+Walks go to what is followed, and like those of PRUNED_CFR not to what the other player
+never plays to. What is made good is read from the list of leaves (passes.py). In a
+pass, a sequence or an infoset is FOLLOWED, SKIPPED, or RESUMED after it was skipped. A
+sequence may be skipped at an infoset that is followed; all that is below it has its
+state. The sum of the plans of two other players says nothing of their product, so this
+is for two players.
+"""
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.compiled.frame import Entry, Layout
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.minimizers import number_of, start_tables
+from mccfr_spiel.kernels.passes import add_rows, move_plans
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    DONE,
+    FLOAT,
+    ITERATION,
+    LAST_ITERATION,
+    LONG,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    PLAYER,
+    SEED,
+    Passes,
+    Plans,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+    tree_in,
+)
+
+REGRET_MATCHING: Any = number_of("regret_matching")
+
+FOLLOWED, SKIPPED, RESUMED = range(3)
+"""What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
+
+
+class Ceilings(NamedTuple):
+    """What passes that prune know of a complete tree of two players."""
+
+    highest: Annotated[
+        np.ndarray, Entry(FLOAT, "[N, 2]", "the most that a player is paid below")
+    ]
+    step: Annotated[
+        np.ndarray,
+        Entry(
+            FLOAT,
+            "[S]",
+            "the most by which one iteration can change best - got; infinite where the "
+            "sequence ends the game, since nothing is saved there",
+        ),
+    ]
+    num_nodes: Annotated[
+        np.ndarray,
+        Entry(LONG, "[S]", "the nodes before which it is its player's last sequence"),
+    ]
+    height: Annotated[np.ndarray, Entry(LONG, "[1]", "a walk's stack is never higher")]
+
+
+class Stack(NamedTuple):
+    """The nodes that a walk visits later.
+
+    Attributes:
+        node: the node.
+        sequence: the updated player's last one before it.
+        weight: the factor of all payoffs below it.
+    """
+
+    node: np.ndarray
+    sequence: np.ndarray
+    weight: np.ndarray
+
+
+LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Ceilings)
+"""What a frame of passes with pruning holds."""
+
+pruned_frame_of = LAYOUT.frame_of
+_views = LAYOUT.viewer()
+
+
+@inlined
+def meet_plans(
+    infosets: np.ndarray, passes: Passes, tables: Tables, plan: np.ndarray, other: int
+) -> None:
+    """Adds the present plan of a player, which the other one's update meets, to the sum
+    of all that were met."""
+    tables.seen[other] += 1.0
+    for member in range(passes.member_ends[other], passes.member_ends[other + 1]):
+        infoset = passes.members[member]
+        start = infosets[infoset]["first_sequence"]
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            tables.seen[s] += plan[s]
+
+
+@inlined
+def walk_followed(
+    tree: TreeArrays, tables: Tables, ceilings: Ceilings, stack: Stack, player: int
+) -> int:
+    """Walks to all that a player's update needs to know: adds the leaves' payoffs to
+    `gradient` and `known`, and the ceilings of what is skipped to `best`.
+
+    Returns:
+        The number of nodes touched. A node that is skipped is one, what is below it is
+        not.
+    """
+    nodes, policy, skips = tree.nodes, tables.policy, tables.skips
+    stack.node[0], stack.sequence[0], stack.weight[0] = 0, player, 1.0
+    top, touched = 1, 0
+    while top > 0:
+        top -= 1
+        node, weight = stack.node[top], stack.weight[top]
+        sequence: Any = np.int64(stack.sequence[top])
+        touched += 1
+        acting, start = nodes[node]["player"], np.int64(nodes[node]["start"])
+        if acting == TERMINAL:
+            payoff = weight * tree.utilities[start, player]
+            tables.gradient[sequence] += payoff
+            tables.known[sequence] += payoff
+            continue
+        first = nodes[node]["first_child"]
+        for child in range(np.int64(nodes[node]["num_children"]) - 1, -1, -1):
+            s, prob = start + child, 1.0
+            if acting == CHANCE_NODE:
+                prob = tree.chance_probs[s]
+            elif acting != player:
+                prob = policy[s]
+                if prob == 0.0:
+                    continue
+            elif skips[s] != FOLLOWED:
+                if skips[s] == SKIPPED:
+                    touched += 1
+                    tables.best[s] += weight * ceilings.highest[first + child, player]
+                continue
+            stack.node[top] = first + child
+            stack.sequence[top] = s if acting == player else sequence
+            stack.weight[top] = weight * prob
+            top += 1
+    return touched
+
+
+@inlined
+def update_followed(
+    tables: Tables,
+    passes: Passes,
+    ceilings: Ceilings,
+    infoset: int,
+    start: int,
+    stop: int,
+) -> tuple[float, int]:
+    """Moves the policy at an infoset, by regret matching over what is followed.
+
+    The memory of an action that is skipped is a bound on its regret. If no regret is
+    above 0, the policy is uniform over the others.
+
+    Returns:
+        <b, G>, and the number of nodes touched.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    best, skips, got = tables.best, tables.skips, tables.got
+    value, touched = 0.0, 0
+    for s in range(start, stop):
+        if skips[s] == RESUMED:
+            touched += ceilings.num_nodes[s]
+            tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
+        if skips[s] != SKIPPED:
+            value += policy[s] * gradient[s]  # of what is resumed both are 0
+            best[s] = tables.known[s] + tables.below[s]
+            tables.below[s] = 0.0
+    got[infoset] += value
+    total, num_followed = 0.0, 0
+    for s in range(start, stop):
+        if skips[s] == FOLLOWED:
+            memory[s] += gradient[s] - value
+        else:
+            memory[s] = min(best[s] - got[infoset], 0.0)
+        gradient[s] = 0.0
+        num_followed += skips[s] != SKIPPED
+        total += max(memory[s], 0.0)
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / num_followed if skips[s] != SKIPPED else 0.0
+    return value, touched
+
+
+@inlined
+def make_good(
+    tables: Tables,
+    passes: Passes,
+    ceilings: Ceilings,
+    infoset: int,
+    start: int,
+    stop: int,
+) -> int:
+    """Starts an infoset anew, as if its player had played the best response so far.
+
+    Returns:
+        The number of nodes touched.
+    """
+    best, touched = tables.best, 0
+    highest = -np.inf
+    for s in range(start, stop):
+        touched += ceilings.num_nodes[s]
+        tables.known[s] = add_rows(passes, tables.seen, s, 1, 0.0)
+        best[s] = tables.known[s] + tables.below[s]
+        tables.below[s] = 0.0
+        highest = max(highest, best[s])
+    tables.got[infoset] = highest
+    for s in range(start, stop):
+        tables.memory[s] = best[s] - highest
+        tables.policy[s] = 1.0 / (stop - start)
+    return touched
+
+
+@inlined
+def decide(
+    infosets: np.ndarray, tables: Tables, ceilings: Ceilings, infoset: int
+) -> None:
+    """Decides what the next pass does at an infoset; of those above it is known."""
+    skips = tables.skips
+    start = infosets[infoset]["first_sequence"]
+    above = skips[infosets[infoset]["parent"]]
+    tables.is_met[infoset] = above
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        if above != FOLLOWED:
+            skips[s] = above
+        elif (
+            tables.policy[s] == 0.0
+            and tables.best[s] + ceilings.step[s] <= tables.got[infoset]
+        ):
+            skips[s] = SKIPPED
+        else:
+            skips[s] = RESUMED if skips[s] == SKIPPED else FOLLOWED
+
+
+@inlined
+def update_player(
+    tree: TreeArrays,
+    tables: Tables,
+    passes: Passes,
+    ceilings: Ceilings,
+    player: int,
+) -> int:
+    """Moves a player's policy, from the last infoset up, after a walk.
+
+    Returns:
+        The number of nodes touched to make good what was skipped.
+    """
+    infosets, best, touched = tree.infosets, tables.best, 0
+    first, last = passes.member_ends[player], passes.member_ends[player + 1]
+    for visit in range(last - 1, first - 1, -1):
+        infoset = passes.members[visit]
+        if tables.is_met[infoset] == SKIPPED:
+            continue
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        parent = infosets[infoset]["parent"]
+        if tables.is_met[infoset] == RESUMED:
+            touched += make_good(tables, passes, ceilings, infoset, start, stop)
+        else:
+            value, more = update_followed(
+                tables, passes, ceilings, infoset, start, stop
+            )
+            tables.gradient[parent] += value
+            touched += more
+        highest = best[start]
+        for s in range(start + 1, stop):
+            highest = max(highest, best[s])
+        tables.below[parent] += highest
+    tables.gradient[player] = tables.below[player] = 0.0
+    return touched
+
+
+@inlined
+def move_player(
+    tree: TreeArrays,
+    tables: Tables,
+    passes: Passes,
+    ceilings: Ceilings,
+    plan: np.ndarray,
+    player: int,
+    weight: float,
+) -> None:
+    """Adds a player's old plan to the average, makes the new one, and decides what the
+    next pass leaves out, from the first infoset down.
+
+    Where nothing was followed the plan is 0 and stays so.
+    """
+    for visit in range(passes.member_ends[player], passes.member_ends[player + 1]):
+        infoset = passes.members[visit]
+        parent = tree.infosets[infoset]["parent"]
+        if tables.is_met[infoset] != SKIPPED:
+            move_plans(tree.infosets, tables, plan, infoset, weight)
+        elif tables.skips[parent] == SKIPPED:
+            continue
+        decide(tree.infosets, tables, ceilings, infoset)
+
+
+@jit
+def iterate_pruned(frame):
+    """Runs CFR with regret-based pruning; otherwise as `passes.make_passes`."""
+    task = _views(frame, Task)
+    job = task.job
+    alternating = job[ALTERNATING] != 0
+    last_iteration = np.int64(job[LAST_ITERATION])
+    node_limit = np.int64(job[NODE_LIMIT])
+    tree = tree_in(frame, job)
+    tables, walk = _views(frame, Tables), _views(frame, Walk)
+    passes, plan = _views(frame, Passes), _views(frame, Plans).plan
+    ceilings = _views(frame, Ceilings)
+    cursor, clock = walk.cursor, walk.clock
+    height = ceilings.height[0]
+    stack = Stack(
+        np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
+    )
+    start_tables(tree, tables, walk.known, REGRET_MATCHING, job[SEED], task.parameters)
+    iteration, player = cursor[ITERATION], cursor[PLAYER]
+    touched = cursor[NODES_TOUCHED]
+
+    # One pass of this loop is the update of one player, or of both at the last one's
+    # turn if they are updated at once.
+    while True:
+        if player == 0:
+            if iteration == last_iteration or touched >= node_limit:
+                break
+            iteration += 1
+            clock[AVERAGE_WEIGHT] = average_weight(
+                iteration, task.settings, clock[AVERAGE_WEIGHT]
+            )
+        tables.average[player] += clock[AVERAGE_WEIGHT]
+        first = player if alternating else 0
+        end = player + 1 if alternating or player == 1 else 0
+        for p in range(first, end):
+            meet_plans(tree.infosets, passes, tables, plan, 1 - p)
+            touched += walk_followed(tree, tables, ceilings, stack, p)
+        for p in range(first, end):
+            touched += update_player(tree, tables, passes, ceilings, p)
+        for p in range(first, end):
+            weight = clock[AVERAGE_WEIGHT]
+            move_player(tree, tables, passes, ceilings, plan, p, weight)
+        player = 1 - player
+
+    cursor[ITERATION], cursor[PLAYER] = iteration, player
+    cursor[NODES_TOUCHED] = touched
+    return DONE
+
+
+@jit
+def survey_nodes(
+    tree: TreeArrays, last: np.ndarray, lowest: np.ndarray, ceilings: Ceilings
+) -> None:
+    """Looks at each node of a complete tree of two players.
+
+    Args:
+        tree: the tree.
+        last: `[N, 2]` int32, gets each player's last sequence before the node.
+        lowest: `[N, 2]` gets the least that each player is paid below it.
+        ceilings: of which all is written; `step` is infinite and `num_nodes` 0 before.
+    """
+    nodes, highest, step = tree.nodes, ceilings.highest, ceilings.step
+    probs, heights = np.ones(len(nodes)), np.zeros(len(nodes), np.int32)
+    last[0, 0], last[0, 1] = 0, 1
+    # From the root down: what leads to a node.
+    for node in range(len(nodes)):
+        acting, start = nodes[node]["player"], nodes[node]["start"]
+        for p in range(2):
+            ceilings.num_nodes[last[node, p]] += 1
+            if acting == TERMINAL:
+                lowest[node, p] = highest[node, p] = tree.utilities[start, p]
+        for child in range(nodes[node]["num_children"]):
+            below = nodes[node]["first_child"] + child
+            probs[below] = probs[node]
+            last[below] = last[node]
+            if acting == CHANCE_NODE:
+                probs[below] *= tree.chance_probs[start + child]
+            else:
+                last[below, acting] = start + child
+                if nodes[below]["player"] != TERMINAL:
+                    step[start + child] = 0.0
+    # From the leaves up: what is below it.
+    for node in range(len(nodes) - 1, -1, -1):
+        acting, count = nodes[node]["player"], nodes[node]["num_children"]
+        if acting == TERMINAL:
+            continue
+        lowest[node], highest[node] = np.inf, -np.inf
+        for child in range(count):
+            below = nodes[node]["first_child"] + child
+            heights[node] = max(heights[node], heights[below])
+            for p in range(2):
+                lowest[node, p] = min(lowest[node, p], lowest[below, p])
+                highest[node, p] = max(highest[node, p], highest[below, p])
+        heights[node] += count
+        for child in range(count if acting >= 0 else 0):
+            most = highest[nodes[node]["first_child"] + child, acting]
+            s = nodes[node]["start"] + child
+            step[s] += probs[node] * (most - lowest[node, acting])
+    ceilings.height[0] = 1 + heights[0]

@@ -1,0 +1,135 @@
+"""Regret-based pruning of whole passes."""
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
+from mccfr_spiel.experiments.algorithm_names import name_of
+from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.solving import files
+from tests.pruned_reference import PrunedTextbook
+from tests.test_solver import LEDUC, assert_equal_bit_for_bit, assert_same
+from tests.vectors import start_together
+
+START = ms.regret_matching(initial_regret=0.1)  # no ties
+PRUNED = ms.Algorithm(full(prune="regret"), ms.regret_matching())
+LIARS = "liars_dice(dice_sides=3)"
+GENERAL_SUM = (
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+)
+
+
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize(
+    ("game", "iterations"),
+    [("kuhn_poker", 60), (LIARS, 50), (GENERAL_SUM, 40)],
+)
+def test_the_solver_is_the_textbook(game, iterations, alternating):
+    algorithm = ms.Algorithm(full(prune="regret"), START, ms.LINEAR, alternating)
+    solver = Solver(game, algorithm, seed=5)
+    textbook = PrunedTextbook(game, *algorithm, seed=5)
+    start_together(solver, textbook)
+    for more in (1, 1, iterations - 2):
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+    if game == LIARS:
+        assert textbook.seen == {"followed", "skipped", "resumed"}
+
+
+def test_until_something_is_left_out_it_is_cfr():
+    plain, pruned = Solver(LEDUC, ms.CFR), Solver(LEDUC, PRUNED)
+    for _ in range(30):
+        plain.iterate(1)
+        pruned.iterate(1)
+        if pruned.state.tables.skips.any():
+            break
+        for name in ("policy", "memory"):
+            mine, theirs = (getattr(s.state.tables, name) for s in (pruned, plain))
+            assert np.allclose(mine, theirs, rtol=0, atol=1e-12)
+    assert pruned.num_iterations == 7
+
+
+@pytest.mark.parametrize(
+    ("game", "iterations", "share", "most"),
+    [("liars_dice(dice_sides=4)", 2_000, 0.4, 0.003), (LEDUC, 2_000, 0.9, 0.03)],
+)
+def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
+    game, iterations, share, most
+):
+    tree = GameTree(game).expand_all()
+    touched, nash_conv = [], []
+    for algorithm in (ms.PRUNED_CFR, PRUNED):
+        solver = Solver(tree, algorithm)
+        solver.iterate(iterations)
+        touched.append(solver.nodes_touched)
+        nash_conv.append(ms.nash_conv(tree, solver.average_policy()))
+    assert touched[1] < share * touched[0]
+    assert nash_conv[1] < most
+    assert nash_conv[1] < 1.5 * nash_conv[0]
+
+
+def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
+    expected = Solver(LIARS, PRUNED)
+    expected.iterate(200)
+    solver = Solver(LIARS, PRUNED, threads=2)
+    for more in (0, 1, 16, 60, 123):
+        solver.iterate(more)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver")
+    assert solver.algorithm == PRUNED
+    assert_equal_bit_for_bit(solver, expected)
+    tables, others = solver.state.tables, expected.state.tables
+    for mine, theirs in zip(tables, others, strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+    assert expected.state.tables.skips.any()
+
+
+def test_its_tables_are_counted():
+    tree = GameTree("liars_dice(dice_sides=2)").expand_all()
+    plain = Solver(tree, ms.CFR).memory()
+    pruned = Solver(tree, PRUNED).memory()
+    more = 8 * plain.num_infosets + (4 * 8 + 1) * plain.num_sequences
+    assert pruned.tables - plain.tables == more
+
+
+def test_what_cannot_work_is_refused_in_words():
+    for make, words in (
+        (lambda: full(prune="regrets"), "prune='regrets' is not True or False, nor \""),
+        (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),
+        (lambda: ms.OUTCOME._replace(prune="regret"), "sample nothing"),
+        (lambda: full(prune="regret")._replace(prune_below=-1.0), "only external"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    for rule in (
+        ms.regret_matching_plus(),
+        ms.discounted_regret_matching(),
+        predictive_regret_matching_plus(),
+        ms.ftrl(1.0),
+    ):
+        words = r'prune="regret" is given, but|moves the policy everywhere'
+        with pytest.raises(ValueError, match=words):
+            Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
+    with pytest.raises(ValueError, match="batch=2"):
+        Solver("kuhn_poker", PRUNED._replace(batch=2))
+    with pytest.raises(ValueError, match=r"has 3 players; use ms\.PRUNED_CFR"):
+        Solver("kuhn_poker(players=3)", PRUNED)
+
+    def told(state, player):
+        return state.information_state_string(player)
+
+    with pytest.raises(ValueError, match='prune="regret" goes by the regrets'):
+        Solver("kuhn_poker", PRUNED, abstraction=told)
+
+
+def test_files_names_and_flags_know_it():
+    settings = named_settings(game="kuhn_poker", sampling="pruned_by_regret")
+    assert settings.algorithm == PRUNED._replace(minimizer=ms.regret_matching())
+    assert name_of(PRUNED) == "pruned_by_regret_regret_matching"
+    assert named_settings(**flags_of(settings)) == settings
+    assert files.algorithm_from_json(files.algorithm_to_json(PRUNED)) == PRUNED
+    assert repr(PRUNED.sampling) == "full(prune='regret')"
+    assert str(PRUNED) == "CFR pruned by regret"
