@@ -188,7 +188,7 @@ class Growth:
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
         iteration, player = cursor[kernels.ITERATION], cursor[kernels.PLAYER]
-        number = walk_number(iteration, self._batch, cursor[kernels.WALK])
+        number = walk_number(self._batch, iteration, cursor[kernels.WALK])
         stream = plain_stream_key(seed, number, player, tree.num_players)
         samples_chance, samples = self._sampling.chance, self._samples[player]
         # Places take time, and a game without chance needs none.
