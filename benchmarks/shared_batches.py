@@ -15,13 +15,15 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 
+_GOOFSPIEL = "goofspiel(num_cards={},imp_info=True,points_order=descending)"
+
 GAMES = {
     "Kuhn poker": "kuhn_poker",
     "Leduc poker": "leduc_poker",
     "liar's dice, 6 sides": "liars_dice",
     "goofspiel, 5 cards": "goofspiel(num_cards=5,imp_info=True,points_order=random)",
-    "goofspiel, 6 cards": "goofspiel(num_cards=6,imp_info=True,points_order=descending)",
-    "goofspiel, 7 cards": "goofspiel(num_cards=7,imp_info=True,points_order=descending)",
+    "goofspiel, 6 cards": _GOOFSPIEL.format(6),
+    "goofspiel, 7 cards": _GOOFSPIEL.format(7),
 }
 ALGORITHMS = {"external": ms.EXTERNAL_SAMPLING, "outcome": ms.OUTCOME_SAMPLING}
 

@@ -36,9 +36,12 @@ from numba.core import types
 from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.batch_logs import (
+    LEAF,
     NUM_BATCH_NOTES,
     NUM_COUNTS,
     NUM_SLOTS,
+    RUN,
+    VISIT,
     Cut,
     Slots,
     frame_of_batch,
@@ -143,6 +146,7 @@ __all__ = [
     "ITERATION",
     "JOB_SIZE",
     "LAST_ITERATION",
+    "LEAF",
     "LOG_FULL",
     "MAX_WEIGHT",
     "NEEDS_ONE_THREAD",
@@ -167,12 +171,14 @@ __all__ = [
     "PLAYER",
     "PRUNE_BELOW",
     "RULES",
+    "RUN",
     "SEED",
     "STACK_FULL",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
+    "VISIT",
     "WALK",
     "WORK_OF_SEQUENCE",
     "Blocks",
@@ -261,7 +267,7 @@ def make_iterate_in_threads(rule: str) -> Any:
 
 @functools.cache
 def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
-    """Makes `iterate(frame, walks, desk, leads)` for batches that threads share.
+    """Makes `iterate(frame, walks, blocks, desk, leads)` for shared batches.
 
     The tree is complete, no abstraction ties infosets, and the walks are such that
     `can_be_shared`. shared_batches.py says what the frame holds and what is returned.
@@ -274,5 +280,13 @@ def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
     with contextlib.nullcontext() if own is None else made_with(own):
         made = make_shared_walks(sampled, number_of(rule))
     if IS_COMPILED:
-        made.compile((types.int64[::1], types.int64, types.int64[::1], types.boolean))
+        made.compile(
+            (
+                types.int64[::1],
+                types.int64,
+                types.int64,
+                types.int64[::1],
+                types.boolean,
+            )
+        )
     return made

@@ -38,12 +38,33 @@ from mccfr_spiel.kernels.tables import (
 NUM_SLOTS = 32
 """The tickets of a segment. Each has a slot: a stack and a log of its own."""
 
-NUM_LEAVES, NUM_EVENTS, TOUCHED, STATUS, NUM_COUNTS = range(5)
-"""The counts of a slot: the leaves and the events in its log, the nodes touched, and
+(
+    NUM_EVENTS,
+    NUM_VISITS,
+    NUM_LEAVES,
+    NUM_RUNS,
+    TOUCHED,
+    STATUS,
+    NUM_COUNTS,
+) = range(7)
+"""The counts of a slot: how long the four lists of its log are, the nodes touched, and
 DONE or what kept its walks from being finished."""
 
-_AHEAD = 8
-"""So many entries of a log are asked for before they are needed."""
+VISIT = np.dtype([("infoset", np.int32), ("start", np.int32)])
+"""A visit at an infoset, and the infoset's first sequence."""
+
+LEAF = np.dtype(
+    [("payoff", np.float64), ("sequence", np.int32), ("visits_end", np.int32)]
+)
+"""A leaf: its payoff times its weight, the player's last sequence before it, and the
+number of visits so far. Those since the leaf before are on the way to this one."""
+
+RUN = np.dtype([("leaf", np.int32), ("part", np.int32)])
+"""The first of some leaves, one after the other, that belong to one part: part 0 is the
+top, part 1 the player's first block, and so on. The last run is followed by its end."""
+
+_AHEAD = 6
+"""So many visits are asked for before they are needed."""
 
 
 class Cut(NamedTuple):
@@ -61,10 +82,6 @@ class Cut(NamedTuple):
             "root of its subtree; -1 in the top",
         ),
     ]
-    owner: Annotated[
-        np.ndarray,
-        Entry(INT, "[S]", "the sequence's infoset, -1 for the empty sequence"),
-    ]
     player_ends: Annotated[
         np.ndarray,
         Entry(
@@ -80,6 +97,9 @@ class Cut(NamedTuple):
         Entry(INT, "[I']", "the infosets met, block by block, ancestors first"),
     ]
     num_met: Annotated[np.ndarray, Entry(LONG, "[K]", "how many each block has")]
+    num_paid: Annotated[
+        np.ndarray, Entry(LONG, "[K]", "how many of them have paid their debts")
+    ]
     top: Annotated[
         np.ndarray,
         Entry(
@@ -99,26 +119,21 @@ class Slots(NamedTuple):
     place: Annotated[np.ndarray, Entry(UNSIGNED, "[NUM_SLOTS H]", "see `Walk`")]
     event: Annotated[
         np.ndarray,
-        Entry(INT, "[NUM_SLOTS C]", "the infosets of the top visited, and roots `~i`"),
+        Entry(VISIT, "[NUM_SLOTS C]", "visits in the top and at roots of blocks"),
     ]
-    leaf: Annotated[
+    visit: Annotated[np.ndarray, Entry(VISIT, "[NUM_SLOTS C]", "all other visits")]
+    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLOTS C]", "see LEAF")]
+    run: Annotated[np.ndarray, Entry(RUN, "[NUM_SLOTS C]", "see RUN")]
+    order: Annotated[
         np.ndarray,
-        Entry(INT, "[NUM_SLOTS C]", "the player's last sequence before a leaf"),
+        Entry(INT, "[NUM_SLOTS C]", "the runs, part by part, each in their order"),
     ]
-    payoff: Annotated[
-        np.ndarray, Entry(FLOAT, "[NUM_SLOTS C]", "what it pays, times its weight")
-    ]
-    sorted_leaf: Annotated[
-        np.ndarray, Entry(INT, "[NUM_SLOTS C]", "the same, the top first, then blocks")
-    ]
-    sorted_payoff: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SLOTS C]", "the same")]
     part_ends: Annotated[
         np.ndarray,
         Entry(
             LONG,
             "[NUM_SLOTS (K + 3)]",
-            "part k of a slot's log, part 0 the top's and part 1 that of the player's "
-            "first block, is from entry k to entry k + 1",
+            "the runs of part k are from its entry of `order` to the next one's",
         ),
     ]
     counts: Annotated[np.ndarray, Entry(LONG, "[NUM_SLOTS NUM_COUNTS]", "see STATUS")]
@@ -137,10 +152,10 @@ class Log(NamedTuple):
     """One slot's log, see `Slots`."""
 
     event: np.ndarray
+    visit: np.ndarray
     leaf: np.ndarray
-    payoff: np.ndarray
-    sorted_leaf: np.ndarray
-    sorted_payoff: np.ndarray
+    run: np.ndarray
+    order: np.ndarray
     part_ends: np.ndarray
     counts: np.ndarray
 
@@ -152,23 +167,28 @@ views = _LAYOUT.viewer()
 
 (
     STAGE,
+    FIRST_TICKET,
+    WALKS_OF_TICKET,
+    BLOCKS_OF_TICKET,
     ITERATION_NOW,
     PLAYER_NOW,
     TOUCHED_NOW,
-    FIRST_TICKET,
+    IS_BEGUN,
     NTH_NOW,
     SEGMENT_END,
+    FIRST_BLOCK,
+    END_BLOCK,
     MOVES,
     NUM_TOP,
-    IS_BEGUN,
     STATUS_NOW,
     _END,
-) = range(NOTES, NOTES + 12)
-"""The leader's notes: the stage, the iteration, the player being updated, the nodes
-touched, the block or the slot of the first ticket less that ticket's number, the walk
-of the batch with which the segment begins and the one behind its last, whether policies
-move after the segment, the length of `Cut.top`, whether the walks of this player have
-begun, and what to return."""
+) = range(NOTES, NOTES + 16)
+"""The leader's notes: the stage, and the number of the stage's first ticket, negative;
+how many walks and how many blocks a ticket has; the iteration, the player being
+updated, the nodes touched, whether this player's walks have begun; the walk of the
+batch with which the segment begins, and the one behind its last; the first block to be
+added up, the one behind the last, and whether policies move in them; the length of
+`Cut.top`; and what to return."""
 
 NUM_BATCH_NOTES = _END - NOTES
 
@@ -200,45 +220,31 @@ def log_of(slots: Slots, slot: Any) -> Log:
     begin, end = slot * room, (slot + 1) * room
     return Log(
         slots.event[begin:end],
+        slots.visit[begin:end],
         slots.leaf[begin:end],
-        slots.payoff[begin:end],
-        slots.sorted_leaf[begin:end],
-        slots.sorted_payoff[begin:end],
+        slots.run[begin:end],
+        slots.order[begin:end],
         slots.part_ends[slot * width : (slot + 1) * width],
         slots.counts[slot * NUM_COUNTS : (slot + 1) * NUM_COUNTS],
     )
 
 
 @inlined
-def sort_log(
-    home: np.ndarray, log: Log, num_leaves: int, first: int, num_blocks: int
-) -> None:
-    """Sorts the leaves of a log by their blocks; those of one block keep their order.
-
-    Args:
-        home: see `Cut`.
-        log: is changed.
-        num_leaves: how many leaves it has.
-        first: the player's first block.
-        num_blocks: the player's.
-    """
-    # Entry k + 1 counts the leaves of part k - 1, then becomes the place of part k's
-    # next leaf. Once all leaves have their places, that is where part k ends.
-    ends = log.part_ends
-    for part in range(num_blocks + 3):
+def sort_runs(log: Log, num_parts: int) -> None:
+    """Sorts the runs of a log by their parts; those of one part keep their order."""
+    # Entry k + 2 counts the runs of part k. Then entry k + 1 is the place of part k's
+    # next run; once all runs have their places, that is where part k ends.
+    ends, num_runs = log.part_ends, log.counts[NUM_RUNS]
+    for part in range(num_parts + 2):
         ends[part] = 0
-    for k in range(num_leaves):
-        at = home[log.leaf[k]]
-        ends[2 if at < 0 else (at >> 1) - first + 3] += 1
-    for part in range(2, num_blocks + 3):
+    for run in range(num_runs):
+        ends[log.run[run]["part"] + 2] += 1
+    for part in range(2, num_parts + 2):
         ends[part] += ends[part - 1]
-    for k in range(num_leaves):
-        at = home[log.leaf[k]]
-        part = 1 if at < 0 else (at >> 1) - first + 2
-        place = ends[part]
-        ends[part] = place + 1
-        log.sorted_leaf[place] = log.leaf[k]
-        log.sorted_payoff[place] = log.payoff[k]
+    for run in range(num_runs):
+        part = log.run[run]["part"] + 1
+        log.order[ends[part]] = run
+        ends[part] += 1
 
 
 @inlined
@@ -268,17 +274,20 @@ def meet_top(
         desk[TOUCHED_NOW] += slots.counts[counts + TOUCHED]
         begin = slot * room
         for k in range(begin, begin + slots.counts[counts + NUM_EVENTS]):
-            event = slots.event[k]
-            infoset = event if event >= 0 else ~event
+            infoset, start = slots.event[k]["infoset"], slots.event[k]["start"]
             if tables.is_met[infoset] == 0:
                 tables.is_met[infoset] = 1
-                start = infosets[infoset]["first_sequence"]
-                stop = start + infosets[infoset]["num_actions"]
-                parent = infosets[infoset]["parent"]
-                pay_debt(tables, infoset, parent, start, stop)
-                note_met(cut, desk, infoset, cut.home[start])
+                at_home = cut.home[start]
+                note_met(cut, desk, infoset, at_home)
+                if at_home < 0:  # the roots' debts are paid in their blocks
+                    stop = start + infosets[infoset]["num_actions"]
+                    parent = infosets[infoset]["parent"]
+                    pay_debt(tables, infoset, parent, start, stop)
         for k in range(begin, begin + slots.part_ends[slot * width + 1]):
-            tables.gradient[slots.sorted_leaf[k]] += slots.sorted_payoff[k]
+            run = begin + slots.order[k]
+            for leaf in range(slots.run[run]["leaf"], slots.run[run + 1]["leaf"]):
+                entry = slots.leaf[begin + leaf]
+                tables.gradient[entry["sequence"]] += entry["payoff"]
 
 
 @inlined
@@ -294,49 +303,79 @@ def note_met(cut: Cut, desk: np.ndarray, infoset: int, home: int) -> None:
 
 
 @inlined
+def pay_roots(infosets: np.ndarray, tables: Tables, cut: Cut, block: int) -> None:
+    """Pays the debts of the roots of a block that `meet_top` has met."""
+    begin = cut.ends[block]
+    for visit in range(begin + cut.num_paid[block], begin + cut.num_met[block]):
+        infoset = cut.met[visit]
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        parent = infosets[infoset]["parent"]
+        pay_debt(tables, infoset, parent, start, stop)
+
+
+@inlined
+def ask_for(infosets: np.ndarray, tables: Tables, log: Log, visit: int) -> None:
+    """Asks for what a visit will read."""
+    infoset, start = log.visit[visit]["infoset"], log.visit[visit]["start"]
+    prefetch(tables.is_met, infoset)
+    prefetch(tables.paid, infoset)
+    prefetch(infosets, infoset)
+    prefetch(tables.average, start)
+    prefetch(tables.policy, start)
+    prefetch(tables.gradient, start)
+    prefetch(tables.memory, start)
+
+
+@inlined
 def add_part(
     tree: TreeArrays,
     tables: Tables,
     cut: Cut,
-    slots: Slots,
-    slot: int,
+    log: Log,
     part: int,
     block: int,
+    is_far: bool,
 ) -> None:
-    """Adds the leaves of one slot in one block, and meets the infosets before them."""
+    """Meets the infosets of a block that one slot's walks visited, and adds the leaves.
+
+    Args:
+        tree, cut: the tree.
+        tables: of which the block's infosets and sequences change.
+        log: of the slot.
+        part: the block's number among those of the player, from 1 on.
+        block: the block's number.
+        is_far: whether the tables are likely not to be in the processor's caches.
+    """
     infosets = tree.infosets
-    room, width = len(slots.leaf) // NUM_SLOTS, len(slots.part_ends) // NUM_SLOTS
-    ends, shift = slot * width + part, slot * room
-    stop_part = shift + slots.part_ends[ends + 1]
-    for k in range(shift + slots.part_ends[ends], stop_part):
-        if k + _AHEAD < stop_part:
-            ahead = np.int64(slots.sorted_leaf[k + _AHEAD])
-            prefetch(cut.owner, ahead)
-            prefetch(tables.gradient, ahead)
-        sequence = slots.sorted_leaf[k]
-        infoset = cut.owner[sequence]
-        if tables.is_met[infoset] == 0:
-            # Upward to one that was met, as the block's root was in any case; then
-            # downward again, because an infoset takes its debt from the one above.
-            begin = cut.ends[block] + cut.num_met[block]
-            end = begin
-            while tables.is_met[infoset] == 0:
-                tables.is_met[infoset] = 1
-                cut.met[end] = infoset
-                end += 1
-                infoset = cut.owner[infosets[infoset]["parent"]]
-            cut.num_met[block] += end - begin
-            for visit in range((end - begin) // 2):
-                lower = cut.met[begin + visit]
-                cut.met[begin + visit] = cut.met[end - 1 - visit]
-                cut.met[end - 1 - visit] = lower
-            for visit in range(begin, end):
-                infoset = cut.met[visit]
-                start = infosets[infoset]["first_sequence"]
-                stop = start + infosets[infoset]["num_actions"]
-                parent = infosets[infoset]["parent"]
-                pay_debt(tables, infoset, parent, start, stop)
-        tables.gradient[sequence] += slots.sorted_payoff[k]
+    num_met = cut.ends[block] + cut.num_met[block]
+    # One pass takes a run, and does for each of its leaves what a walk would do that
+    # comes to it: meet the infosets on the way, then add the payoff.
+    for k in range(log.part_ends[part], log.part_ends[part + 1]):
+        run = log.order[k]
+        first, end = log.run[run]["leaf"], log.run[run + 1]["leaf"]
+        visit: Any = np.int64(0)
+        if first > 0:
+            visit = np.int64(log.leaf[first - 1]["visits_end"])
+        last_visit = np.int64(log.leaf[end - 1]["visits_end"])
+        if is_far:
+            for ahead in range(visit, min(visit + _AHEAD, last_visit)):
+                ask_for(infosets, tables, log, ahead)
+        for leaf in range(first, end):
+            while visit < log.leaf[leaf]["visits_end"]:
+                if is_far and visit + _AHEAD < last_visit:
+                    ask_for(infosets, tables, log, visit + _AHEAD)
+                infoset, start = log.visit[visit]["infoset"], log.visit[visit]["start"]
+                if tables.is_met[infoset] == 0:
+                    tables.is_met[infoset] = 1
+                    cut.met[num_met] = infoset
+                    num_met += 1
+                    stop = start + infosets[infoset]["num_actions"]
+                    parent = infosets[infoset]["parent"]
+                    pay_debt(tables, infoset, parent, start, stop)
+                visit += 1
+            tables.gradient[log.leaf[leaf]["sequence"]] += log.leaf[leaf]["payoff"]
+    cut.num_met[block] = num_met - cut.ends[block]
 
 
 # --- from one thread to several, and back --------------------------------------------
@@ -351,11 +390,13 @@ def take_over(tree: TreeArrays, walk: Walk, cut: Cut, desk: np.ndarray) -> None:
     desk[TOUCHED_NOW], desk[NTH_NOW] = cursor[NODES_TOUCHED], cursor[WALK]
     desk[IS_BEGUN] = cursor[TOP]
     for block in range(len(cut.num_met)):
-        cut.num_met[block] = 0
+        cut.num_met[block] = cut.num_paid[block] = 0
     for visit in range(cursor[NUM_MET]):
         infoset = walk.met[visit]
         start = tree.infosets[infoset]["first_sequence"]
         note_met(cut, desk, infoset, cut.home[start])
+    for block in range(len(cut.num_met)):
+        cut.num_paid[block] = cut.num_met[block]
 
 
 @inlined

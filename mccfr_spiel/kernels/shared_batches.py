@@ -45,6 +45,9 @@ from mccfr_spiel.compiled.randomness import (
 )
 from mccfr_spiel.kernels.batch_logs import (
     ADDING,
+    BLOCKS_OF_TICKET,
+    END_BLOCK,
+    FIRST_BLOCK,
     FIRST_TICKET,
     IS_BEGUN,
     ITERATION_NOW,
@@ -53,8 +56,10 @@ from mccfr_spiel.kernels.batch_logs import (
     NUM_COUNTS,
     NUM_EVENTS,
     NUM_LEAVES,
+    NUM_RUNS,
     NUM_SLOTS,
     NUM_TOP,
+    NUM_VISITS,
     PLAYER_NOW,
     SEGMENT_END,
     STAGE,
@@ -63,13 +68,15 @@ from mccfr_spiel.kernels.batch_logs import (
     TOUCHED,
     TOUCHED_NOW,
     WALKING,
+    WALKS_OF_TICKET,
     Cut,
     Slots,
     add_part,
     hand_over,
     log_of,
     meet_top,
-    sort_log,
+    pay_roots,
+    sort_runs,
     stack_of,
     take_over,
     views,
@@ -127,11 +134,13 @@ def make_walk_once(sampled: Sampled) -> Any:
     draws_own, weighted = sampled.draws_own, sampled.is_weighted
 
     @inlined
-    def walk_once(task, tree, tables, home, stack, log, stream, player):
+    def walk_once(task, tree, tables, home, stack, log, stream, player, first_block):
         """Makes a walk and logs it; changes the counts of the slot."""
         nodes, infosets, counts = tree.nodes, tree.infosets, log.counts
         touched = 0
-        num_leaves, num_events = counts[NUM_LEAVES], counts[NUM_EVENTS]
+        num_events, num_visits = counts[NUM_EVENTS], counts[NUM_VISITS]
+        num_leaves, num_runs = counts[NUM_LEAVES], counts[NUM_RUNS]
+        last_part: Any = np.int64(-1)
         capacity, room = len(stack.node), len(log.leaf)
         is_large = len(nodes) > LARGE
         top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
@@ -153,17 +162,24 @@ def make_walk_once(sampled: Sampled) -> Any:
                     if player_sampled and not abs(payoff) <= MAX_WEIGHT:
                         counts[STATUS] = NEEDS_ONE_THREAD
                         return
-                    if num_leaves == room:
+                    if num_leaves + 1 >= room:
                         counts[STATUS] = LOG_FULL
                         return
-                    log.leaf[num_leaves] = sequence
-                    log.payoff[num_leaves] = payoff
+                    at_home = np.int64(home[sequence])
+                    part = max((at_home >> 1) - first_block, -1) + 1
+                    if part != last_part:
+                        log.run[num_runs]["leaf"] = num_leaves
+                        log.run[num_runs]["part"] = last_part = part
+                        num_runs += 1
+                    log.leaf[num_leaves]["payoff"] = payoff
+                    log.leaf[num_leaves]["sequence"] = sequence
+                    log.leaf[num_leaves]["visits_end"] = num_visits
                     touched, num_leaves = touched + 1, num_leaves + 1
                     break
                 if acting == UNEXPANDED:
                     counts[STATUS] = NEEDS_ONE_THREAD
                     return
-                if top + count >= capacity or num_events == room:
+                if top + count >= capacity or max(num_events, num_visits) == room:
                     counts[STATUS] = LOG_FULL
                     return
                 touched, chosen = touched + 1, 0
@@ -171,11 +187,14 @@ def make_walk_once(sampled: Sampled) -> Any:
                 if acting == player:
                     prefetch_children(nodes, at, is_large and draws_own)
                     infoset = record["infoset"]
-                    if home[start] < 0:
-                        log.event[num_events] = infoset
-                        num_events += 1
-                    elif home[start] & 1:
-                        log.event[num_events] = ~infoset
+                    at_home = np.int64(home[start])
+                    if at_home >= 0 and at_home & 1 == 0:
+                        log.visit[num_visits]["infoset"] = infoset
+                        log.visit[num_visits]["start"] = start
+                        num_visits += 1
+                    else:
+                        log.event[num_events]["infoset"] = infoset
+                        log.event[num_events]["start"] = start
                         num_events += 1
                     if draws_own:
                         draw = uniform(stream, infosets[infoset]["place"])
@@ -200,16 +219,18 @@ def make_walk_once(sampled: Sampled) -> Any:
                 node = first + chosen
                 place = child_place(place, chosen) if chance else place
         counts[TOUCHED] += touched
-        counts[NUM_LEAVES], counts[NUM_EVENTS] = num_leaves, num_events
+        counts[NUM_EVENTS], counts[NUM_VISITS] = num_events, num_visits
+        counts[NUM_LEAVES], counts[NUM_RUNS] = num_leaves, num_runs
 
     return walk_once
 
 
 def make_shared_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, walks, desk, leads)` for batches.
+    """Compiles `iterate(frame, walks, blocks, desk, leads)` for batches.
 
-    Every thread calls it with the same frame of a complete tree, number of walks for a
-    ticket, and desk; one of them leads. It returns the statuses of `make_walks`, and
+    Every thread calls it with the same frame of a complete tree, numbers of walks and
+    of blocks for a ticket, and desk; one of them leads. It returns the statuses of
+    `make_walks`, and
 
     - LOG_FULL if the slots must be larger first,
     - NEEDS_ONE_THREAD if the loop of `walks.py` must go on, since a walk met what ends
@@ -222,41 +243,48 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     discounts = rule_of(rule).discounts
 
     @inlined
-    def walk_ticket(task, tree, tables, cut, stack, log, desk, slot, walks):
+    def walk_ticket(task, tree, tables, cut, stack, log, desk, slot):
         """Makes the walks of a slot, and sorts the log."""
         for count in range(NUM_COUNTS):
             log.counts[count] = 0
+        walks = desk[WALKS_OF_TICKET]
         first = desk[NTH_NOW] + slot * walks
         player, num_players = desk[PLAYER_NOW], tree.utilities.shape[1]
-        given = np.int64(task.job[BATCH])
+        given, begin = np.int64(task.job[BATCH]), cut.player_ends[player]
         for nth in range(first, min(first + walks, desk[SEGMENT_END])):
             number = walk_number(given, desk[ITERATION_NOW], nth)
             stream = stream_key(task.job[SEED], number, player, num_players)
-            walk_once(task, tree, tables, cut.home, stack, log, stream, player)
+            walk_once(task, tree, tables, cut.home, stack, log, stream, player, begin)
             if log.counts[STATUS] != DONE:
                 return
-        begin, end = cut.player_ends[player], cut.player_ends[player + 1]
-        sort_log(cut.home, log, log.counts[NUM_LEAVES], begin, end - begin)
+        log.run[log.counts[NUM_RUNS]]["leaf"] = log.counts[NUM_LEAVES]
+        sort_runs(log, 1 + cut.player_ends[player + 1] - begin)
 
     @jit(nogil=True)
-    def iterate(frame, walks, desk, leads):
+    def iterate(frame, walks, blocks, desk, leads):
         task, tables = views(frame, Task), views(frame, Tables)
         tree, walk = tree_in(frame, task.job), views(frame, Walk)
         cut, slots = views(frame, Cut), views(frame, Slots)
+        parameters = task.parameters
         if leads:
-            start_tables(
-                tree, tables, walk.known, rule, task.job[SEED], task.parameters
-            )
+            start_tables(tree, tables, walk.known, rule, task.job[SEED], parameters)
+            desk[WALKS_OF_TICKET], desk[BLOCKS_OF_TICKET] = walks, blocks
             take_over(tree, walk, cut, desk)
-        # One pass of this loop makes the walks of a ticket, or adds up a block.
+        # One pass of this loop makes the walks of a ticket, or adds up its blocks.
         while True:
             ticket = next_ticket(desk, leads)
-            if ticket >= 0:
-                place = ticket + load(desk, FIRST_TICKET)
-                if load(desk, STAGE) == WALKING:
-                    stack, log = stack_of(slots, place), log_of(slots, place)
-                    walk_ticket(task, tree, tables, cut, stack, log, desk, place, walks)
-                else:
+            if ticket < 0:
+                if not leads or is_over(desk):
+                    break
+                direct(task, tree, tables, walk, cut, slots, desk, rule, discounts)
+                continue
+            ticket += load(desk, FIRST_TICKET)
+            if load(desk, STAGE) == WALKING:
+                stack, log = stack_of(slots, ticket), log_of(slots, ticket)
+                walk_ticket(task, tree, tables, cut, stack, log, desk, ticket)
+            else:
+                first = desk[FIRST_BLOCK] + ticket * blocks
+                for block in range(first, min(first + blocks, desk[END_BLOCK])):
                     add_block(
                         task,
                         tree,
@@ -265,18 +293,11 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
                         cut,
                         slots,
                         desk,
-                        place,
-                        walks,
+                        block,
                         rule,
                         discounts,
                     )
-                add_one(desk, FINISHED)
-            elif leads and not is_over(desk):
-                direct(
-                    task, tree, tables, walk, cut, slots, desk, walks, rule, discounts
-                )
-            else:
-                break
+            add_one(desk, FINISHED)
         if not leads:
             return DONE
         if load(desk, FAILED) != 0:
@@ -297,7 +318,6 @@ def add_block(
     slots: Slots,
     desk: np.ndarray,
     block: Any,
-    walks: int,
     rule: int,
     discounts: bool,
 ) -> None:
@@ -305,10 +325,16 @@ def add_block(
     infosets = tree.infosets
     player = desk[PLAYER_NOW]
     part = block - cut.player_ends[player] + 1
+    is_far = len(infosets) > LARGE
     if 1 <= part <= cut.player_ends[player + 1] - cut.player_ends[player]:
-        num_walks = desk[SEGMENT_END] - desk[NTH_NOW]
-        for slot in range((num_walks + walks - 1) // walks):
-            add_part(tree, tables, cut, slots, slot, part, block)
+        pay_roots(infosets, tables, cut, block)
+        width = len(slots.part_ends) // NUM_SLOTS
+        for slot in range(num_tickets(desk)):
+            at = slot * width + part
+            if slots.part_ends[at] < slots.part_ends[at + 1]:
+                log = log_of(slots, slot)
+                add_part(tree, tables, cut, log, part, block, is_far)
+        cut.num_paid[block] = cut.num_met[block]
     if desk[MOVES] == 0:
         return
     begin = cut.ends[block]
@@ -319,7 +345,7 @@ def add_block(
         if cut.home[start] & 1:  # the root leaves its value where the top takes it
             parent = start
         move(task, tree, tables, walk, infoset, parent, rule, discounts)
-    cut.num_met[block] = 0
+    cut.num_met[block] = cut.num_paid[block] = 0
 
 
 @inlined
@@ -386,7 +412,6 @@ def direct(
     cut: Cut,
     slots: Slots,
     desk: np.ndarray,
-    walks: int,
     rule: int,
     discounts: bool,
 ) -> None:
@@ -397,8 +422,7 @@ def direct(
     player, num_players = desk[PLAYER_NOW], tree.utilities.shape[1]
     is_last = alternating or player == num_players - 1
     if desk[STAGE] == WALKING:
-        num_walks = desk[SEGMENT_END] - desk[NTH_NOW]
-        used = (num_walks + walks - 1) // walks
+        used = num_tickets(desk)
         status = worst_status(slots, used)
         if status != DONE:
             finish(desk, status)
@@ -410,7 +434,10 @@ def direct(
         store(desk, STAGE, ADDING)
         first = 0 if moves and not alternating else player
         begin, end = cut.player_ends[first], cut.player_ends[player + 1]
-        open_tickets(desk, FIRST_TICKET, begin, end)
+        store(desk, FIRST_BLOCK, begin)
+        store(desk, END_BLOCK, end)
+        blocks = desk[BLOCKS_OF_TICKET]
+        open_tickets(desk, FIRST_TICKET, 0, (end - begin + blocks - 1) // blocks)
         return
     if desk[STAGE] == ADDING:
         if desk[MOVES] != 0:
@@ -434,10 +461,17 @@ def direct(
         enter_average(tables, walk, player, limits[BATCH], desk[ITERATION_NOW], True)
         desk[IS_BEGUN] = 1
     left = batch_at(limits[BATCH], desk[ITERATION_NOW]) - desk[NTH_NOW]
-    num_walks = min(left, NUM_SLOTS * walks)
+    num_walks = min(left, NUM_SLOTS * desk[WALKS_OF_TICKET])
     desk[SEGMENT_END] = desk[NTH_NOW] + num_walks
     store(desk, STAGE, WALKING)
-    open_tickets(desk, FIRST_TICKET, 0, (num_walks + walks - 1) // walks)
+    open_tickets(desk, FIRST_TICKET, 0, num_tickets(desk))
+
+
+@inlined
+def num_tickets(desk: np.ndarray) -> Any:
+    """The tickets for the walks of a segment."""
+    num_walks, walks = desk[SEGMENT_END] - desk[NTH_NOW], desk[WALKS_OF_TICKET]
+    return (num_walks + walks - 1) // walks
 
 
 @inlined

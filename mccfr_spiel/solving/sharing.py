@@ -24,6 +24,9 @@ _NODES_OF_TICKET = 512, 2**13
 """How many nodes a ticket should have, unless the tickets would be few, and the most:
 the logs of a segment should fit a cache."""
 
+_NODES_OF_ADDING = 1000
+"""The nodes whose leaves a ticket adds up, unless there would be few tickets."""
+
 _HEIGHT, _ROOM = 256, 2**12
 """What a slot has room for at first: nodes in its stack, leaves in its log."""
 
@@ -114,6 +117,7 @@ class SharedBatches:
                 threads,
                 self._frame,
                 self._walks_of_ticket(task, walk),
+                self._blocks_of_ticket(task, walk),
                 notes=kernels.NUM_BATCH_NOTES,
                 keep=records,
             )
@@ -158,6 +162,13 @@ class SharedBatches:
             min(max(-(-batch // kernels.NUM_SLOTS), enough), max(most // mean, 1))
         )
 
+    def _blocks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
+        assert self.cut is not None
+        num_players = self._tree.num_players
+        num_blocks = -(-len(self.cut.num_met) // num_players)
+        tickets = self._nodes_of_batch(task, walk) / num_players // _NODES_OF_ADDING
+        return -(-num_blocks // int(min(max(tickets, 8), num_blocks)))
+
 
 def _batch(task: kernels.Task, walk: kernels.Walk) -> int:
     iteration = int(walk.cursor[kernels.ITERATION]) + 1
@@ -184,11 +195,11 @@ def _new_slots(num_blocks: int, height: int, room: int) -> kernels.Slots:
         sequence=np.zeros(count * height, np.int32),
         weight=np.zeros(count * height),
         place=np.zeros(count * height, np.uint64),
-        event=np.zeros(count * room, np.int32),
-        leaf=np.zeros(count * room, np.int32),
-        payoff=np.zeros(count * room),
-        sorted_leaf=np.zeros(count * room, np.int32),
-        sorted_payoff=np.zeros(count * room),
+        event=np.zeros(count * room, kernels.VISIT),
+        visit=np.zeros(count * room, kernels.VISIT),
+        leaf=np.zeros(count * room, kernels.LEAF),
+        run=np.zeros(count * room, kernels.RUN),
+        order=np.zeros(count * room, np.int32),
         part_ends=np.zeros(count * (num_blocks + 3), np.int64),
         counts=np.zeros(count * kernels.NUM_COUNTS, np.int64),
     )

@@ -133,11 +133,11 @@ def cut_for_batches(
     num_top = int(np.count_nonzero((block_of < 0) | is_root))
     return kernels.Cut(
         home=np.where(owner < 0, np.int32(-1), home[owner]),
-        owner=owner,
         player_ends=player_ends,
         ends=ends,
         met=np.zeros(ends[-1], np.int32),
         num_met=np.zeros(player_ends[-1], np.int64),
+        num_paid=np.zeros(player_ends[-1], np.int64),
         top=np.zeros(num_top, np.int32),
     )
 
