@@ -45,10 +45,13 @@ NUM_SLOTS = 32
     NUM_RUNS,
     TOUCHED,
     STATUS,
-    NUM_COUNTS,
-) = range(7)
+) = range(6)
 """The counts of a slot: how long the four lists of its log are, the nodes touched, and
 DONE or what kept its walks from being finished."""
+
+NUM_COUNTS = 16
+"""The entries for them: counts that different threads change lie in different lines of
+the processor's cache."""
 
 VISIT = np.dtype([("infoset", np.int32), ("start", np.int32)])
 """A visit at an infoset, and the infoset's first sequence."""
@@ -334,9 +337,9 @@ def add_part(
     cut: Cut,
     log: Log,
     part: int,
-    block: int,
+    num_met: Any,
     is_far: bool,
-) -> None:
+) -> Any:
     """Meets the infosets of a block that one slot's walks visited, and adds the leaves.
 
     Args:
@@ -344,11 +347,13 @@ def add_part(
         tables: of which the block's infosets and sequences change.
         log: of the slot.
         part: the block's number among those of the player, from 1 on.
-        block: the block's number.
+        num_met: the end of the block's part of `Cut.met` so far.
         is_far: whether the tables are likely not to be in the processor's caches.
+
+    Returns:
+        The end of the block's part of `Cut.met`.
     """
     infosets = tree.infosets
-    num_met = cut.ends[block] + cut.num_met[block]
     # One pass takes a run, and does for each of its leaves what a walk would do that
     # comes to it: meet the infosets on the way, then add the payoff.
     for k in range(log.part_ends[part], log.part_ends[part + 1]):
@@ -375,7 +380,7 @@ def add_part(
                     pay_debt(tables, infoset, parent, start, stop)
                 visit += 1
             tables.gradient[log.leaf[leaf]["sequence"]] += log.leaf[leaf]["payoff"]
-    cut.num_met[block] = num_met - cut.ends[block]
+    return num_met
 
 
 # --- from one thread to several, and back --------------------------------------------

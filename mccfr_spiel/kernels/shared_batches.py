@@ -328,13 +328,14 @@ def add_block(
     is_far = len(infosets) > LARGE
     if 1 <= part <= cut.player_ends[player + 1] - cut.player_ends[player]:
         pay_roots(infosets, tables, cut, block)
+        num_met: Any = cut.ends[block] + cut.num_met[block]
         width = len(slots.part_ends) // NUM_SLOTS
         for slot in range(num_tickets(desk)):
             at = slot * width + part
             if slots.part_ends[at] < slots.part_ends[at + 1]:
                 log = log_of(slots, slot)
-                add_part(tree, tables, cut, log, part, block, is_far)
-        cut.num_paid[block] = cut.num_met[block]
+                num_met = add_part(tree, tables, cut, log, part, num_met, is_far)
+        cut.num_met[block] = cut.num_paid[block] = num_met - cut.ends[block]
     if desk[MOVES] == 0:
         return
     begin = cut.ends[block]

@@ -83,12 +83,12 @@ class SharedBatches:
         if self.cut is None or self._is_too_large or not _is_at_root(walk):
             return False
         job, cursor = task.job.view(np.int64), walk.cursor
-        num_iterations = job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION]
-        num_iterations += cursor[kernels.TOP]
-        nodes = self._nodes_of_batch(task, walk) * float(num_iterations)
-        left = job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED]
-        enough = LEAST_NODES_AT_ONCE
-        return min(nodes, left) >= enough and self._useful_threads(task, walk) > 1
+        one = self._nodes_of_batch(task, walk)
+        more = one * float(job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION])
+        left = float(job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED])
+        # An iteration that was begun is finished whatever the limits are.
+        nodes = one * int(cursor[kernels.TOP]) + max(min(more, left), 0.0)
+        return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(task, walk) > 1
 
     def run(
         self,
