@@ -237,7 +237,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
       the run,
     - THREAD_FAILED if another thread failed.
 
-    Walks begin where a walk for a player ended, or had not begun; see `is_at_root`.
+    The cursor must stand between two walks.
     """
     walk_once = make_walk_once(sampled)
     discounts = rule_of(rule).discounts
@@ -431,12 +431,10 @@ def direct(
         meet_top(tree, tables, cut, slots, desk, used)
         batch = batch_at(limits[BATCH], desk[ITERATION_NOW])
         moves = is_last and desk[SEGMENT_END] == batch
-        store(desk, MOVES, np.int64(moves))
-        store(desk, STAGE, ADDING)
+        desk[MOVES], desk[STAGE] = moves, ADDING
         first = 0 if moves and not alternating else player
         begin, end = cut.player_ends[first], cut.player_ends[player + 1]
-        store(desk, FIRST_BLOCK, begin)
-        store(desk, END_BLOCK, end)
+        desk[FIRST_BLOCK], desk[END_BLOCK] = begin, end
         blocks = desk[BLOCKS_OF_TICKET]
         open_tickets(desk, FIRST_TICKET, 0, (end - begin + blocks - 1) // blocks)
         return
@@ -464,7 +462,7 @@ def direct(
     left = batch_at(limits[BATCH], desk[ITERATION_NOW]) - desk[NTH_NOW]
     num_walks = min(left, NUM_SLOTS * desk[WALKS_OF_TICKET])
     desk[SEGMENT_END] = desk[NTH_NOW] + num_walks
-    store(desk, STAGE, WALKING)
+    desk[STAGE] = WALKING
     open_tickets(desk, FIRST_TICKET, 0, num_tickets(desk))
 
 
