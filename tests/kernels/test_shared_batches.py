@@ -11,7 +11,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms, kernels
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import shared_batches
+from mccfr_spiel.kernels import batch_logs, shared_batches
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import blocks
 from tests.reference import Textbook
@@ -338,6 +338,7 @@ class Watched(np.ndarray):
     """An array that notes which ticket reads or writes which address."""
 
     notes: Any = None
+    stage = batch_logs.BEFORE
 
     def _note(self, key, wrote):
         if isinstance(key, int | np.integer) and self.ndim == 1:
@@ -346,8 +347,10 @@ class Watched(np.ndarray):
             Watched.notes(address, wrote)
 
     def __getitem__(self, key):
-        # What is got of a record may be written to, so it counts as written.
-        self._note(key, self.dtype.names is not None and self.flags.writeable)
+        # What is got of a record may be written to, so it counts as written while logs
+        # are made. When they are read, they are compared instead.
+        is_record = self.dtype.names is not None and self.flags.writeable
+        self._note(key, is_record and Watched.stage == batch_logs.WALKING)
         return super().__getitem__(key)
 
     def __setitem__(self, key, value):
@@ -364,7 +367,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
     reading: dict[int, set[int]] = defaultdict(set)
     writing: dict[int, set[int]] = defaultdict(set)
     now: list[int] = [-1]  # the ticket; the leader between two stages is -1
-    stages = 0
+    stages, before = 0, []
 
     def note(address, wrote):
         if now[0] >= 0:
@@ -380,10 +383,19 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
 
     next_ticket, views = shared_batches.next_ticket, shared_batches.views
 
+    def logs():
+        assert solver.state.sharing is not None
+        return [array.tobytes() for array in solver.state.sharing.slots or ()]
+
     def next_and_noted(desk, leads):
+        nonlocal before
+        was_leader = now[0] < 0
         now[0] = next_ticket(desk, leads)
         if now[0] < 0:
+            assert Watched.stage != batch_logs.ADDING or logs() == before
             check()
+        elif was_leader:
+            Watched.stage, before = desk[batch_logs.STAGE], logs()
         return now[0]
 
     def watched(frame, kind):
@@ -395,6 +407,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         return kind(*shown)
 
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
+    monkeypatch.setattr(Watched, "stage", batch_logs.BEFORE)
     monkeypatch.setattr(shared_batches, "next_ticket", next_and_noted)
     monkeypatch.setattr(shared_batches, "views", watched)
     # One thread does all tickets: what counts is what each touches.
