@@ -30,7 +30,12 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.walks import make_rule_iterate
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.rule_growth import RuleGrowth
-from mccfr_spiel.solving.state import SolverState, kernel_name, needs_whole_tree
+from mccfr_spiel.solving.state import (
+    SolverState,
+    kernel_name,
+    needs_whole_tree,
+    sampled_by,
+)
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
@@ -143,11 +148,13 @@ class Solver:
                 tree is not made in advance, since it has more than 20 million nodes, or
                 more than max_nodes or max_memory allow. A twin is used by itself for
                 trees of more than about half a million nodes.
-            threads: how many threads a pass over the whole tree may have; None for one
-                for each core. Algorithms that sample nothing make such passes, and so
-                do `ms.metrics`. Results are equal to the bit for any number. A pass
-                has fewer where more would gain nothing, and one if there is an
-                abstraction. Walks that sample have one thread, too.
+            threads: how many threads may share a pass over the whole tree, or the
+                walks of a batch on one; None for one for each core. Algorithms that
+                sample nothing make such passes, and so do `ms.metrics`. Results are
+                equal to the bit for any number. Fewer threads run where more would
+                gain nothing, and one where there is an abstraction or a rule in plain
+                Python. Walks that are no batch have one thread, and so have those with
+                baselines, with average-strategy sampling, and on trees that grow.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -196,15 +203,7 @@ class Solver:
                 self.tree, self.state.store, self.state.path, growth
             )
         self._slice = 100_000
-        sampled = kernels.Sampled(
-            sampling.chance,
-            sampling.opponents,
-            sampling.player,
-            sampling.prune is True,
-            skips=sampling.prune_below is not None,
-            batched=self.state.batch > 1,
-            baseline=sampling.baseline,
-        )
+        sampled = sampled_by(algorithm)
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
             self.kernel = kernels.iterate_pruned
@@ -419,6 +418,7 @@ class Solver:
         have waited for long, the slice ends between two steps, perhaps in the middle of
         an iteration.
         """
+        self.state.get_ready_to_share()
         began = time.perf_counter()
         counts, job, state = self._counts, self._job, self.state
         done = counts[kernels.ITERATION]
@@ -497,7 +497,8 @@ class Solver:
         if self.state.store is not None:
             return self.kernel(frame, self.state.store.called)
         if self._shared_kernel is None:
-            return self.kernel(frame)
+            status = self.state.run_shared()
+            return self.kernel(frame) if status == kernels.NEEDS_ONE_THREAD else status
         return teams.run(
             self._shared_kernel,
             self.state.num_threads,

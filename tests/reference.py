@@ -293,7 +293,7 @@ class Textbook:
         minimizer,
         averaging,
         alternating=True,
-        batch=1,
+        batch: int | str = 1,
         *,
         seed=0,
     ) -> None:
@@ -305,6 +305,7 @@ class Textbook:
         self.batch = batch
         self.seed = seed
         self.iteration = 0
+        self.walks_before = 0  # for each player, in the iterations before this one
         self.nodes_touched = 0
         self.root, self.infosets = read_game(self.game)
         self.balanced = balanced_strategy(self.infosets)
@@ -329,6 +330,7 @@ class Textbook:
         players = range(self.game.num_players())
         turns = [[player] for player in players] if self.alternating else [players]
         for _ in range(iterations):
+            self.walks_before += self.batch_now if self.iteration else 0
             self.iteration += 1
             for turn in turns:
                 estimates = [self.estimate_batch(p) for p in turn]
@@ -338,10 +340,19 @@ class Textbook:
                     if self.has_baselines and self.sampling.baseline == "predictive":
                         self.learn(player)
 
+    @property
+    def batch_now(self) -> int:
+        """The walks of this iteration. "auto" has the largest power of two that is no
+        more than a 64th of the iterations, from 1 to 4096."""
+        if isinstance(self.batch, int):
+            return self.batch
+        powers = [2**k for k in range(13)]
+        return max(power for power in powers if power <= max(self.iteration / 64, 1))
+
     def estimate_batch(self, player: int) -> Gradient:
         """The sum of this iteration's estimates for `player`, one for each walk."""
         total: Gradient = {}
-        for nth in range(self.batch):
+        for nth in range(self.batch_now):
             gradient = self.estimate(player, self.draws(player, nth))
             if self.has_baselines and self.sampling.baseline == "learned":
                 self.learn(player)
@@ -354,7 +365,7 @@ class Textbook:
         """The draws of walk number `nth` of this iteration for `player`: one number per
         place. Streams are numbered through, a batch after the other."""
         seed, players = np.uint64(self.seed), self.game.num_players()
-        walk = (self.iteration - 1) * self.batch + nth + 1
+        walk = self.walks_before + nth + 1
         stream = np.uint64(stream_key(seed, walk, player, players))
         return lambda place: uniform(stream, place)
 
@@ -653,10 +664,12 @@ class Textbook:
         t, averaging = self.iteration, self.averaging
         done = min((t - 1) / averaging.horizon, 1.0) if averaging.horizon else 0.0
         kept = ((t - 1) / t) ** (averaging.gamma + averaging.change * done)
+        # Where batches grow, an iteration counts as often as it has walks.
+        times = self.batch_now if self.batch == "auto" else 1
         for sequence, reach in self.plan(player).items():
             if sequence != EMPTY:
                 before = self.sum_of_plans[player, sequence]
-                self.sum_of_plans[player, sequence] = kept * before + reach
+                self.sum_of_plans[player, sequence] = kept * before + times * reach
 
     def average_policy(self) -> Policy:
         """The policy of the average plan, uniform where the player never played to."""

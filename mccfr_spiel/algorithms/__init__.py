@@ -8,6 +8,7 @@ makes it; `str` of an algorithm is what papers call it.
 
 from mccfr_spiel.algorithms.algorithm import (
     ALGORITHMS,
+    AUTO,
     AVERAGE_STRATEGY_SAMPLING,
     BALANCED_OUTCOME_SAMPLING,
     CFR,
@@ -96,6 +97,7 @@ from mccfr_spiel.algorithms.sampling import (
 
 __all__ = [
     "ALGORITHMS",
+    "AUTO",
     "AVERAGE_STRATEGY",
     "AVERAGE_STRATEGY_SAMPLING",
     "BALANCED_OUTCOME",

@@ -1,7 +1,7 @@
 """An algorithm as a value of three parts, and the algorithms that have names."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.averaging import (
@@ -33,6 +33,9 @@ from mccfr_spiel.algorithms.sampling import (
     full,
 )
 
+AUTO = "auto"
+"""A batch that grows with the iterations."""
+
 MOST_BATCH = 2**31
 """That many walks take minutes."""
 
@@ -48,14 +51,17 @@ class Algorithm(NamedTuple):
             all are updated at once from the same ones.
         batch: the walks for each player in an iteration, if anything is sampled. All of
             them meet the same policies; what they estimate is added up before the one
-            update. The iteration enters the average once, whatever its batch.
+            update. The iteration enters the average once, whatever its batch. "auto"
+            has a batch grow with the iterations: to the largest power of two that is at
+            most 1/64 of their number, and 4096. An iteration then enters the average as
+            often as it has walks, besides the weight that averaging gives it.
     """
 
     sampling: Sampling
     minimizer: Minimizer
     averaging: Averaging = UNIFORM
     alternating: bool = True
-    batch: int = 1
+    batch: int | Literal["auto"] = 1
 
     def __repr__(self) -> str:
         parts = [repr(self.sampling), repr(self.minimizer)]
@@ -64,7 +70,7 @@ class Algorithm(NamedTuple):
         if not self.alternating:
             parts.append("alternating=False")
         if self.batch != 1:
-            parts.append(f"batch={self.batch}")
+            parts.append(f"batch={self.batch!r}")
         return f"Algorithm({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -85,7 +91,9 @@ class Algorithm(NamedTuple):
         if not self.alternating:
             words.append("simultaneous updates")
         if self.batch != 1:
-            words.append(f"{self.batch} walks")
+            words.append(
+                "growing batches" if self.batch == AUTO else f"{self.batch} walks"
+            )
         return ", ".join(words)
 
 
@@ -225,10 +233,12 @@ def check_algorithm(algorithm: Any) -> None:
             "walk that samples or prunes does not come everywhere. Use it with "
             f"ms.FULL, not with {sampling}."
         )
-    batch = refusals.integer(algorithm.batch, "batch", 1)
-    if batch > MOST_BATCH:
+    batch = algorithm.batch
+    if isinstance(batch, str) and batch != AUTO:
+        raise ValueError(f'batch={batch!r} is neither an integer nor "{AUTO}".')
+    if batch != AUTO and refusals.integer(batch, "batch", 1) > MOST_BATCH:
         raise ValueError(f"batch={batch} is above {MOST_BATCH}.")
-    if batch > 1 and not algorithm.sampling.is_sampled:
+    if batch != 1 and not algorithm.sampling.is_sampled:
         raise ValueError(
             f"batch={batch} is given, but nothing is sampled, so that all walks of a "
             "batch would be the same; drop it, or choose a sampling."
@@ -254,7 +264,7 @@ def _check_can_prune(algorithm: Algorithm) -> None:
             f"{given} {algorithm.minimizer.rule} keeps no regrets that become very "
             "negative; choose regret_matching or drop it."
         )
-    if algorithm.batch > 1:
+    if algorithm.batch != 1:
         raise ValueError(
             f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
             "actions at an infoset, whose regrets then do not add up; drop one of them."

@@ -80,6 +80,12 @@ def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     return playing.run(values, take_game(values, words))
 
 
+_THREADS_OF_RUNS = (
+    "The most threads of each run; if not given, as many as there are cores for each "
+    "worker. All workers together never have more threads than there are cores. No "
+    "result depends on them."
+)
+
 COMMANDS = {
     "solve": Command(
         "[GAME]",
@@ -99,7 +105,10 @@ COMMANDS = {
         "GAME [GAME ...]",
         "Compares algorithms on games, over several seeds. Leaves the figure with "
         "bands and a table of all points. The same command goes on where it was.",
-        ("import", "rows_per_decade", "max_memory", "executor", "ray_address"),
+        (
+            *("import", "rows_per_decade", "max_memory", "threads"),
+            *("executor", "ray_address"),
+        ),
         comparing.define_flags,
         comparing.run,
         {
@@ -107,6 +116,7 @@ COMMANDS = {
             "a Ray cluster.",
             "max_memory": "The most memory that a run may take, such as 4GiB; by "
             "default half of what is free when it begins.",
+            "threads": _THREADS_OF_RUNS,
             "rows_per_decade": "How many points a curve has from 1,000 to 10,000 "
             "nodes, and so on.",
         },
@@ -117,7 +127,7 @@ COMMANDS = {
         f"run again. NAME is one of {', '.join(running.EXPERIMENT_NAMES)}.",
         (
             *("experiment", "seeds", "only", "workers", "executor", "ray_address"),
-            *("tree_cache", "checkpoint_every", *_FILES),
+            *("tree_cache", "checkpoint_every", "threads", *_FILES),
         ),
         _no_flags,
         _experiment,
@@ -125,6 +135,7 @@ COMMANDS = {
             "experiment": "Another way to give NAME.",
             "figure_format": "png, svg, pdf, or several of these; png,svg if not "
             "given.",
+            "threads": _THREADS_OF_RUNS,
             "output_dir": "Folder for the results; results/NAME if not given.",
         },
     ),

@@ -80,7 +80,7 @@ def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
     for flag in KINDS:
-        if FLAGS[flag].present:
+        if FLAGS[flag].present and flag != "threads":
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
@@ -90,6 +90,9 @@ def run_experiment(name: str) -> int:
         return 0
     experiment = reproduction.EXPERIMENTS[name]
     table = reproduction.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
+    table = {
+        key: settings._replace(threads=FLAGS.threads) for key, settings in table.items()
+    }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
     print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
     with tqdm(total=100.0, disable=not sys.stderr.isatty(), bar_format=BAR) as bar:

@@ -9,7 +9,7 @@ import math
 
 from absl import flags
 
-from mccfr_spiel.algorithms import SCHEDULES
+from mccfr_spiel.algorithms import AUTO, SCHEDULES
 from mccfr_spiel.experiments import reproduction, table_1
 from mccfr_spiel.experiments.algorithm_names import (
     AVERAGINGS,
@@ -50,6 +50,18 @@ class WholeNumberParser(flags.IntegerParser):
         if not is_small or number != number.to_integral_value():
             raise ValueError(f"{argument} is not a whole number, such as 2000 or 2e3")
         return int(number)
+
+
+class _BatchParser(WholeNumberParser):
+    """Reads whole numbers from 1 on, and AUTO."""
+
+    def __init__(self) -> None:
+        super().__init__(lower_bound=1)
+        self.syntactic_help += f", or {AUTO}"
+
+    def parse(self, argument: str | int) -> int | str:  # type: ignore[override]
+        """The value; raises ValueError."""
+        return AUTO if argument == AUTO else super().parse(argument)
 
 
 def define_integer(
@@ -215,12 +227,13 @@ def _define_method() -> None:
     flags.DEFINE_boolean(
         "alternating", None, "Update the players one after the other, or all at once."
     )
-    flags.DEFINE_integer(
+    flags.DEFINE(
+        _BatchParser(),
         "batch",
         None,
         "Walks for each player before an update, where something is sampled; 1 if not "
-        "given.",
-        lower_bound=1,
+        f"given. {AUTO} has them grow with the iterations. Threads share large batches "
+        "on whole trees.",
     )
 
 
@@ -361,8 +374,8 @@ def _define_evaluation() -> None:
         "threads",
         None,
         "The most threads that share a pass over the whole tree, as CFR and NashConv "
-        "make them; one for each core if not given. A small game has fewer. No result "
-        "depends on them.",
+        "make them, or the walks of a large batch; one for each core if not given. A "
+        "small game has fewer. No result depends on them.",
         lower_bound=1,
     )
 

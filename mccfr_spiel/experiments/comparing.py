@@ -60,6 +60,7 @@ def compare(
     imports: Iterable[str] = (),
     rows_per_decade: int = 5,
     max_memory: int | str | None = None,
+    threads: int | None = None,
     progress: bool = True,
 ) -> "Comparison":
     """Runs algorithms on games with several seeds; returns a table of all rows.
@@ -99,6 +100,8 @@ def compare(
         imports: more modules, or paths of Python files, that each worker imports first.
         rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
         max_memory: as in `Solver`, for each run.
+        threads: as in `Solver`, for each run, but never more than leave a core for each
+            thread of all workers together.
         progress: whether to show a bar on standard error.
 
     Raises:
@@ -126,6 +129,7 @@ def compare(
                             rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
                             evaluate=_evaluate(measures),
                             max_memory=max_memory,
+                            threads=threads,
                         ),
                     )
                     for name, method in methods.items()

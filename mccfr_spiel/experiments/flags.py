@@ -69,7 +69,8 @@ class Flags(TypedDict, total=False):
         gamma: iteration t has the weight t ** gamma in the average; in place of
             `averaging`. Of an algorithm in SCHEDULES, gamma in the first iteration.
         alternating: whether players are updated one after the other.
-        batch: the walks for each player in an iteration, where something is sampled.
+        batch: the walks for each player in an iteration, where something is sampled;
+            a number, or "auto" for one that grows.
         method: of HiGHS in lp and sparsified_lp, a name in `linear_program.METHODS`.
         factorization: of sparsified_lp, in `linear_program.SPARSIFICATIONS`.
         time_limit: seconds for HiGHS.
@@ -97,7 +98,7 @@ class Flags(TypedDict, total=False):
     gamma: float | None
     horizon: int | None
     alternating: bool | None
-    batch: int | None
+    batch: int | str | None
     iterations: int
     until_nodes_touched: int | None
     seed: int

@@ -18,6 +18,8 @@
     regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
+    shared_batches.py  batches of walks by several threads
+    batch_logs.py  what such walks write down
     reaches.py     how probable infosets are
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
@@ -34,6 +36,18 @@ from numba.core import types
 
 from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.batch_logs import (
+    LEAF,
+    NUM_BATCH_NOTES,
+    NUM_COUNTS,
+    NUM_SLOTS,
+    RUN,
+    VISIT,
+    Cut,
+    Slots,
+    frame_of_batch,
+)
+from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.blocks import (
     WORK_OF_SEQUENCE,
     find_blocks,
@@ -56,6 +70,7 @@ from mccfr_spiel.kernels.regret_pruning import (
     survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
+from mccfr_spiel.kernels.shared_batches import can_be_shared, make_shared_walks
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -74,6 +89,8 @@ from mccfr_spiel.kernels.tables import (
     ITERATION,
     JOB_SIZE,
     LAST_ITERATION,
+    LOG_FULL,
+    NEEDS_ONE_THREAD,
     NODE_LIMIT,
     NODE_TO_GROW,
     NODES_TOUCHED,
@@ -130,21 +147,28 @@ __all__ = [
     "GAMMA",
     "GAMMA_CHANGE",
     "GROW",
+    "GROWING",
     "HORIZON",
     "ITERATION",
     "JOB_SIZE",
     "LAST_ITERATION",
+    "LEAF",
+    "LOG_FULL",
     "MAX_WEIGHT",
+    "NEEDS_ONE_THREAD",
     "NODES_TOUCHED",
     "NODES_TOUCHED_BEFORE",
     "NODE_LIMIT",
     "NODE_TO_GROW",
+    "NUM_BATCH_NOTES",
+    "NUM_COUNTS",
     "NUM_INFOSETS",
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
     "NUM_NOTES",
     "NUM_SETTINGS",
+    "NUM_SLOTS",
     "NUM_UNDO",
     "OPTIONAL",
     "PAUSED",
@@ -153,26 +177,31 @@ __all__ = [
     "PLAYER",
     "PRUNE_BELOW",
     "RULES",
+    "RUN",
     "SEED",
     "STACK_FULL",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
+    "VISIT",
     "WALK",
     "WORK_OF_SEQUENCE",
     "Blocks",
     "Ceilings",
+    "Cut",
     "LeafRows",
     "Passes",
     "Plans",
     "Sampled",
+    "Slots",
     "Tables",
     "Task",
     "TreeArrays",
     "Walk",
     "add_reaches",
     "best_response",
+    "can_be_shared",
     "count_sequences",
     "dilate",
     "empty_tables",
@@ -180,15 +209,19 @@ __all__ = [
     "fill_plan",
     "find_blocks",
     "frame_of",
+    "frame_of_batch",
     "iterate_pruned",
     "join_averages",
     "join_policies",
+    "make_batches_in_threads",
     "make_iterate",
     "make_iterate_in_threads",
     "make_start_tables",
     "name_of_own",
     "normalize",
     "number_of",
+    "plain_batch_at",
+    "plain_walk_number",
     "pruned_frame_of",
     "respond_in_threads",
     "restart_walk",
@@ -240,4 +273,31 @@ def make_iterate_in_threads(rule: str) -> Any:
         made = make_threaded_passes(number_of(rule))
     if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
         made.compile((types.int64[::1], types.int64[::1], types.boolean))
+    return made
+
+
+@functools.cache
+def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, walks, blocks, desk, leads)` for shared batches.
+
+    The tree is complete, no abstraction ties infosets, and the walks are such that
+    `can_be_shared`. shared_batches.py says what the frame holds and what is returned.
+
+    Args:
+        sampled: what a walk samples.
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_shared_walks(sampled, number_of(rule))
+    if IS_COMPILED:
+        made.compile(
+            (
+                types.int64[::1],
+                types.int64,
+                types.int64,
+                types.int64[::1],
+                types.boolean,
+            )
+        )
     return made

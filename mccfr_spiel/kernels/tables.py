@@ -21,14 +21,24 @@ INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
 FLOAT = np.dtype(np.float64)
 
-DONE, GROW, STACK_FULL, TOO_UNLIKELY, PAUSED, THREAD_FAILED = range(6)
+(
+    DONE,
+    GROW,
+    STACK_FULL,
+    TOO_UNLIKELY,
+    PAUSED,
+    THREAD_FAILED,
+    LOG_FULL,
+    NEEDS_ONE_THREAD,
+) = range(8)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
 PAUSED: the kernel stands between two walks of a batch, so that signals are heard.
-THREAD_FAILED: another thread failed.
+THREAD_FAILED: another thread failed. LOG_FULL: what threads that share a batch write
+must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
 """
 
 (
@@ -45,7 +55,8 @@ THREAD_FAILED: another thread failed.
 """The entries of a job: the seed, the last iteration to run, the number of nodes
 touched from which on no iteration begins, whether players are updated in turns, the
 present size of the tree, whose arrays may have room to spare, the walks for a player in
-one iteration, and the number of nodes touched from which on a batch pauses."""
+one iteration or GROWING (see batches.py), and the number of nodes touched from which on
+a batch pauses."""
 
 (
     EPSILON,

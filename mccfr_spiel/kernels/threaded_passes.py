@@ -68,10 +68,11 @@ that has just begun."""
 
 
 @inlined
-def _open_blocks(desk: np.ndarray, first: int, end: int) -> None:
-    """Opens a ticket for each of some blocks; all earlier tickets are finished."""
+def open_tickets(desk: np.ndarray, note: int, first: int, end: int) -> None:
+    """Opens a ticket for each of the numbers `first .. end - 1`, such as blocks; all
+    earlier tickets are finished. A ticket's number is its own plus the note."""
     opened = load(desk, OPENED)
-    store(desk, FIRST_BLOCK, first - opened)
+    store(desk, note, first - opened)
     store(desk, OPENED, opened + end - first)
 
 
@@ -116,11 +117,13 @@ def _begin_stage(
     if stage == UPDATE_BLOCKS or stage == MOVE_BLOCKS:
         last = desk[PLAYER_NOW]
         first = last if task.job[ALTERNATING] != 0 else 0
-        _open_blocks(desk, blocks.player_ends[first], blocks.player_ends[last + 1])
+        open_tickets(
+            desk, FIRST_BLOCK, blocks.player_ends[first], blocks.player_ends[last + 1]
+        )
 
 
 @inlined
-def _take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
     """Adds the value that a block's root has left to its parent sequence's."""
     start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
     tables.gradient[parent] += tables.gradient[start]
@@ -155,7 +158,7 @@ def _update_infosets(
         if is_root:
             infoset = ~infoset
         if is_root and in_top:
-            _take_value(tree, tables, infoset, looks_ahead)
+            take_value(tree, tables, infoset, looks_ahead)
         else:
             parent = infosets[infoset]["parent"]
             if is_root:
@@ -310,7 +313,7 @@ def respond_in_threads(
             if blocks.top[visit] >= 0:  # roots are in blocks
                 fill_plan_at(infosets, policy, plan, blocks.top[visit])
         store(desk, STAGE, MOVE_BLOCKS)
-        _open_blocks(desk, 0, len(blocks.ends) - 1)
+        open_tickets(desk, FIRST_BLOCK, 0, len(blocks.ends) - 1)
     # One pass of this loop does one block. First the plans of all blocks are made, then
     # responses are found in the blocks, upward.
     while True:
@@ -320,7 +323,9 @@ def respond_in_threads(
                 break
             responds = True
             store(desk, STAGE, UPDATE_BLOCKS)
-            _open_blocks(desk, blocks.player_ends[player], blocks.player_ends[end])
+            open_tickets(
+                desk, FIRST_BLOCK, blocks.player_ends[player], blocks.player_ends[end]
+            )
             for p in range(player, end):
                 value = add_rows(passes, plan, p, passes.others.shape[1], 0.0)
                 values[p], products[p, p] = value, value * plan[p]

@@ -25,7 +25,13 @@ from mccfr_spiel.compiled.randomness import (
 )
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.baselines import control, learn, note_leaf
-from mccfr_spiel.kernels.batches import note_gradient, undo_gradient, walk_number
+from mccfr_spiel.kernels.batches import (
+    batch_at,
+    enter_average,
+    note_gradient,
+    undo_gradient,
+    walk_number,
+)
 from mccfr_spiel.kernels.minimizers import (
     number_of,
     rates_at,
@@ -324,7 +330,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
         chain = np.empty(len(infosets) if tied else 0, np.int32)
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
-        batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
+        given, nth = limits[BATCH], cursor[WALK]
         noted, room = cursor[NUM_UNDO] if batched else 0, len(walk.undo_sequence)
         depth = cursor[DEPTH] if learns else 0
 
@@ -340,14 +346,14 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                         iteration += 1
                         begin_iteration(task, walk.clock, iteration, rule, discounts)
-                    tables.average[player] += walk.clock[AVERAGE_WEIGHT]
+                    enter_average(tables, walk, player, given, iteration, batched)
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
                 if batched and nth > 0 and touched >= limits[PAUSE_LIMIT]:
                     status = PAUSED
                     break
-            number = walk_number(iteration, batch, nth) if batched else iteration
+            number = walk_number(given, iteration, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
             poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -436,7 +442,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                 learn(tree, tables, walk, depth, player, start, settings, branches)
             if batched:
                 nth, noted = nth + 1, 0
-                if nth < batch:
+                if nth < batch_at(given, iteration):
                     continue
                 nth = 0
             if alternating or player == num_players - 1:

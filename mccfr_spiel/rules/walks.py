@@ -35,7 +35,12 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.baselines import control, learn, note_leaf
-from mccfr_spiel.kernels.batches import note_gradient, walk_number
+from mccfr_spiel.kernels.batches import (
+    batch_at,
+    enter_average,
+    note_gradient,
+    walk_number,
+)
 from mccfr_spiel.kernels.minimizers import number_of, rule_of, start_tables
 from mccfr_spiel.kernels.own_rules import function_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
@@ -55,7 +60,6 @@ from mccfr_spiel.kernels.stack import (
 )
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
-    AVERAGE_WEIGHT,
     BATCH,
     DEPTH,
     DONE,
@@ -503,7 +507,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
         is_far = draws_own and known.counts[INFOSETS] > LARGE
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
-        batch, nth = limits[BATCH] if batched else 1, cursor[WALK]
+        given, nth = limits[BATCH], cursor[WALK]
         noted = cursor[NUM_UNDO] if batched else 0
         room = len(walk.undo_sequence) if batched else capacity
         depth = cursor[DEPTH] if learns else 0
@@ -519,11 +523,11 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             break
                         iteration += 1
                         begin_iteration(task, walk.clock, iteration, rule, discounts)
-                    tables.average[player] += walk.clock[AVERAGE_WEIGHT]
+                    enter_average(tables, walk, player, given, iteration, batched)
                 cursor[NUM_MET_BEFORE] = num_met
                 cursor[NODES_TOUCHED_BEFORE] = touched
                 top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
-            number = walk_number(iteration, batch, nth) if batched else iteration
+            number = walk_number(given, iteration, nth) if batched else iteration
             stream = stream_key(seed, number, player, num_players)
             poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -624,7 +628,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                 learn(tree, tables, walk, depth, player, 0, settings, branches)
             if batched:
                 nth, noted = nth + 1, 0
-                if nth < batch:
+                if nth < batch_at(given, iteration):
                     continue
                 nth = 0
             if alternating or player == num_players - 1:

@@ -221,6 +221,7 @@ def algorithm_from_json(
             _own_rule(values["minimizer"], minimizer),
             Averaging(**values["averaging"]),
             values["alternating"],
+            values.get("batch", 1),  # older files have none
         )
     kind = RULES[values["minimizer"]["rule"]]
     # Files of version 0.1 also have the parameters of other rules.
@@ -230,7 +231,7 @@ def algorithm_from_json(
         kind(**{name: values["minimizer"][name] for name in names}),
         Averaging(**values["averaging"]),
         values["alternating"],
-        values.get("batch", 1),  # older files have none
+        values.get("batch", 1),
     )
 
 

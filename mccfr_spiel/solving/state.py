@@ -12,10 +12,16 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel import kernels, refusals
-from mccfr_spiel.algorithms import Algorithm, EntropyMinimizer, Minimizer, OwnRule
+from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
+from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.solving.sharing import (
+    BYTES_PER_INFOSET,
+    BYTES_PER_SEQUENCE,
+    SharedBatches,
+)
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -48,6 +54,20 @@ def kernel_name(minimizer: Minimizer) -> str:
     return minimizer.rule
 
 
+def sampled_by(algorithm: Algorithm) -> kernels.Sampled:
+    """What the walks of an algorithm sample, as kernels are told."""
+    sampling = algorithm.sampling
+    return kernels.Sampled(
+        sampling.chance,
+        sampling.opponents,
+        sampling.player,
+        sampling.prune is True,
+        skips=sampling.prune_below is not None,
+        batched=algorithm.batch != 1,
+        baseline=sampling.baseline,
+    )
+
+
 def needs_whole_tree(algorithm: Algorithm) -> bool:
     """Whether an algorithm cannot run on a tree that grows with its walks."""
     sampling, minimizer, *_ = algorithm
@@ -74,7 +94,8 @@ class SolverState:
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
-        batch: the walks for each player in an iteration.
+        sharing: runs batches of walks in several threads; None if none may be shared.
+        batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
         walks: whether the algorithm samples, so that its average is settled lazily.
@@ -108,7 +129,9 @@ class SolverState:
         self._rows = tree.sizes if self.store is None else self.store.room
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
-        self.batch = refusals.integer(algorithm.batch, "batch", 1)
+        self.batch = kernels.GROWING
+        if algorithm.batch != AUTO:
+            self.batch = refusals.integer(algorithm.batch, "batch", 1)
         settings = np.zeros(kernels.NUM_SETTINGS)
         settings[kernels.EPSILON] = sampling.epsilon
         settings[kernels.THRESHOLD] = sampling.threshold
@@ -140,9 +163,14 @@ class SolverState:
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
+        self.sharing: SharedBatches | None = None
+        most_threads = num_cores() if threads is None else threads
+        if most_threads > 1 and self._can_share_batches():
+            rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
+            self.sharing = SharedBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        self.walk = _new_walk(is_batched=self.batch > 1)
+        self.walk = _new_walk(is_batched=self.batch != 1)
         self.counts = self.walk.cursor.data
         self.tables = self._new_tables()
         self._note_room()
@@ -177,8 +205,37 @@ class SolverState:
     @reads
     def memory(self) -> Memory:
         """As `Solver.memory`."""
-        whole = itertools.chain(*self.whole)
+        shared = [] if self.sharing is None else self.sharing.arrays()
+        whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
+
+    def _can_share_batches(self) -> bool:
+        """Whether several threads may share the walks of a batch."""
+        algorithm, tree = self._algorithm, self._tree
+        return (
+            algorithm.batch != 1
+            and tree.is_complete
+            and self.store is None
+            and _can_share(tree, algorithm.minimizer)
+            and kernels.can_be_shared(sampled_by(algorithm))
+        )
+
+    def get_ready_to_share(self) -> None:
+        """Compiles what threads need to share batches, once these are long enough."""
+        if self.sharing is not None:
+            self.sharing.get_ready(self._task, self.walk)
+
+    def run_shared(self) -> int:
+        """Lets threads run the kernel where that pays, right after `frame`.
+
+        Returns:
+            Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
+        """
+        sharing = self.sharing
+        if sharing is None or not sharing.pays(self._task, self.walk):
+            return kernels.NEEDS_ONE_THREAD
+        arrays = kernels.TreeArrays(*self._tree.storage)
+        return sharing.run(self._task, arrays, self.tables, self.walk)
 
     # --- making tables -------------------------------------------------------
 
@@ -193,6 +250,9 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
+        if self.sharing is not None:
+            per_infoset += BYTES_PER_INFOSET
+            per_sequence += BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads
@@ -273,7 +333,7 @@ class SolverState:
             # What baselines have written down is at the end, see kernels/baselines.py.
             stack[name][len(stack[name]) - depth :] = old[len(old) - depth :]
         self.walk = walk._replace(**stack)
-        if self.batch > 1:
+        if self.batch != 1:
             self.walk = self.walk._replace(
                 undo_sequence=reserve(walk.undo_sequence, height),
                 undo_gradient=reserve(walk.undo_gradient, height),
@@ -410,7 +470,7 @@ class SolverState:
             stands = top == 1 and num_met == before and not (num_met and is_first)
         fits = (
             stands
-            and nth < self.batch
+            and nth < kernels.plain_batch_at(self.batch, int(cursor[kernels.ITERATION]))
             and noted == depth == 0
             and (cursor >= 0).all()
             and player < self._tree.num_players

@@ -23,6 +23,10 @@ BLOCK_WORK = (2**13, 2**17)
 Small blocks let all threads end at about the same time, and large ones read memory in
 longer stretches. The least work is still fifty times what it takes to fetch a block."""
 
+NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
+"""How many blocks each player should have for a batch of walks, and the least work of
+one."""
+
 
 def work_of(passes: kernels.Passes) -> int:
     """The work of a pass for all players, in rows of leaves."""
@@ -85,6 +89,56 @@ def cut_into_blocks(
         player_ends=player_ends,
         top=top,
         top_ends=num_before[passes.member_ends],
+    )
+
+
+def cut_for_batches(
+    infosets: np.ndarray, num_players: int, num_sequences: int
+) -> kernels.Cut:
+    """Cuts the infosets of a complete tree for batches of walks.
+
+    Args:
+        infosets: of the tree.
+        num_players: how many players there are.
+        num_sequences: of all of them.
+    """
+    work = np.empty(len(infosets), np.int64)
+    below = np.zeros(num_sequences, np.int64)
+    no_leaves = np.zeros(num_sequences + 1, np.int64)  # only sequences count
+    kernels.weigh_infosets(infosets, no_leaves, below, work)
+    total = int(below[:num_players].sum())
+    most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
+    members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
+    member_ends = np.searchsorted(
+        infosets["player"][members], np.arange(num_players + 1)
+    )
+    owner = np.full(num_sequences, -1, np.int32)
+    block_of = np.empty(len(infosets), np.int32)
+    is_root = np.zeros(len(infosets), np.bool_)
+    player_ends = np.zeros(num_players + 1, np.int64)
+    kernels.find_blocks(
+        infosets,
+        members,
+        member_ends,
+        work,
+        most,
+        owner,
+        block_of,
+        is_root,
+        player_ends,
+    )
+    home = np.where(block_of < 0, -1, 2 * block_of + is_root).astype(np.int32)
+    counts = np.bincount(block_of[block_of >= 0], minlength=player_ends[-1])
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    num_top = int(np.count_nonzero((block_of < 0) | is_root))
+    return kernels.Cut(
+        home=np.where(owner < 0, np.int32(-1), home[owner]),
+        player_ends=player_ends,
+        ends=ends,
+        met=np.zeros(ends[-1], np.int32),
+        num_met=np.zeros(player_ends[-1], np.int64),
+        num_paid=np.zeros(player_ends[-1], np.int64),
+        top=np.zeros(num_top, np.int32),
     )
 
 

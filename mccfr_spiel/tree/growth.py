@@ -124,7 +124,7 @@ class Growth:
     def stream_of(self, walk: kernels.Walk, seed: int) -> int:
         """The key of the present walk's draws, see compiled/randomness.py."""
         iteration, player, nth = self._present(walk)
-        number = walk_number(iteration, self._batch, nth)
+        number = walk_number(self._batch, iteration, nth)
         return plain_stream_key(seed, number, player, self._tree.num_players)
 
     def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:

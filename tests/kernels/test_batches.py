@@ -1,11 +1,14 @@
 """Batches are the textbook's, and nothing that cuts one into pieces changes a bit."""
 
+import importlib
 import pickle
+from typing import Any
 
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.flags import flags_of, named_settings
@@ -24,7 +27,7 @@ from tests.vectors import start_together
 ESTIMATORS = {"chance": ms.CHANCE, "external": ms.EXTERNAL, "outcome": ms.OUTCOME}
 
 
-def batched(estimator, batch=3, *, alternating=True):
+def batched(estimator, batch: Any = 3, *, alternating=True):
     return ms.Algorithm(
         ESTIMATORS[estimator],
         ms.regret_matching(),
@@ -178,12 +181,69 @@ def test_batches_go_with_an_abstraction():
     assert_equal_bit_for_bit(plain, tied)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_batch_that_grows_is_the_textbook(estimator, alternating):
+    algorithm = batched(estimator, "auto", alternating=alternating)
+    solver = Solver(GameTree("kuhn_poker").expand_all(), algorithm, seed=11)
+    textbook = Textbook("kuhn_poker", *algorithm, seed=11)
+    start_together(solver, textbook)
+    for more in (127, 1, 1, 140):  # 2 walks from iteration 128 on, 4 from 256 on
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+        assert solver.nodes_touched == textbook.nodes_touched
+
+
+def test_growing_batches_have_their_sizes_and_no_two_walks_one_stream():
+    sizes = [kernels.plain_batch_at(kernels.GROWING, t) for t in range(1, 300)]
+    assert sizes == [1] * 127 + [2] * 128 + [4] * 44
+    for t, size in enumerate(sizes, 1):
+        number = kernels.plain_walk_number(kernels.GROWING, t, 0)
+        assert number == sum(sizes[: t - 1]) + 1
+        assert kernels.plain_walk_number(kernels.GROWING, t, size - 1) == sum(sizes[:t])
+    assert kernels.plain_batch_at(kernels.GROWING, 2**18 - 1) == 2048
+    assert kernels.plain_batch_at(kernels.GROWING, 2**40) == 4096
+    many = 2**30
+    assert (
+        kernels.plain_walk_number(kernels.GROWING, many + 1, 0)
+        - kernels.plain_walk_number(kernels.GROWING, many, 0)
+        == 4096
+    )
+
+
+def test_growing_batches_are_the_same_whole_grown_resumed_and_without_a_tree():
+    algorithm = batched("external", "auto")
+    tree = GameTree(GOOFSPIEL).expand_all()
+    solvers = [Solver(tree, algorithm, seed=2)]
+    solvers.append(Solver(GOOFSPIEL, algorithm, seed=2))
+    solvers.append(Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=60))
+    cut = Solver(GOOFSPIEL, algorithm, seed=2)
+    cut.iterate(130)
+    solvers.append(pickle.loads(pickle.dumps(cut)))
+    for solver in solvers:
+        solver.iterate(160 - solver.num_iterations)
+        assert_equal_bit_for_bit(solver, solvers[0])
+    importlib.import_module("mccfr_spiel.games")
+    ruled, kept = (
+        Solver("python_one_card_poker(cards=7)", algorithm, seed=2, store=store)
+        for store in ("none", "tree")
+    )
+    for solver in (ruled, kept):
+        solver.iterate(160)
+    mine, theirs = (s.average_policy().to_dict() for s in (ruled, kept))
+    assert {state: theirs[state] for state in mine} == mine
+    assert ruled.nodes_touched == kept.nodes_touched
+
+
 def test_a_batch_is_refused_in_words():
     for algorithm, words in (
         (ms.EXTERNAL_SAMPLING._replace(batch=0), "batch=0 is not an integer >= 1"),
         (ms.EXTERNAL_SAMPLING._replace(batch=2**40), "batch=1099511627776 is above"),
         (ms.CFR._replace(batch=2), "batch=2 is given, but nothing is sampled"),
         (ms.PRUNED_CFR._replace(batch=2), "nothing is sampled"),
+        (ms.CFR._replace(batch="auto"), "batch=auto is given, but nothing is sampled"),
+        (ms.EXTERNAL_SAMPLING._replace(batch="big"), "batch='big' is neither"),
     ):
         with pytest.raises(ValueError, match=words):
             Solver("kuhn_poker", algorithm)
@@ -199,5 +259,18 @@ def test_files_names_and_flags_know_the_batch():
     settings = named_settings(game="kuhn_poker", algorithm="outcome_sampling", batch=16)
     assert settings.algorithm == algorithm
     assert named_settings(**flags_of(settings)) == settings
+    growing = ms.OUTCOME_SAMPLING._replace(batch="auto")
+    assert files.algorithm_from_json(files.algorithm_to_json(growing)) == growing
+    assert name_of(growing) == "outcome_sampling_batch=auto"
+    assert str(growing) == "outcome sampling, growing batches"
+    assert eval(repr(growing), dict(vars(ms.algorithms))) == growing
+    settings = named_settings(
+        game="kuhn_poker", algorithm="outcome_sampling", batch="auto"
+    )
+    assert settings.algorithm == growing
+    assert named_settings(**flags_of(settings)) == settings
+    assert algorithm_of("outcome_sampling:batch=auto", None)[1] == growing
+    with pytest.raises(ValueError, match="batch"):
+        algorithm_of("outcome_sampling:batch=0", None)
     with pytest.raises(ValueError, match="nothing is sampled"):
         named_settings(algorithm="cfr", batch=2)
