@@ -95,6 +95,7 @@ class Given(NamedTuple):
         candidates: the policies.
         tree: a tree of the game, if there is one.
         folder: of results, the first that was given.
+        run: what the page calls the run of that folder.
         history: the rows of a solver.
     """
 
@@ -102,6 +103,7 @@ class Given(NamedTuple):
     candidates: list[Candidate]
     tree: GameTree | None
     folder: pathlib.Path | None
+    run: str
     history: Sequence[Mapping[str, Any]]
 
 
@@ -118,15 +120,16 @@ def read_given(
     else:
         given = [("", what)]
     candidates: list[Candidate] = []
-    folder: pathlib.Path | None = None
+    folder, run = None, ""
     history: Sequence[Mapping[str, Any]] = ()
     one: Any
     for label, one in given:
         if isinstance(one, str | os.PathLike):
             path = pathlib.Path(one)
-            candidates += _of_path(path, label, game, tree)
+            name = label or path.name or str(path)
+            candidates += _of_path(path, name, game, tree)
             if path.is_dir() and folder is None:
-                folder = path.resolve()
+                folder, run = path.resolve(), name
         elif hasattr(one, "average_policy"):
             candidates += _of_solver(one, f"{label}: " if label else "")
             history = history or getattr(one, "history", ())
@@ -141,7 +144,7 @@ def read_given(
         trees = [getattr(policy, "tree", None) for policy in read]
         found = [one for one in trees if isinstance(one, GameTree)]
         tree = found[0] if found else None
-    return Given(source, candidates, tree, folder, history)
+    return Given(source, candidates, tree, folder, run, history)
 
 
 def _is_table(value: Mapping[Any, Any]) -> bool:
@@ -171,7 +174,7 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
 
 def _of_path(
     path: pathlib.Path,
-    label: str,
+    name: str,
     game: pyspiel.Game | str | None,
     tree: GameTree | None,
 ) -> list[Candidate]:
@@ -181,7 +184,6 @@ def _of_path(
     Raises:
         ValueError, OSError: as in `load_policy`.
     """
-    name = label or path.name or str(path)
     found = [Candidate(name, load_policy(path, game))]
     if not path.is_dir():
         return found

@@ -61,6 +61,7 @@ class Subject:
         self.source, self.game = given.source, turn_based(given.source)
         self.candidates = list(given.candidates)
         self.folder, self.history = given.folder, given.history
+        self._run = given.run
         for candidate in self.candidates:
             if candidate.is_read:
                 self._check_game(candidate)
@@ -139,14 +140,13 @@ class Subject:
     def look_again(self) -> int:
         """Adds the policies that the folder's run has kept since; returns how many
         policies there are now."""
-        runs = [one.run for one in self.candidates if one.run]
         if self.folder is not None:
-            name = runs[0] if runs else self.folder.name
+            run = self._run
             with self._lock:
-                known = {one.iteration for one in self.candidates if one.run == name}
+                known = {one.iteration for one in self.candidates if one.run == run}
                 self.candidates += [
                     one
-                    for one in kept_in(self.folder, name, self.source)
+                    for one in kept_in(self.folder, run, self.source)
                     if one.iteration not in known
                 ]
         return len(self.candidates)

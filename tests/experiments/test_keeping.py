@@ -195,3 +195,14 @@ def test_the_page_finds_policies_that_a_run_keeps_while_it_is_open(tmp_path):
     assert page.ask("rows")["policies"] == before + 2
     found = page.ask("about")["policies"][before:]
     assert [one["iteration"] for one in found] == [100, 200]
+
+
+def test_policies_of_two_folders_are_steps_of_two_runs(tmp_path):
+    none, some = tmp_path / "none", tmp_path / "some"
+    assert solve(none, "--iterations=20") == 0
+    assert solve(some, "--iterations=20", "--keep_policies=1") == 0
+    page = Page({"first": none, "second": some})
+    before = page.ask("about")["policies"]
+    steps = {(one["run"], one["iteration"]) for one in before if one["run"]}
+    assert steps == {("first", 20), *(("second", count) for count in (1, 10, 20))}
+    assert page.ask("rows")["policies"] == len(before)

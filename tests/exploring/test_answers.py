@@ -51,7 +51,13 @@ def test_numbers_are_openspiels_to_all_printed_digits(game):
         assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("game", [*FIVE_GAMES, *THREE_PLAYERS])
+GAMES_OF_THE_FUNCTIONS = [
+    *(*FIVE_GAMES, THREE_PLAYERS[0]),
+    pytest.param(THREE_PLAYERS[1], marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("game", GAMES_OF_THE_FUNCTIONS)
 def test_numbers_are_those_of_the_functions_to_all_printed_digits(game):
     solver = solved(game)
     policy = solver.average_policy()
