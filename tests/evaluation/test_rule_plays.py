@@ -40,7 +40,7 @@ def through_pyspiel(monkeypatch, *arguments, **options):
 def test_the_same_returns(text, store, monkeypatch):
     game = pyspiel.load_game(text)
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, store=store, twin=None)
-    solver.iterate(3)  # so not every state has been met
+    solver.iterate(8)  # so not every state has been met
     policy = solver.average_policy()
     assert returns_by_rules(game, [policy] * game.num_players(), 2, 0) is not None
     for seed in (0, 1):

@@ -203,13 +203,13 @@ def test_imperfect_recall_is_told_in_the_words_of_the_game():
 @pytest.mark.parametrize(
     "game",
     [
-        "goofspiel(num_cards=12,imp_info=True,points_order=descending)",
-        "python_goofspiel(num_cards=11)",
+        "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
+        "python_goofspiel(num_cards=20)",
     ],
 )
 def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
     monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
     with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
         solver.iterate(1)
