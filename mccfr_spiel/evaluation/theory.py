@@ -358,10 +358,11 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "with the uniform average. Use minimizer=regret_matching and "
             "averaging=uniform, or do without the bound."
         )
-    if sampling.player == "average" or sampling.prune_below is not None:
+    prunes_by_regret = sampling.prunes_by_regret or sampling.prune_below is not None
+    if sampling.player == "average" or prunes_by_regret:
         raise ValueError(
-            "Theorems 4 and 5 are about external and outcome sampling, neither about "
-            "average-strategy sampling nor about walks that prune."
+            "Theorems 3 to 5 are about full, external and outcome sampling, neither "
+            "about average-strategy sampling nor about pruning by regret."
         )
     if sampling.baseline:
         raise ValueError(

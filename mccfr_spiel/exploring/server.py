@@ -149,7 +149,7 @@ class Server:
             ValueError: the port cannot be had.
         """
         token = secrets.token_urlsafe(24)
-        self._socket = _listening(port)
+        self._socket = listening(port)
         config = uvicorn.Config(
             application(answers, token), log_level="error", access_log=False
         )
@@ -177,7 +177,7 @@ class Server:
         self._socket.close()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
     """A socket that listens on the loopback address.
 
     Raises:

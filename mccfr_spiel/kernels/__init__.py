@@ -20,7 +20,6 @@
     threaded_passes.py  that loop, run by several threads
     shared_batches.py  batches of walks by several threads
     batch_logs.py  what such walks write down
-    reaches.py     how probable infosets are
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
