@@ -31,7 +31,7 @@ _HEIGHT, _ROOM = 256, 2**12
 """What a slot has room for at first: nodes in its stack, leaves in its log."""
 
 _MOST_ROOM = 2**17
-"""Walks with more leaves stay in one thread; all logs have 0.12 GB then."""
+"""Walks with more leaves stay in one thread; all logs have 0.2 GB then."""
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 8, 16
 """What the cut takes, and what is needed to make it."""
