@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 PLAIN = (
+    "command_line/",
     "display/",
     "docs/",
-    "experiments/test_flag_words.py",
-    "experiments/test_run_experiments.py",
+    "drawing/",
+    "experiments/",
+    "exploring/",
+    "reading/",
     "storage/test_atomic.py",
     "storage/test_folders.py",
     "test_moved.py",
@@ -21,13 +24,20 @@ PLAIN = (
 """Files whose tests read sources, pages and settings, or start programs whose loops
 other tests run in each mode."""
 
+LONG_WITHOUT_JIT = ("storage/test_checkpoint.py",)
+"""Files that compare compiled loops with themselves, after a file was written and read;
+where indices are checked they show what damaged files can do."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of these files as plain."""
+    """Gives the tests of these files their markers."""
     tests = pathlib.Path(__file__).parent
     for item in items:
-        if item.path.relative_to(tests).as_posix().startswith(PLAIN):
+        file = item.path.relative_to(tests).as_posix()
+        if file.startswith(PLAIN):
             item.add_marker(pytest.mark.plain)
+        if file.startswith(LONG_WITHOUT_JIT):
+            item.add_marker(pytest.mark.long_without_jit)
 
 
 @pytest.fixture

@@ -254,7 +254,7 @@ def test_solve_walks_over_rules_without_a_tree(program, tmp_path):
     assert code != 0
     assert "--store=none keeps no tree, which --evaluate=exact takes" in error
     code, _, error = program(
-        "solve", "kuhn_poker", "--store=none", "--evaluate=none", "--output_dir=third"
+        "solve", "tiny_hanabi", "--store=none", "--evaluate=none", "--output_dir=third"
     )
     assert code != 0
     assert "has no compiled rules. Use --store='tree'" in error

@@ -104,7 +104,7 @@ def test_solvers_that_take_turns_on_a_growing_tree_do_not_disturb_each_other(alg
     game = "leduc_poker(players=3)"
     tree = ms.GameTree(game)
     together = [ms.Solver(tree, algorithm, seed=seed) for seed in (1, 2)]
-    rounds = 40 if IS_COMPILED else 8
+    rounds = 12 if IS_COMPILED else 8
     for _ in range(rounds):
         for solver in together:
             solver.iterate(5)

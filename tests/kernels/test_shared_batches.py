@@ -94,7 +94,7 @@ def test_any_number_of_threads_has_the_bits_of_one(sampling, game):
         assert_equal_for_all(tree, algorithm, (1, 1, many))
 
 
-@ONLY_COMPILED
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_of_walks_has_the_bits_of_one_thread(name):
     if RULES[name].moves_everywhere:
