@@ -134,6 +134,12 @@ class Sampled(NamedTuple):
         return self.player in ("epsilon", "balanced")
 
     @property
+    def follows_one(self) -> bool:
+        """Whether the stack holds nothing but the node where a single history is."""
+        samples_all = self.draws_own and self.chance and self.opponents
+        return samples_all and not self.baseline
+
+    @property
     def picks_own(self) -> bool:
         """Whether some of them are, see picking.py."""
         return self.player == "average"
@@ -308,14 +314,14 @@ def make_walks(sampled: Sampled, rule: int, tied: bool) -> Any:
 
 
 def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
-    """Compiles the loop of `iterate`. It gets the records as arguments, so that steps
-    may be pasted into it, see `compiled.jit.pasted`."""
+    """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`."""
     chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
     learns, foresees = baseline != "", baseline == "predictive"
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted = sampled.meets_once, sampled.is_weighted
-    branches, discounts = sampled.branches, rule_of(rule).discounts
+    branches, follows_one = sampled.branches, sampled.follows_one
+    discounts = rule_of(rule).discounts
 
     @inlined
     def go_on(task, tree, tables, walk):
@@ -371,7 +377,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                     acting, start = record["player"], record["start"]
                     count: Any = np.int64(record["num_children"])
                     first = record["first_child"]
-                    is_full = batched and noted + count > room
+                    is_full = not follows_one and top + count + depth >= capacity
                     if skips and weight == LOOK and acting >= CHANCE_NODE:
                         gradient[sequence] = SKIPPED
                         break
@@ -388,7 +394,7 @@ def make_loop(sampled: Sampled, rule: int, tied: bool) -> Any:
                             break
                     elif acting == UNEXPANDED:
                         status = GROW
-                    elif top + count + depth >= capacity or is_full:
+                    elif is_full or (batched and noted + count > room):
                         status = STACK_FULL
                     if status != DONE:
                         top = push(walk, top, node, sequence, weight, place)

@@ -102,7 +102,7 @@ def test_prefetching_does_nothing_else():
 def test_solvers_that_take_turns_on_a_growing_tree_do_not_disturb_each_other(algorithm):
     """Each meets arrays that the other has replaced by larger ones."""
     game = "leduc_poker(players=3)"
-    tree = ms.GameTree(game)
+    tree = ms.GameTree(game, twin=False)
     together = [ms.Solver(tree, algorithm, seed=seed) for seed in (1, 2)]
     rounds = 12 if IS_COMPILED else 8
     for _ in range(rounds):
@@ -110,7 +110,8 @@ def test_solvers_that_take_turns_on_a_growing_tree_do_not_disturb_each_other(alg
             solver.iterate(5)
         gc.collect()
     for solver in together:
-        alone = ms.Solver(game, algorithm, seed=solver.seed)
+        own = ms.GameTree(game, twin=False)
+        alone = ms.Solver(own, algorithm, seed=solver.seed)
         alone.iterate(5 * rounds)
         mine = solver.average_policy().to_dict()
         for info_state, probs in alone.average_policy().to_dict().items():
