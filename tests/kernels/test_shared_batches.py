@@ -14,6 +14,7 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import batch_logs, shared_batches
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import blocks
+from tests.kernels.interruptions import iterate_interrupted
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
@@ -264,26 +265,7 @@ def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     for _ in range(3):
         shared.iterate(1)
     assert are_shared(shared)
-    generator = np.random.default_rng(7)
-
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    interruptions = 0
-    try:
-        for _ in range(60):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, generator.uniform(1e-5, 3e-3))
-                for _ in range(10_000):
-                    shared.iterate(1)
-            except KeyboardInterrupt:
-                interruptions += 1
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert interruptions > 30
+    assert iterate_interrupted(shared) > 30
     alone.iterate(shared.num_iterations)
     assert bits(shared) == bits(alone)
 

@@ -16,6 +16,7 @@ from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
+from tests.kernels.interruptions import iterate_interrupted
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same, modern
@@ -283,26 +284,7 @@ def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     tree = GameTree("liars_dice(dice_sides=3)").expand_all()
     alone, shared = (Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, 3))
     shared.iterate(1)
-    generator = np.random.default_rng(7)
-
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    interruptions = 0
-    try:
-        for _ in range(60):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, generator.uniform(1e-5, 3e-3))
-                for _ in range(10_000):
-                    shared.iterate(1)
-            except KeyboardInterrupt:
-                interruptions += 1
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert interruptions > 30
+    assert iterate_interrupted(shared) > 30
     alone.iterate(shared.num_iterations)
     assert bits(shared) == bits(alone)
 

@@ -13,15 +13,13 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.rules import compiled
 from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
-from mccfr_spiel.twins import TWINS
-from mccfr_spiel.twins.twin import BoundTwin
 from tests.test_solver import assert_equal_bit_for_bit
+from tests.twins.broken import broken
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -158,21 +156,6 @@ def test_what_has_no_twin_is_refused_without_a_tree():
         Solver(KUHN, store="none", twin=False)
     with pytest.raises(ValueError, match=r"has an abstraction"):
         Solver(KUHN, store="none", abstraction=pyspiel.State.information_state_string)
-
-
-@compiled
-def wrong_returns(settings, state, returns):
-    returns[0] = 1.0
-    returns[1] = -1.0
-
-
-def broken(game: pyspiel.Game) -> BoundTwin:
-    twin = TWINS["kuhn_poker"]({"players": 2})
-    assert twin is not None
-    rules = twin.description.rules._replace(returns=wrong_returns)
-    return BoundTwin(
-        twin._replace(description=twin.description._replace(rules=rules)), game
-    )
 
 
 def test_a_twin_that_differs_is_not_walked_over(monkeypatch):

@@ -27,8 +27,8 @@ from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
 from mccfr_spiel.twins import TWINS, difference_to, twin_of
-from mccfr_spiel.twins.twin import BoundTwin
 from tests.small_games import leaf, move, small_game
+from tests.twins.broken import broken
 
 SMALL = [
     "kuhn_poker",
@@ -159,22 +159,6 @@ def test_infosets_are_found_by_their_strings():
 
 
 # --- twins that differ -----------------------------------------------------------
-
-
-@compiled
-def wrong_returns(settings, state, returns):
-    returns[0] = 1.0
-    returns[1] = -1.0
-
-
-def broken(game: pyspiel.Game) -> BoundTwin:
-    """Kuhn poker's twin, with which player 0 always wins 1."""
-    twin = TWINS["kuhn_poker"]({"players": 2})
-    assert twin is not None
-    rules = twin.description.rules._replace(returns=wrong_returns)
-    return BoundTwin(
-        twin._replace(description=twin.description._replace(rules=rules)), game
-    )
 
 
 def test_a_broken_twin_is_refused_and_the_history_is_named(monkeypatch):
