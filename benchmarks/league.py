@@ -1,13 +1,13 @@
 """The league table: every algorithm on twelve games, until NashConv 1e-1 .. 1e-9.
 
-    python -m benchmarks.league                 # some minutes; prints the page
+    python -m benchmarks.league                 # half an hour; prints the page
     python -m benchmarks.league --write         # also docs/league.md, its files, and
                                                 # what `ms.evaluation.recommend` reads
-    python -m benchmarks.league --seconds=60    # the long version, some five hours
+    python -m benchmarks.league --seconds=60    # the long version, some eight hours
     python -m benchmarks.league --only=leduc    # games whose titles contain this
 
-Each algorithm runs for some seconds of solving on each game, from one seed, in one
-thread. NashConv is measured after 1, 2, 3, ... iterations, each number at most a tenth
+Each algorithm runs for some seconds of solving on each game, in one thread. Those that
+sample run from several seeds, and the page has the run in the middle. NashConv is measured after 1, 2, 3, ... iterations, each number at most a tenth
 larger than the one before, so that what is written is at most that much too high. The
 time of measuring does not count. The last iterate's NashConv is taken of magnetic
 mirror descent, the average's of all others.
@@ -89,7 +89,19 @@ class Point(NamedTuple):
 Curve = list[Point]
 
 
-def run(tree: GameTree, method: Algorithm | OfflineMethod, seconds: float) -> Curve:
+def middle_run(
+    tree: GameTree, method: Algorithm | OfflineMethod, seconds: float, seeds: int
+) -> Curve:
+    """The run whose rank is in the middle of those from so many seeds, or the only one
+    if nothing is sampled."""
+    samples = isinstance(method, Algorithm) and method.sampling.is_sampled
+    curves = [run(tree, method, seconds, s) for s in range(seeds if samples else 1)]
+    return sorted(curves, key=rank)[len(curves) // 2]
+
+
+def run(
+    tree: GameTree, method: Algorithm | OfflineMethod, seconds: float, seed: int = 0
+) -> Curve:
     """The points of one run, of so many seconds of solving.
 
     It ends early at the last target. Of a linear program there is one point, or none if
@@ -99,7 +111,7 @@ def run(tree: GameTree, method: Algorithm | OfflineMethod, seconds: float) -> Cu
         method = method._replace(time_limit=max(10 * seconds, 5.0))
     vector: Callable[[], Any]
     if isinstance(method, Algorithm):
-        solver: Any = Solver(tree, method, seed=0)
+        solver: Any = Solver(tree, method, seed=seed)
         is_last = method.minimizer.rule == "mmd"
         vector = solver.current_vector if is_last else solver.average_vector
     else:
@@ -274,7 +286,8 @@ ROWS: list[tuple[Any, ...]] = '''
 def main() -> None:
     """Runs the league."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=0.6)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -289,7 +302,7 @@ def main() -> None:
         zero_sum = is_two_player_constant_sum(tree.game)
         trees[title] = tree.num_nodes, tree.num_players, zero_sum
         curves = {
-            name: run(tree, method, options.seconds)
+            name: middle_run(tree, method, options.seconds, options.seeds)
             for name, method in entrants().items()
             if can_run(tree, method)
         }

@@ -28,6 +28,17 @@ def _entrants() -> dict[str, Algorithm]:
     found["dcfr alpha=2"] = algorithms.DCFR._replace(
         minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
     )
+    found["regret-based pruning"] = algorithms.CFR._replace(
+        sampling=algorithms.full(prune="regret")
+    )
+    external = algorithms.external(baseline="learned")
+    outcome = algorithms.outcome(0.6, baseline="learned")
+    found["external with baselines"] = algorithms.EXTERNAL_SAMPLING._replace(
+        sampling=external
+    )
+    found["outcome with baselines"] = algorithms.OUTCOME_SAMPLING._replace(
+        sampling=outcome
+    )
     found["external dcfr"] = algorithms.DCFR._replace(sampling=algorithms.EXTERNAL)
     found["optimistic_ftrl step=10"] = Algorithm(
         FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
