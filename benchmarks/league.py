@@ -159,8 +159,11 @@ def first_below(curve: Curve, target: float) -> Point | None:
 
 
 def can_run(tree: GameTree, method: Algorithm | OfflineMethod) -> bool:
-    """Offline methods are for two-player zero-sum games."""
-    return isinstance(method, Algorithm) or is_two_player_constant_sum(tree.game)
+    """Offline methods are for two-player zero-sum games, pruning by regret for two
+    players."""
+    if isinstance(method, Algorithm):
+        return tree.num_players == 2 or not method.sampling.prunes_by_regret
+    return is_two_player_constant_sum(tree.game)
 
 
 # --- the page --------------------------------------------------------------------

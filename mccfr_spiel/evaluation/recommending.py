@@ -72,8 +72,9 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
     """The algorithm that was first at a NashConv in the league's most similar game.
 
     That is the game of the same kind (two players and zero-sum, or not) whose number of
-    nodes is closest. The league ran each algorithm once, for less than a second, so
-    the first is often ahead by little; docs/league.md has all of them.
+    nodes is closest. The league ran each algorithm for three seconds, those that sample
+    from three seeds, so the first is often ahead by little; docs/league.md has all of
+    them.
 
     Args:
         game: it is expanded, to count its nodes, up to MOST_NODES.
