@@ -7,10 +7,11 @@
     python -m benchmarks.league --only=leduc    # games whose titles contain this
 
 Each algorithm runs for some seconds of solving on each game, in one thread. Those that
-sample run from several seeds, and the page has the run in the middle. NashConv is measured after 1, 2, 3, ... iterations, each number at most a tenth
-larger than the one before, so that what is written is at most that much too high. The
-time of measuring does not count. The last iterate's NashConv is taken of magnetic
-mirror descent, the average's of all others.
+sample run from several seeds, and the page has the run in the middle. NashConv is
+measured after 1, 2, 3, ... iterations, each number at most a tenth larger than the one
+before, so that what is written is at most that much too high. The time of measuring
+does not count. The last iterate's NashConv is taken of magnetic mirror descent, the
+average's of all others.
 """
 
 import argparse
