@@ -11,7 +11,7 @@ from numba.core.errors import TypingError
 
 import mccfr_spiel
 from mccfr_spiel.compiled.code_cache import MARK
-from mccfr_spiel.compiled.jit import config, jit, sources_digest, uncached
+from mccfr_spiel.compiled.jit import config, inlined, jit, sources_digest, uncached
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -183,3 +183,19 @@ def test_an_error_in_the_midst_of_compiling_says_what_may_follow(monkeypatch):
     with pytest.raises(TypingError) as caught:
         uncached(length)(3)
     assert not getattr(caught.value, "__notes__", None)
+
+
+@needs_jit
+def test_python_can_call_a_helper_that_was_compiled_for_compiled_callers():
+    helper = inlined(triple)
+
+    @uncached
+    def twice(x):
+        return helper(helper(x))
+
+    assert twice(2) == 18
+    (compiled,) = helper.overloads.values()
+    library = compiled.library
+    assert not any("cpython" in f.name for f in library.get_defined_functions())
+    assert helper(2) == 6
+    assert helper(2.5) == 7.5
