@@ -86,14 +86,10 @@ class FirstOrderSolver(abc.ABC):
         passes = self.tree.list_leaves()
         self.num_threads = useful_threads(self.threads, passes, LEAST_WORK)
         self.steps = make_steps(self.form, self.sides, self.num_threads)
-        self._frames: np.ndarray | None = None
+        self._frames = self.steps.frames()
         self._desk = new_desk()  # of one thread, which opens no tickets
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leaves the frames out, whose addresses mean nothing in a copy."""
-        return self.__dict__ | {"_frames": None}
 
     @never_raises
     def __repr__(self) -> str:
@@ -123,8 +119,6 @@ class FirstOrderSolver(abc.ABC):
 
     def run_steps(self, work: Callable[..., int], *arguments: Any) -> None:
         """Calls `work(frames, *arguments, desk, leads)` in all threads."""
-        if self._frames is None:
-            self._frames = self.steps.frames()
         if self.num_threads == 1:
             work(self._frames, *arguments, self._desk, True)
             return

@@ -54,17 +54,17 @@ OWN_0, OWN_1, OWN_2, NUM_ROWS = _OWN
 UNIFORM = -1
 """In place of the row of a center: the uniform policy."""
 
-_FIRST, _SECOND, _RESULT = range(NOTES + NUM_NOTES, NOTES + NUM_NOTES + 3)
+FIRST, SECOND, RESULT = range(NOTES + NUM_NOTES, NOTES + NUM_NOTES + 3)
 NUM_STEP_NOTES = NUM_NOTES + 3
 """The leader's notes: those of a pass of CFR, and the rows that a step is about."""
 
-_EVALUATE, _RESPOND, _FOLLOW, _MIX, _ADD, _COPY = range(6)
-"""The steps in pieces; a prox map is _RESPOND upward and _FOLLOW downward."""
+EVALUATE, RESPOND, FOLLOW, MIX, ADD, COPY = range(6)
+"""The steps in pieces; a prox map is RESPOND upward and FOLLOW downward."""
 
 _PIECES = 64
 """How many ranges of sequences each player should have."""
 
-_LEAST_PIECE = 2**10
+LEAST_PIECE = 2**10
 """The least work of one, in payoffs and sequences."""
 
 
@@ -168,27 +168,27 @@ def copy_into(first, result, begin, end):
 def do_piece(frames, desk, piece):
     """Does a piece of the open step."""
     step, player = desk[STAGE], desk[PLAYER_NOW]
-    first, second = desk[_FIRST], desk[_SECOND]
+    first, second = desk[FIRST], desk[SECOND]
     side, own = views(frames[player], Side), views(frames[player], Own)
     vectors, number = own.vectors, own.number[0]
-    result = vectors[desk[_RESULT]]
-    if step == _RESPOND or step == _FOLLOW:
+    result = vectors[desk[RESULT]]
+    if step == RESPOND or step == FOLLOW:
         blocks = views(frames[player], kernels.Blocks)
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
         order, row = blocks.members, vectors[first]
-        if step == _RESPOND:
+        if step == RESPOND:
             center = side.uniform if second == UNIFORM else vectors[second]
             respond_in(side, order, begin, end, False, row, center, number, result)
         else:
             follow_in(side, order, begin, end, False, row, result)
     else:
         begin, end = own.ranges[piece], own.ranges[piece + 1]
-        if step == _EVALUATE:
+        if step == EVALUATE:
             plan = views(frames[1 - player], Own).vectors[first]
             evaluate_gradient(side, plan, result, begin, end)
-        elif step == _MIX:
+        elif step == MIX:
             mix_into(vectors[first], vectors[second], number, result, begin, end)
-        elif step == _ADD:
+        elif step == ADD:
             add_into(vectors[first], result, begin, end)
         else:
             copy_into(vectors[first], result, begin, end)
@@ -215,9 +215,9 @@ def share(frames, desk, step, player, first, second, number, result):
     own = views(frames[player], Own)
     own.number[0] = number
     desk[PLAYER_NOW] = player
-    desk[_FIRST], desk[_SECOND], desk[_RESULT] = first, second, result
+    desk[FIRST], desk[SECOND], desk[RESULT] = first, second, result
     store(desk, STAGE, step)
-    if step == _RESPOND or step == _FOLLOW:
+    if step == RESPOND or step == FOLLOW:
         num_pieces = len(views(frames[player], kernels.Blocks).ends) - 1
     else:
         num_pieces = len(own.ranges) - 1
@@ -233,7 +233,7 @@ def evaluate(frames, desk, player, plan, gradient):
     """The gradient of a player at the other's plan; both are rows."""
     own = views(frames[player], Own)
     if own.shared[0] != 0:
-        share(frames, desk, _EVALUATE, player, plan, 0, 0.0, gradient)
+        share(frames, desk, EVALUATE, player, plan, 0, 0.0, gradient)
     else:
         vectors, others = own.vectors, views(frames[1 - player], Own).vectors
         side = views(frames[player], Side)
@@ -254,11 +254,11 @@ def prox_step(frames, desk, player, gradient, center, scale, log_policy, plan):
     if own.shared[0] == 0:
         return prox(side, slope, middle, scale, log, found)
     top = views(frames[player], kernels.Blocks).top
-    share(frames, desk, _RESPOND, player, gradient, center, scale, log_policy)
+    share(frames, desk, RESPOND, player, gradient, center, scale, log_policy)
     respond_in(side, top, 0, len(top), True, slope, middle, scale, log)
     found[0] = 1.0
     follow_in(side, top, 0, len(top), True, log, found)
-    share(frames, desk, _FOLLOW, player, log_policy, 0, 0.0, plan)
+    share(frames, desk, FOLLOW, player, log_policy, 0, 0.0, plan)
     return slope[0]
 
 
@@ -267,7 +267,7 @@ def mix(frames, desk, player, first, second, weight, result):
     """(1 - weight) times a row plus weight times another one."""
     own = views(frames[player], Own)
     if own.shared[0] != 0:
-        share(frames, desk, _MIX, player, first, second, weight, result)
+        share(frames, desk, MIX, player, first, second, weight, result)
     else:
         vectors, end = own.vectors, own.vectors.shape[1]
         mix_into(vectors[first], vectors[second], weight, vectors[result], 0, end)
@@ -278,7 +278,7 @@ def add(frames, desk, player, first, result):
     """Adds one row to another."""
     own = views(frames[player], Own)
     if own.shared[0] != 0:
-        share(frames, desk, _ADD, player, first, 0, 0.0, result)
+        share(frames, desk, ADD, player, first, 0, 0.0, result)
     else:
         vectors = own.vectors
         add_into(vectors[first], vectors[result], 0, vectors.shape[1])
@@ -289,7 +289,7 @@ def copy(frames, desk, player, first, result):
     """Copies one row to another."""
     own = views(frames[player], Own)
     if own.shared[0] != 0:
-        share(frames, desk, _COPY, player, first, 0, 0.0, result)
+        share(frames, desk, COPY, player, first, 0, 0.0, result)
     else:
         vectors = own.vectors
         copy_into(vectors[first], vectors[result], 0, vectors.shape[1])
@@ -368,7 +368,7 @@ def _ranges(side: Side, shared: bool) -> np.ndarray:
     if not shared:
         return np.array([0, num_sequences])
     work = side.starts + np.arange(num_sequences + 1)
-    num_ranges = min(max(int(work[-1]) // _LEAST_PIECE, 1), _PIECES)
+    num_ranges = min(max(int(work[-1]) // LEAST_PIECE, 1), _PIECES)
     targets = work[-1] * np.arange(1, num_ranges) // num_ranges
     inner = np.searchsorted(work, targets)
     return np.unique(np.concatenate(([0], inner, [num_sequences])))
