@@ -27,6 +27,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+from mccfr_spiel import kernels
 from mccfr_spiel.offline import EGT, MIRROR_PROX, PRACTICAL_EGT
 from mccfr_spiel.offline.methods import OfflineMethod
 
@@ -59,6 +60,8 @@ SAMPLED = {
 OFFLINE = {"egt": EGT, "practical egt": PRACTICAL_EGT, "mirror prox": MIRROR_PROX}
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
+OF_LAST_WALK = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE]
+"""What a cursor remembers of the last walk; nobody reads it between two iterations."""
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("runs", 1000, "How many.", lower_bound=1)
@@ -73,7 +76,7 @@ def cut_everything() -> None:
             "BLOCK_WORK": (40, 400),
             "NUM_BLOCKS": 12,
             "NUM_BLOCKS_OF_BATCH": 12,
-            "LEAST_BLOCK_OF_BATCH": 8,
+            "LEAST_BLOCK_OF_BATCH": 40,
         },
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
         "solving.state": {"LEAST_WORK": 1},
@@ -91,7 +94,13 @@ def cut_everything() -> None:
 def bits(solver: Any) -> dict[str, Any]:
     """All that a solver has learned, and where it is."""
     if isinstance(solver, ms.Solver):
-        return {name: one.tobytes() for name, one in solver.state.saved().items()}
+        arrays = solver.state.saved()
+        cursor = arrays["cursor"].copy()
+        if not cursor[kernels.TOP]:
+            cursor[OF_LAST_WALK] = 0
+        return {
+            name: one.tobytes() for name, one in (arrays | {"cursor": cursor}).items()
+        }
     return {
         "average": solver.average_vector().tobytes(),
         "current": solver.current_vector().tobytes(),
@@ -135,7 +144,7 @@ class Run:
         return int(self.draw.integers(end))
 
     def threads(self) -> int:
-        """From 2 to 7; seldom 1."""
+        """From 1 to 7."""
         return 1 + self.below(MOST_THREADS)
 
     def started(self, threads: int) -> Any:
