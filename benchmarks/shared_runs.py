@@ -60,7 +60,9 @@ SAMPLED = {
 OFFLINE = {"egt": EGT, "practical egt": PRACTICAL_EGT, "mirror prox": MIRROR_PROX}
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
-OF_LAST_WALK = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE]
+OF_LAST_WALK = [
+    *(kernels.NODE_TO_GROW, kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE)
+]
 """What a cursor remembers of the last walk; nobody reads it between two iterations."""
 
 FLAGS = flags.FLAGS
