@@ -105,7 +105,8 @@ def run_experiment(name: str) -> int:
             trees=trees,
             checkpoint_every=FLAGS.checkpoint_every,
         )
-    summarize_and_draw(experiment, folder)
+    if any(sweeps.is_finished(folder, key) for key in table):
+        summarize_and_draw(experiment, folder)
     for key, error in failures:
         print(f"{key} failed: {error}", file=sys.stderr)
     print(f"{len(failures)} of {todo} settings failed. Results are in {folder}")

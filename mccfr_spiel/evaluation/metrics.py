@@ -51,7 +51,7 @@ def last_iterate(solver: Any) -> float:
 
 
 def _threads(solver: Any) -> int | None:
-    """How many threads a solver may have; offline methods have one."""
+    """How many threads a solver may have; a linear program has one."""
     return getattr(solver, "threads", 1)
 
 

@@ -38,8 +38,11 @@ _ATTEMPTS = 3
 
 
 def in_this_process(tasks: Sequence[Task]) -> Iterator[Outcome]:
-    """Runs tasks one after the other, with no process of their own."""
-    return map(run_task, tasks)
+    """Runs tasks one after the other, with no process of their own.
+
+    A task has no more threads than there are cores.
+    """
+    return map(run_task, with_threads(tasks, num_cores()))
 
 
 def local(

@@ -76,7 +76,7 @@ def _start(
 ) -> GameSolver:
     if isinstance(method, Algorithm):
         return Solver(tree, method, seed=seed, store=store, threads=threads)
-    return method.start(tree)
+    return method.start(tree, threads)
 
 
 def warm_up(settings: Settings) -> None:

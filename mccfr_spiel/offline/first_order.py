@@ -9,11 +9,15 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 import abc
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.atomics import new_desk
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
@@ -23,20 +27,17 @@ from mccfr_spiel.offline.sequence_form import (
     saddle_point_gap,
     sequence_form,
 )
+from mccfr_spiel.offline.shared_steps import NUM_STEP_NOTES, make_steps
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.tree.blocks import LEAST_WORK, checked_threads, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.lock import TreeLock, reads
 
 SLACK = 1e-15
 """How much rounding may violate a condition, relative to the largest payoff."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 """A vector `[m]` over the sequences of each player."""
-
-
-def zeros(form: SequenceForm) -> Pair:
-    """A pair of vectors of zeros."""
-    first, second = form.treeplexes
-    return np.zeros(first.num_sequences), np.zeros(second.num_sequences)
 
 
 class FirstOrderSolver(abc.ABC):
@@ -51,10 +52,30 @@ class FirstOrderSolver(abc.ABC):
         sides: both players' `dilated_entropy.Side`.
         ranges: the largest value of each player's dilated entropy.
         norm: ||A||, the largest absolute payoff in A; 1 if A has none.
-        scratch: three Pairs for the compiled loops to write to.
+        threads: as given.
+        num_threads: those that share the steps.
+        steps: the vectors that compiled loops read and change, and how the work on
+            them is cut for threads.
     """
 
-    def __init__(self, game: pyspiel.Game | str | GameTree | SequenceForm) -> None:
+    def __init__(
+        self,
+        game: pyspiel.Game | str | GameTree | SequenceForm,
+        threads: int | None = 1,
+    ) -> None:
+        """Makes the sequence form, and vectors of zeros.
+
+        Args:
+            game: a two-player zero-sum game, its tree or its sequence form.
+            threads: how many threads may share the steps, as they do passes over the
+                tree; None for one for each core. They change no bit of the result, and
+                a small tree has fewer.
+
+        Raises:
+            ValueError: `sequence_form` refuses the game, or `threads` is no number of
+                threads.
+        """
+        self.threads = checked_threads(threads)
         self.form = sequence_form(game)
         self.tree = self.form.tree
         self.num_iterations = 0
@@ -62,7 +83,11 @@ class FirstOrderSolver(abc.ABC):
         self.seconds = 0.0
         self.sides = make_sides(self.form)
         self.ranges = tuple(regularizer_range(side) for side in self.sides)
-        self.scratch = tuple(zeros(self.form) for _ in range(3))
+        passes = self.tree.list_leaves()
+        self.num_threads = useful_threads(self.threads, passes, LEAST_WORK)
+        self.steps = make_steps(self.form, self.sides, self.num_threads)
+        self._frames = self.steps.frames()
+        self._desk = new_desk()  # of one thread, which opens no tickets
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
 
@@ -72,6 +97,11 @@ class FirstOrderSolver(abc.ABC):
         words = f"gap at most {short(bound)}" if math.isfinite(bound) else ""
         name, done = title(self.tree.source), counted(self.num_iterations, "iteration")
         return line(self, name, done, words)
+
+    @property
+    def lock(self) -> TreeLock:
+        """The tree's, under which threads that share this solver take turns."""
+        return self.tree.lock
 
     @property
     @abc.abstractmethod
@@ -86,6 +116,25 @@ class FirstOrderSolver(abc.ABC):
     @abc.abstractmethod
     def run(self, iterations: int) -> None:
         """Runs iterations and counts them; `iterate` checks and times the call."""
+
+    def run_steps(self, work: Callable[..., int], *arguments: Any) -> None:
+        """Calls `work(frames, *arguments, desk, leads)` in all threads."""
+        if self.num_threads == 1:
+            work(self._frames, *arguments, self._desk, True)
+            return
+        teams.run(
+            work,
+            self.num_threads,
+            self._frames,
+            *arguments,
+            notes=NUM_STEP_NOTES,
+            keep=self.steps,
+        )
+
+    def rows(self, row: int) -> Pair:
+        """The same row of both players' vectors, not copied."""
+        first, second = self.steps.own
+        return first.vectors[row], second.vectors[row]
 
     @abc.abstractmethod
     def average_plans(self) -> Pair:
@@ -103,10 +152,12 @@ class FirstOrderSolver(abc.ABC):
         """A snapshot of the last iteration's policy."""
         return SequencePolicy(self.tree, self.current_vector())
 
+    @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the answer so far, as a policy over the tree's sequences."""
         return self._vector(self.average_plans())
 
+    @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the last iteration's policy over the tree's sequences."""
         return self._vector(self.current_plans())
@@ -118,6 +169,7 @@ class FirstOrderSolver(abc.ABC):
         )
         return joint_vector(self.form, (first, second))
 
+    @reads
     def gap(self) -> float:
         """The saddle-point gap (NashConv) of the answer so far."""
         return saddle_point_gap(self.form, *self.average_plans())
@@ -131,6 +183,7 @@ class FirstOrderSolver(abc.ABC):
         while self.nodes_touched < nodes_touched:
             self.iterate(1)
 
+    @reads
     def iterate(self, iterations: int) -> None:
         """Runs iterations; raises ValueError unless they are an integer >= 0."""
         iterations = refusals.integer(iterations, "iterations", 0)

@@ -131,8 +131,13 @@ class OfflineMethod:
         values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value is not None}
 
-    def start(self, tree: GameTree) -> GameSolver:
+    def start(self, tree: GameTree, threads: int | None = 1) -> GameSolver:
         """A solver on a tree, which is expanded whole.
+
+        Args:
+            tree: the game's.
+            threads: how many threads may share its passes, None for one for each core;
+                linear programs make none.
 
         Raises:
             NotZeroSumError, TooLargeError: see `sequence_form`.
@@ -151,9 +156,9 @@ class ExcessiveGapMethod(OfflineMethod):
 
     name: ClassVar[str] = "egt"
 
-    def start(self, tree: GameTree) -> ExcessiveGap:
+    def start(self, tree: GameTree, threads: int | None = 1) -> ExcessiveGap:
         """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree)
+        return ExcessiveGap(tree, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -162,9 +167,9 @@ class PracticalExcessiveGapMethod(OfflineMethod):
 
     name: ClassVar[str] = "practical_egt"
 
-    def start(self, tree: GameTree) -> ExcessiveGap:
+    def start(self, tree: GameTree, threads: int | None = 1) -> ExcessiveGap:
         """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree, aggressive=True)
+        return ExcessiveGap(tree, aggressive=True, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -187,9 +192,9 @@ class MirrorProxMethod(OfflineMethod):
         if step is not None and not 0 < step < float("inf"):
             raise ValueError(f"step_size={step} is not a number above 0.")
 
-    def start(self, tree: GameTree) -> MirrorProx:
+    def start(self, tree: GameTree, threads: int | None = 1) -> MirrorProx:
         """See `OfflineMethod.start`."""
-        return MirrorProx(tree, step_size=self.step_size)
+        return MirrorProx(tree, step_size=self.step_size, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -213,8 +218,9 @@ class LinearProgramMethod(OfflineMethod):
     def __post_init__(self) -> None:
         check_options(**self.parameters)
 
-    def start(self, tree: GameTree) -> LinearProgramRun:
+    def start(self, tree: GameTree, threads: int | None = 1) -> LinearProgramRun:
         """See `OfflineMethod.start`."""
+        del threads
         return LinearProgramRun(tree, **self.parameters)
 
 
@@ -242,8 +248,9 @@ class SparsifiedProgramMethod(OfflineMethod):
     def __post_init__(self) -> None:
         check_options(**self.parameters)
 
-    def start(self, tree: GameTree) -> LinearProgramRun:
+    def start(self, tree: GameTree, threads: int | None = 1) -> LinearProgramRun:
         """See `OfflineMethod.start`."""
+        del threads
         return LinearProgramRun(tree, sparsify=True, **self.parameters)
 
 

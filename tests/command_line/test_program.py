@@ -97,6 +97,11 @@ def test_flags_of_one_call_are_forgotten_in_the_next(program):
         (("compare", "kuhn_poker", "--nodes=0.5"), "--nodes=0.5 is no number"),
         (("compare", "kuhn_poker", "--seeds=1.5"), "not a whole number, such as 2000"),
         (("compare", "kuhn_poker", "--seeds=0"), "--seeds=0"),
+        (("compare", "kuhn_poker", "--threads=0"), "--threads=0"),
+        (("compare", "kuhn_poker", "--threads=1.5"), "not a whole number, such as 20"),
+        (("experiment", "bounds", "--threads=-1"), "--threads=-1"),
+        (("experiment", "bounds", "--threads=two"), "not a whole number, such as 20"),
+        (("solve", "kuhn_poker", "--threads=0"), "--threads=0"),
         (("compare", "kuhn_poker", "--x=regret"), "nodes_touched|iteration|seconds"),
         (
             (
@@ -120,10 +125,10 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
 
 
 WHOLE_NUMBERS = {
-    "compare": ("seeds", "iterations", "workers", "rows_per_decade"),
+    "compare": ("seeds", "iterations", "workers", "rows_per_decade", "threads"),
     "play": ("seat", "iterations", "seed", "players"),
     "info": ("players",),
-    "experiment": ("seeds", "workers"),
+    "experiment": ("seeds", "workers", "threads"),
 }
 
 

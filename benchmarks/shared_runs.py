@@ -1,0 +1,220 @@
+"""A thousand short runs in threads, each compared to the bits of one thread.
+
+    nice python -m benchmarks.shared_runs --runs=1000 --seed=0
+
+Each run draws an algorithm, a game, a seed and the ways in which it is run: in one to
+seven threads, in pieces of random length, with another number of threads after a piece,
+some pieces ended by a number of nodes, some followed by a save and a load. A run of one
+thread makes the same pieces without any of that. Then all that the two have learned is
+compared bit by bit, and NashConv, expected returns and best responses, which threads
+compute, too. Trees are cut into small pieces, and every pass and batch is shared, so
+that small games try what large ones need.
+
+A difference is printed with what repeats it: --seed=S --first=N --runs=1.
+"""
+
+import importlib
+import os
+import pathlib
+import sys
+import tempfile
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from absl import app, flags
+
+import mccfr_spiel as ms
+from benchmarks.machine import describe, markdown
+from mccfr_spiel import kernels
+from mccfr_spiel.offline import EGT, MIRROR_PROX, PRACTICAL_EGT
+from mccfr_spiel.offline.methods import OfflineMethod
+
+GAMES = [
+    "kuhn_poker",
+    "kuhn_poker(players=3)",
+    "leduc_poker",
+    "liars_dice(dice_sides=3)",
+    "goofspiel(num_cards=3,imp_info=True,points_order=random)",
+    "goofspiel(num_cards=4,imp_info=True,points_order=descending)",
+]
+FULL = {
+    name: algorithm
+    for name, algorithm in ms.ALGORITHMS.items()
+    if not (algorithm.sampling.is_sampled or algorithm.sampling.prune)
+} | {
+    "dcfr": ms.DCFR,
+    "pcfr_plus": ms.PCFR_PLUS,
+    "ftrl": ms.Algorithm(ms.FULL, ms.ftrl(0.3)),
+    "cfr, simultaneous": ms.CFR._replace(alternating=False),
+}
+SAMPLED = {
+    "external": ms.EXTERNAL_SAMPLING,
+    "outcome": ms.OUTCOME_SAMPLING,
+    "balanced outcome": ms.BALANCED_OUTCOME_SAMPLING,
+    "chance": ms.CHANCE_SAMPLING,
+    "opponent": ms.OPPONENT_SAMPLING,
+    "external, simultaneous": ms.EXTERNAL_SAMPLING._replace(alternating=False),
+}
+OFFLINE = {"egt": EGT, "practical egt": PRACTICAL_EGT, "mirror prox": MIRROR_PROX}
+BATCHES = (16, 100, 300, "auto")
+MOST_THREADS = 7
+OF_LAST_WALK = [
+    *(kernels.NODE_TO_GROW, kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE)
+]
+"""What a cursor remembers of the last walk; nobody reads it between two iterations."""
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("runs", 1000, "How many.", lower_bound=1)
+flags.DEFINE_integer("first", 0, "The number of the first run.", lower_bound=0)
+flags.DEFINE_integer("seed", 0, "Of the drawing of runs.", lower_bound=0)
+
+
+def cut_everything() -> None:
+    """Lets all passes and batches be shared, and cuts trees into small pieces."""
+    small: dict[str, dict[str, Any]] = {
+        "tree.blocks": {
+            "BLOCK_WORK": (40, 400),
+            "NUM_BLOCKS": 12,
+            "NUM_BLOCKS_OF_BATCH": 12,
+            "LEAST_BLOCK_OF_BATCH": 40,
+        },
+        "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
+        "solving.state": {"LEAST_WORK": 1},
+        "solving.sharing": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
+        "offline.first_order": {"LEAST_WORK": 1},
+        "offline.shared_steps": {"LEAST_PIECE": 8},
+    }
+    for name, numbers in small.items():
+        module = importlib.import_module(f"mccfr_spiel.{name}")
+        for number, value in numbers.items():
+            assert hasattr(module, number), f"{name} has no {number} any more"
+            setattr(module, number, value)
+
+
+def bits(solver: Any) -> dict[str, Any]:
+    """All that a solver has learned, and where it is."""
+    if isinstance(solver, ms.Solver):
+        arrays = solver.state.saved()
+        cursor = arrays["cursor"].copy()
+        if not cursor[kernels.TOP]:
+            cursor[OF_LAST_WALK] = 0
+        return {
+            name: one.tobytes() for name, one in (arrays | {"cursor": cursor}).items()
+        }
+    return {
+        "average": solver.average_vector().tobytes(),
+        "current": solver.current_vector().tobytes(),
+        "bound": solver.gap_bound,
+        "evaluations": solver.gradient_evaluations,
+    }
+
+
+def evaluated(solver: Any, threads: int) -> list[Any]:
+    """What threads say of the average policy."""
+    policy, tree = solver.average_policy(), solver.tree
+    best = ms.best_response_policy(tree, policy, 0, threads=threads)
+    return [
+        ms.nash_conv(tree, policy, threads=threads),
+        *ms.expected_returns(tree, policy, threads=threads),
+        best.vector.tobytes(),
+    ]
+
+
+class Run:
+    """One run, drawn from its number alone."""
+
+    def __init__(self, number: int, trees: dict[str, ms.GameTree]) -> None:
+        self.draw = np.random.default_rng((FLAGS.seed, number))
+        self.kind = ("whole passes", "batches", "first-order")[self.below(3)]
+        games = [g for g in GAMES if self.kind != "first-order" or "players=3" not in g]
+        self.game = games[self.below(len(games))]
+        self.tree = trees[self.game]
+        methods = {"whole passes": FULL, "batches": SAMPLED, "first-order": OFFLINE}
+        self.name = list(methods[self.kind])[self.below(len(methods[self.kind]))]
+        self.method: Any = methods[self.kind][self.name]
+        if self.kind == "batches":
+            batch = BATCHES[self.below(len(BATCHES))]
+            self.method = self.method._replace(batch=batch)
+            self.name += f", batch {batch}"
+        self.solver_seed = self.below(1000)
+        self.counts: Counter[str] = Counter()
+
+    def below(self, end: int) -> int:
+        """A number from 0 to `end - 1`."""
+        return int(self.draw.integers(end))
+
+    def threads(self) -> int:
+        """From 1 to 7."""
+        return 1 + self.below(MOST_THREADS)
+
+    def started(self, threads: int) -> Any:
+        """A solver."""
+        if isinstance(self.method, OfflineMethod):
+            return self.method.start(self.tree, threads)
+        return ms.Solver(self.tree, self.method, seed=self.solver_seed, threads=threads)
+
+    def differs(self, folder: pathlib.Path) -> list[str]:
+        """Runs it; returns the names of what is not equal."""
+        alone, shared = self.started(1), self.started(self.threads())
+        for _ in range(1 + self.below(4)):
+            self.counts["pieces"] += 1
+            if self.below(3) == 0 and self.kind != "first-order":
+                nodes = alone.nodes_touched + self.below(20_000)
+                for solver in (alone, shared):
+                    solver.iterate_until(nodes)
+                self.counts["ended by nodes"] += 1
+            else:
+                many = self.name.endswith("auto")
+                iterations = self.below(500 if many else 12)
+                for solver in (alone, shared):
+                    solver.iterate(iterations)
+            if isinstance(shared, ms.Solver) and self.below(2):
+                shared.save(folder / "checkpoint")
+                shared = ms.Solver.load(
+                    folder / "checkpoint", self.tree, threads=self.threads()
+                )
+                self.counts["saved, loaded with other threads"] += 1
+            mine, theirs = bits(shared), bits(alone)
+            if mine != theirs:
+                return [name for name in theirs if mine.get(name) != theirs[name]]
+        self.counts["evaluations"] += 1
+        threads = self.threads()
+        if evaluated(shared, threads) != evaluated(alone, 1):
+            return [f"evaluation in {threads} threads"]
+        return []
+
+
+def main(_: list[str]) -> None:
+    cut_everything()
+    began = time.perf_counter()
+    trees = {game: ms.GameTree(game).expand_all() for game in GAMES}
+    counts: Counter[str] = Counter()
+    num_different = 0
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(FLAGS.first, FLAGS.first + FLAGS.runs):
+            run = Run(number, trees)
+            different = run.differs(pathlib.Path(name))
+            counts[f"runs: {run.kind}"] += 1
+            counts.update(run.counts)
+            if different:
+                num_different += 1
+                print(
+                    f"Run {number}, {run.name} on {run.game}: {different}", flush=True
+                )
+            if number % 100 == 99:
+                seconds = time.perf_counter() - began
+                print(
+                    f"{number + 1} runs, {seconds:.0f} s", file=sys.stderr, flush=True
+                )
+    rows = [[what, str(count)] for what, count in sorted(counts.items())]
+    rows += [["runs that differ from one thread", str(num_different)]]
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(describe("shared_runs"), f"Load average {load}.", "", sep="\n")
+    print(markdown(["what", "times"], rows))
+    sys.exit(1 if num_different else 0)
+
+
+if __name__ == "__main__":
+    app.run(main)
