@@ -28,6 +28,7 @@ LEDUC = "leduc_poker(suit_isomorphism=True)"
 DICE = "liars_dice(dice_sides=3)"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
 HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"
+BRIDGE = "tiny_bridge_2p(abstracted=True)"  # whose chance outcomes do not ascend
 GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
 LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
 
@@ -96,7 +97,7 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("game", [LEDUC, HEX])
+@pytest.mark.parametrize("game", [LEDUC, HEX, BRIDGE])
 def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, name):
     grown = Solver(game, ALGORITHMS[name], seed=6, twin=False)
     walking = Solver(game, ALGORITHMS[name], seed=6, store="none")
