@@ -81,28 +81,33 @@ def _step(settings, ship, action):
 
 
 @compiled
-def _cell(settings, ship, action, k):
-    """The cell number k of a ship after an action that fits the board."""
-    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    return action % cells + k * _step(settings, ship, action)
+def _first_cell(settings, action):
+    """The upper or left end of a ship after an action."""
+    return action % (int(settings[_ROWS]) * int(settings[_COLUMNS]))
 
 
 @compiled
 def _is_free(settings, numbers, at, ship, action):
     """Whether a ship fits the board and no cell of it is in a set."""
-    if _step(settings, ship, action) == 0:
+    step = _step(settings, ship, action)
+    if step == 0:
         return False
-    for k in range(int(settings[_OF_SHIPS + ship])):
-        if _has(numbers, at, _cell(settings, ship, action, k)):
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        if _has(numbers, at, cell):
             return False
+        cell += step
     return True
 
 
 @compiled
 def _cover(settings, numbers, at, ship, action):
     """Adds a ship's cells to a set."""
-    for k in range(int(settings[_OF_SHIPS + ship])):
-        _add(numbers, at, _cell(settings, ship, action, k))
+    step = _step(settings, ship, action)
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        _add(numbers, at, cell)
+        cell += step
 
 
 @compiled
@@ -189,9 +194,12 @@ def _legal_actions(settings, state, actions):
 def _is_sunk(settings, state, player, ship):
     shot_at = _shot_at(settings, 1 - player)
     action = state[_moves(settings) + 2 * ship + player]
-    for k in range(int(settings[_OF_SHIPS + ship])):
-        if not _has(state, shot_at, _cell(settings, ship, action, k)):
+    step = _step(settings, ship, action)
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        if not _has(state, shot_at, cell):
             return False
+        cell += step
     return True
 
 
@@ -203,8 +211,10 @@ def _ship_on(settings, state, player, cell):
     while not is_found:
         ship += 1
         action = state[_moves(settings) + 2 * ship + player]
-        for k in range(int(settings[_OF_SHIPS + ship])):
-            is_found |= _cell(settings, ship, action, k) == cell
+        away = cell - _first_cell(settings, action)
+        step = _step(settings, ship, action)
+        length = int(settings[_OF_SHIPS + ship])
+        is_found = 0 <= away < length * step and away % step == 0
     return ship
 
 
