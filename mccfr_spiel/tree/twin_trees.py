@@ -8,7 +8,7 @@ made of a tree, such as a checkpoint or a policy, knows how the tree was expande
 import math
 import statistics
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,9 +68,12 @@ class TwinNames:
     def __len__(self) -> int:
         return len(self._infosets)
 
+    def __iter__(self) -> Iterator[str]:
+        return spelled(self._rules, self._keys, len(self))
+
     def strings(self) -> list[str]:
         """`[I]` the information-state strings."""
-        return list(spelled(self._rules, self._keys, len(self)))
+        return list(self)
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""

@@ -132,6 +132,23 @@ def test_policies_answer_openspiels_states(game, tmp_path):
     assert solver.tree.find("no such string") == -1
 
 
+def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
+    """The strings of millions of infosets take more memory than all else."""
+    solver = Solver(KUHN, ALGORITHMS["external"], seed=2, store="none")
+    solver.iterate(30)
+    expected = Solver(KUHN, ALGORITHMS["external"], seed=2, twin=False)
+    expected.iterate(30)
+
+    def refuse(names):
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TwinNames, "strings", refuse)
+        solver.average_policy().save(tmp_path / "mine")
+    expected.average_policy().save(tmp_path / "theirs")
+    assert (tmp_path / "mine").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
 # --- which is chosen --------------------------------------------------------------
 
 
