@@ -191,7 +191,11 @@ _RULES = Rules(
 
 
 class FixedRules(BoundRules):
-    """Rules of a game in which all players but one follow policies."""
+    """Rules of a game in which all players but one follow policies.
+
+    Attributes:
+        pointers: keep the code of the game's own rules alive.
+    """
 
     def __init__(self, rules: BoundRules, player: int, rows: Rows) -> None:
         """Puts functions around a game's rules.
@@ -203,7 +207,7 @@ class FixedRules(BoundRules):
         """
         sizes = rules.sizes
         self._first = rules.start()
-        called, self._pointers = callable_rules(rules)
+        called, self.pointers = callable_rules(rules)
         addresses = [*called]
         if not IS_COMPILED:
             addresses = [id(rule) for rule in called]
