@@ -1,6 +1,7 @@
 """Kills a run that saves checkpoints at random moments; what comes out is the same.
 
     python -m benchmarks.kills --kills=1000
+    python -m benchmarks.kills --kills=50 --store=none
 
 A process loads the newest good checkpoint, goes on and saves often, until the run is
 done or a SIGKILL comes, which may be in the midst of a write. After a quarter of the
@@ -30,13 +31,20 @@ flags.DEFINE_string("algorithm", "external_sampling", "One of the named algorith
 flags.DEFINE_integer("iterations", 200, "Of a run.", lower_bound=1)
 flags.DEFINE_integer("every", 10, "Iterations between checkpoints.", lower_bound=1)
 flags.DEFINE_integer("max_nodes", 3000, "As Solver's: the tree is dropped often.")
+flags.DEFINE_enum("store", "tree", ["tree", "none"], "As Solver's.")
+flags.DEFINE_string("max_memory", None, "As Solver's.")
 flags.DEFINE_integer("seed", 1, "Of the kills and damages.")
 
 
 def fresh() -> ms.Solver:
     """The solver at the begin of a run."""
     return ms.Solver(
-        FLAGS.game, ms.ALGORITHMS[FLAGS.algorithm], seed=7, max_nodes=FLAGS.max_nodes
+        FLAGS.game,
+        ms.ALGORITHMS[FLAGS.algorithm],
+        seed=7,
+        max_nodes=FLAGS.max_nodes,
+        max_memory=FLAGS.max_memory,
+        store=FLAGS.store,
     )
 
 

@@ -57,8 +57,10 @@ def _goofspiel(draw: Choice) -> dict[str, object]:
 
 def _battleship(draw: Choice) -> dict[str, object]:
     rows, columns = draw.randint(1, 8), draw.randint(1, 7)
+    if draw.random() < 0.4:  # more cells than fit the bits of a number
+        rows, columns = draw.randint(8, 10), draw.randint(8, 10)
     # Ships that fill a third of the board's rows always fit.
-    count = draw.randint(1, max(1, min(4, rows // 2)))
+    count = draw.randint(1, max(1, min(5, rows // 2)))
     repeats = draw.random() < 0.5
     sizes = [draw.randint(1, columns) for _ in range(count)]
     values = [draw.choice((0, 1, 0.1, 2.5, 3)) for _ in sizes]
@@ -93,6 +95,10 @@ def _phantom_ttt(draw: Choice) -> dict[str, object]:
     }
 
 
+def _tiny_bridge(draw: Choice) -> dict[str, object]:
+    return {"abstracted": draw.random() < 0.5}
+
+
 def _dark_hex(draw: Choice) -> dict[str, object]:
     return {
         "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
@@ -111,6 +117,7 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "liars_dice": _liars_dice,
     "oshi_zumo": _oshi_zumo,
     "phantom_ttt": _phantom_ttt,
+    "tiny_bridge_2p": _tiny_bridge,
 }
 """Game -> random values of its parameters."""
 

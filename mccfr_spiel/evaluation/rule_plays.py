@@ -79,17 +79,17 @@ class Rows(NamedTuple):
     probs: np.ndarray
 
 
-def rules_to_play(game: pyspiel.Game) -> BoundRules | None:
+def rules_to_play(game: pyspiel.Game, twin: bool | None) -> BoundRules | None:
     """The compiled rules over which plays may go: the game's, or its twin's if the code
-    of that is there; None if there are none."""
+    of that is there or the twin is wanted; None if there are none."""
     form = turn_based(game)
     rules = rules_of(form)
-    if rules is not None:
+    if rules is not None or twin is False:
         return rules
-    twin = known_twin(form)
-    if twin is None or not is_compiled(twin) or not plays_alike(form, twin):
+    found = known_twin(form)
+    if found is None or not (twin or is_compiled(found)):
         return None
-    return twin
+    return found if plays_alike(form, found) else None
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
@@ -109,8 +109,31 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     return [Layer(tree.infosets[: policy.num_infosets], actions, policy.vector)]
 
 
+def rows_of(
+    game: pyspiel.Game, policies: Sequence[Any], players: Sequence[int]
+) -> Rows | None:
+    """What the policies of some players say; None if one is no table of this game.
+
+    Args:
+        game: to which the policies belong.
+        policies: `[P]` the policy of each player.
+        players: those who are asked for.
+    """
+    layers: list[Layer] = []
+    for player in players:
+        found = layers_of(policies[player], game)
+        if found is None:
+            return None
+        layers += [_of_player(layer, player) for layer in found]
+    return _joined(layers)
+
+
 def returns_by_rules(
-    game: pyspiel.Game, policies: Sequence[Any], plays: int, seed: int
+    game: pyspiel.Game,
+    policies: Sequence[Any],
+    plays: int,
+    seed: int,
+    twin: bool | None = None,
 ) -> np.ndarray | None:
     """`[plays, P]` the returns of plays.
 
@@ -119,21 +142,16 @@ def returns_by_rules(
         policies: `[P]` the policy of each player.
         plays: how many.
         seed: of numpy's PCG64.
+        twin: see `rules_to_play`.
 
     Returns:
         None if the game has no compiled rules, a policy is no table, or something about
         a play is odd, which plays through pyspiel tell in words.
     """
-    layers: list[list[Layer]] = []
-    for player, policy in enumerate(policies):
-        found = layers_of(policy, game)
-        if found is None:
-            return None
-        layers.append([_of_player(layer, player) for layer in found])
-    rules = rules_to_play(game)
-    if rules is None:
+    rows = rows_of(game, policies, range(len(policies)))
+    rules = None if rows is None else rules_to_play(game, twin)
+    if rows is None or rules is None:
         return None
-    rows = _joined([layer for of_player in layers for layer in of_player])
     return _played(rules, rows, plays, np.random.Generator(np.random.PCG64(seed)))
 
 
@@ -225,7 +243,32 @@ def _enter_all(table, places):
 
 
 @jit
-def _is_odd(rows, number, moves, count):
+def infoset_to_ask(rules, settings, state, acting, key, text, scratch, rows):
+    """The infoset among rows of the player who acts.
+
+    Args:
+        rules: of `callable_rules`.
+        settings: of the game.
+        state: where the player acts.
+        acting: the player.
+        key, text, scratch: buffers.
+        rows: the policies.
+
+    Returns:
+        Its number, -1 if no policy knows it, -2 if the key is too long.
+    """
+    key[0] = acting
+    asked = settings, state, acting, key[1:]
+    size = 1 + call(rules[INFO_KEY], INFO_KEY, asked)
+    if not 0 < size <= len(key):
+        return np.int64(-2)
+    hashed = row_hash(key, size)
+    place = place_of(rules[SPELL], settings, key, size, hashed, text, scratch)
+    return np.int64(rows.table[_slot_of(rows.table, rows.places, place)])
+
+
+@jit
+def is_odd(rows, number, moves, count):
     """Whether an infoset has other actions, or its probabilities do not add up to 1."""
     if rows.counts[number] != count:
         return True
@@ -292,22 +335,17 @@ def _play(
             if acting == CHANCE:
                 call(rules[CHANCE_PROBS], CHANCE_PROBS, (settings, state, probs))
             else:
-                key[0] = acting
-                asked = settings, state, acting, key[1:]
-                size = 1 + call(rules[INFO_KEY], INFO_KEY, asked)
-                if not 0 < size <= len(key):
-                    return _ODD
-                hashed = row_hash(key, size)
-                place = place_of(
-                    rules[SPELL], settings, key, size, hashed, text, scratch
+                number = infoset_to_ask(
+                    rules, settings, state, acting, key, text, scratch, rows
                 )
-                number = rows.table[_slot_of(rows.table, rows.places, place)]
+                if number < -1:
+                    return _ODD
                 for k in range(count):  # what holds where no policy has met the state
                     probs[k] = 1.0 / count
             draw = draws[at + length]
             if number < 0:
                 chosen = draw_action(probs, 0, count, draw)
-            elif _is_odd(rows, number, moves, count):
+            elif is_odd(rows, number, moves, count):
                 return _ODD
             else:
                 chosen = draw_action(rows.probs, rows.starts[number], count, draw)

@@ -31,7 +31,13 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.display.lines import counted, line, never_raises, plus_minus
-from mccfr_spiel.evaluation.rule_plays import Layer, layers_of, returns_by_rules
+from mccfr_spiel.evaluation.fixed_rules import FixedRules, fixed_rules
+from mccfr_spiel.evaluation.rule_plays import (
+    Layer,
+    layers_of,
+    returns_by_rules,
+    rows_of,
+)
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.answers import Answers, Joint, of_each_player
@@ -47,6 +53,7 @@ from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.twin_trees import checked_twin
 
 CONFIDENCE = 0.95
 
@@ -126,6 +133,7 @@ def sampled_returns(
     plays: int = 10_000,
     seed: int = 0,
     confidence: float = CONFIDENCE,
+    twin: bool | None = None,
 ) -> list[Estimate]:
     """`[P]` what each player gets on average, estimated by playing.
 
@@ -138,12 +146,16 @@ def sampled_returns(
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
             truth.
+        twin: whether plays go over the game's compiled twin (docs/twins.md). By default
+            they do if its code is there. True uses it in any case, False never. It
+            changes the time, and no result.
 
-    Plays of SequencePolicies in games with compiled rules, or with a twin whose code
-    is there (docs/twins.md), are compiled and draw the same numbers.
+    Plays of SequencePolicies in games with compiled rules, or over twins, are compiled
+    and draw the same numbers.
 
     Raises:
-        ValueError: an argument is out of range, or a policy gives no distribution.
+        ValueError: an argument is out of range, or a policy gives no distribution, or
+            `twin` is True and the game has none.
         GameError: returns are not as the game declares.
     """
     loaded = load_game(game)
@@ -152,7 +164,8 @@ def sampled_returns(
     confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
     if confidence == 1:
         raise ValueError(f"confidence={confidence} is not between 0 and 1.")
-    returns = _returns(loaded, asked, plays, refusals.integer(seed, "seed", 0))
+    seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
+    returns = _returns(loaded, asked, plays, seed, twin)
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     deviations = returns.std(axis=0, ddof=1) / math.sqrt(plays)
     return [
@@ -173,6 +186,7 @@ def learned_response(
     confidence: float = CONFIDENCE,
     max_nodes: int = _MAX_NODES,
     max_memory: MaxMemory = None,
+    twin: bool | None = None,
 ) -> LearnedResponse:
     """Learns a response to a policy by sampling, then plays it with fresh draws.
 
@@ -191,10 +205,19 @@ def learned_response(
         plays, seed, confidence: see `sampled_returns`.
         max_nodes: as in `Solver`.
         max_memory: as in `Solver`; learning ends when what was met fills it.
+        twin: whether walks and plays go over the game's compiled twin. By default walks
+            do in games with a tree of more than about half a million nodes, as in
+            `Solver`. True uses it in smaller games, too, False never.
+
+    Walks over a game's compiled rules or over its twin need policies of the other
+    players that are SequencePolicies of the game. They keep no nodes, and have the same
+    bits otherwise as walks through pyspiel. Only where the infosets of a game with
+    compiled rules are drawn from by outcome sampling, draws differ, since their places
+    do.
 
     Raises:
-        ValueError: there is no such player, the game has simultaneous moves, or
-            `Solver` refuses the game.
+        ValueError: there is no such player, the game has simultaneous moves, `Solver`
+            refuses the game, or `twin` is True and the game has none.
     """
     loaded = load_game(game)
     player = refusals.player(player, loaded.num_players())
@@ -211,23 +234,24 @@ def learned_response(
     until = (iterations, seconds)
 
     each = of_each_player(policy, loaded)
-
-    def make_tree() -> _ResponseTree:
-        return _ResponseTree(loaded, Joint(each), player, max_nodes, max_memory)
-
+    facing = _Facing(loaded, each, player, max_nodes, max_memory)
+    twin = checked_twin(twin, loaded)
     solver = None
-    with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
-        solver = _learn(EXTERNAL, make_tree(), until, seed)
-    # Not in an `except`, since there the error would keep the first tree alive.
-    solver = solver or _learn(OUTCOME, make_tree(), until, seed)
+    rules = _rules_faced(loaded, each, player, twin)
+    if rules is not None:
+        with contextlib.suppress(
+            GameError
+        ):  # which is told in words by pyspiel's walks
+            solver = _learn(facing, rules, until, seed)
+    solver = solver or _learn(facing, None, until, seed)
     response = Response(each[player].policy, solver, player)
     own = sampled_returns(
-        loaded, each, plays=plays, seed=2 * seed, confidence=confidence
+        loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
     )
     mixed: list[Any] = [*each]
     mixed[player] = response
     value = sampled_returns(
-        loaded, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence
+        loaded, mixed, plays=plays, seed=2 * seed + 1, confidence=confidence, twin=twin
     )
     mine, theirs = value[player], own[player]
     half_width = math.hypot(mine.half_width, theirs.half_width)
@@ -263,8 +287,9 @@ class Response(openspiel_policy.Policy):
         """What the response says, and what it follows elsewhere, as `layers_of`."""
         below = layers_of(self._otherwise.policy, game)
         tree, average = self._tree, self._average
-        if below is None or rules_of(tree.game) is not None:
-            return None  # which has its infosets' places by strings
+        has_keys = tree.rules is not None and tree.rules.spell is None
+        if below is None or has_keys != (rules_of(tree.game) is not None):
+            return None  # its infosets have other places
         infosets = tree.infosets
         probs = np.zeros(len(average))
         for start, count in infosets[["first_sequence", "num_actions"]].tolist():
@@ -276,12 +301,16 @@ class Response(openspiel_policy.Policy):
 
 
 def _returns(
-    game: pyspiel.Game, asked: Sequence[Answers], plays: int, seed: int
+    game: pyspiel.Game,
+    asked: Sequence[Answers],
+    plays: int,
+    seed: int,
+    twin: bool | None,
 ) -> np.ndarray:
     """`[plays, P]` the returns of plays, checked."""
     declared = declared_by(game)
     policies = [one.policy for one in asked]
-    returns = returns_by_rules(game, policies, plays, seed)
+    returns = returns_by_rules(game, policies, plays, seed, twin)
     if returns is not None:
         with contextlib.suppress(GameError):  # below it is told with its history
             for row in np.unique(returns, axis=0).tolist():
@@ -401,27 +430,77 @@ class _FixedState:
         return str(self._state)
 
 
+class _Facing(NamedTuple):
+    """What one player faces.
+
+    Attributes:
+        game: as it was given.
+        each: `[P]` the policies, of which the player's own does not matter.
+        player: who responds.
+        max_nodes, max_memory: of the tree.
+    """
+
+    game: pyspiel.Game
+    each: list[Answers]
+    player: int
+    max_nodes: int
+    max_memory: MaxMemory
+
+
 class _ResponseTree(GameTree):
     """The tree that one player faces when the other players follow a policy."""
 
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        asked: Joint,
-        player: int,
-        max_nodes: int,
-        max_memory: MaxMemory,
-    ) -> None:
-        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory, twin=False)
-        self.rules = None
-        self._asked = asked
-        self._player = player
+    def __init__(self, facing: _Facing, rules: FixedRules | None) -> None:
+        super().__init__(
+            facing.game,
+            max_nodes=facing.max_nodes,
+            max_memory=facing.max_memory,
+            twin=False,
+        )
+        self.rules = rules
+        self.walk_limit = facing.max_nodes
+        self._asked = Joint(facing.each)
+        self._player = facing.player
 
     def new_state(self) -> Any:
         return _FixedState(super().new_state(), self._asked, self._player)
 
 
+def _rules_faced(
+    game: pyspiel.Game, each: Sequence[Answers], player: int, twin: bool | None
+) -> FixedRules | None:
+    """The compiled rules of what a player faces; None if there are none, or the tree is
+    small, or a policy of the others is no table of the game."""
+    others = [one for one in range(len(each)) if one != player]
+    rows = rows_of(game, [one.policy for one in each], others)
+    if rows is None:
+        return None
+    rules = GameTree(game, twin=twin).rules_for_walks()
+    return None if rules is None else fixed_rules(rules, player, rows)
+
+
 def _learn(
+    facing: _Facing,
+    rules: FixedRules | None,
+    until: tuple[int | None, float],
+    seed: int,
+) -> Solver:
+    """Learns by external sampling, or by outcome sampling if walks are too large.
+
+    Args:
+        facing: what the player faces.
+        rules: over which walks go; None for walks through pyspiel.
+        until: the number of iterations, or None and the seconds.
+        seed: of the walks.
+    """
+    solver = None
+    with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
+        solver = _run(EXTERNAL, _ResponseTree(facing, rules), until, seed)
+    # Not in an `except`, since there the error would keep the first tree alive.
+    return solver or _run(OUTCOME, _ResponseTree(facing, rules), until, seed)
+
+
+def _run(
     sampling: Sampling,
     tree: _ResponseTree,
     until: tuple[int | None, float],
@@ -429,9 +508,9 @@ def _learn(
 ) -> Solver:
     """Runs a solver for so many iterations or seconds, or until memory is full."""
     iterations, seconds = until
-    solver = Solver(
-        tree, Algorithm(sampling, regret_matching_plus(), LINEAR), seed=seed
-    )
+    algorithm = Algorithm(sampling, regret_matching_plus(), LINEAR)
+    store = "tree" if tree.rules is None else "none"
+    solver = Solver(tree, algorithm, seed=seed, store=store)
     with contextlib.suppress(MemoryBudgetError):
         if iterations is not None:
             solver.iterate(iterations)

@@ -1,6 +1,7 @@
 """The part of a tree that a policy takes along into a file or a pickle."""
 
 import functools
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -32,6 +33,7 @@ from mccfr_spiel.tree.game_tree import (
     turn_based,
 )
 from mccfr_spiel.tree.identity import has_name
+from mccfr_spiel.tree.twin_trees import TwinNames
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -127,12 +129,18 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     """Makes Names of the first infosets of a GameTree; returns Names as they are."""
     if isinstance(tree, Names):
         return tree
-    info_states = tree.info_states[:num_infosets]
     infosets = tree.infosets[:num_infosets].copy()
-    players = infosets["player"].tolist()
-    infosets["place"] = np.fromiter(
-        map(infoset_place, players, info_states), np.uint64, num_infosets
-    )
+    names = tree.infoset_names
+    if isinstance(names, TwinNames):
+        # Their places are those of the strings, which are spelled one by one: there
+        # may be so many that a list of them would not fit into memory.
+        info_states = itertools.islice(names, num_infosets)
+    else:
+        info_states = tree.info_states[:num_infosets]
+        players = infosets["player"].tolist()
+        infosets["place"] = np.fromiter(
+            map(infoset_place, players, info_states), np.uint64, num_infosets
+        )
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
     arrays |= pack_strings(info_states)
     return Names(tree.source, arrays, tree.abstraction)

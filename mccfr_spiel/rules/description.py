@@ -95,7 +95,7 @@ class Rules(NamedTuple):
         acting(settings, state) -> int: the player who acts, CHANCE or TERMINAL.
         legal_actions(settings, state, actions) -> int: writes the legal actions, or the
             possible outcomes if chance acts, and returns their number. They must be
-            different and in ascending order.
+            different, and actions in ascending order.
         chance_probs(settings, state, probs): writes the outcomes' probabilities.
         apply_action(settings, state, action): makes the move in the state.
         info_key(settings, state, player, key) -> int: writes what the player knows as
@@ -358,7 +358,7 @@ class BoundRules:
         return self.description.rules.acting(self.settings, state)
 
     def legal_actions(self, state: np.ndarray) -> list[int]:
-        """The legal actions, or the possible outcomes if chance acts, ascending."""
+        """The legal actions, ascending, or the possible outcomes if chance acts."""
         actions = np.empty(self.sizes.max_children + SPARE, np.int64)
         count = self.description.rules.legal_actions(self.settings, state, actions)
         return actions[:count].tolist()

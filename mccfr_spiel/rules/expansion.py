@@ -434,11 +434,13 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
         )
     if status == kernel.BAD_ACTIONS:
         stop, size = rules.sizes.num_actions, "num_actions"
+        order = " ascending,"
         if player == CHANCE:
             stop, size = rules.sizes.max_chance_outcomes, "max_chance_outcomes"
+            order = ""
         return (
             f"{where}: legal_actions lists {rules.legal_actions(state)}; they must be "
-            f"different, ascending, and in 0 .. {stop - 1} (Sizes.{size})."
+            f"different,{order} and in 0 .. {stop - 1} (Sizes.{size})."
         )
     if status == kernel.TOO_MANY_CHILDREN:
         return f"{where}: more than {MAX_CHILDREN} moves. Split the move into two."

@@ -230,6 +230,24 @@ def ascends(actions, count, stop):
 
 
 @jit
+def differ(outcomes, count, stop):
+    """Whether outcomes[:count] are different and in 0 .. stop - 1.
+
+    Chance may list its outcomes in any order, though nearly every game has them ascend,
+    which is seen at once.
+    """
+    if ascends(outcomes, count, stop):
+        return True
+    for k in range(count):
+        if outcomes[k] < 0 or outcomes[k] >= stop:
+            return False
+        for earlier in range(k):
+            if outcomes[earlier] == outcomes[k]:
+                return False
+    return True
+
+
+@jit
 def fits(key, key_sizes, length):
     """Whether key[1:length] keeps to the sizes that its game declares."""
     k = 1
@@ -364,7 +382,7 @@ def expand(rules, settings, key_sizes, stops, max_nodes, cursor, path, store):
         if first + count > len(nodes):
             return TOO_MANY_NODES if first + count > max_nodes else NO_ROOM
         if player == CHANCE:
-            if not ascends(legal, count, stops[1]):
+            if not differ(legal, count, stops[1]):
                 return BAD_ACTIONS
             chance_probs(settings, state, probs)
             for k in range(count):

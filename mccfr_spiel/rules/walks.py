@@ -123,6 +123,7 @@ from mccfr_spiel.rules.kernel import (
     add_infoset,
     ascends,
     check_infoset,
+    differ,
     find_row,
     fits,
     row_hash,
@@ -371,7 +372,7 @@ def list_outcomes(
     rules: Any, game: Game, path: Path, tree: TreeArrays, count: int
 ) -> int:
     """Writes the distribution of chance; returns DONE, or what is wrong."""
-    if not ascends(path.moves, count, game.stops[1]):
+    if not differ(path.moves, count, game.stops[1]):
         return BROKEN + BAD_ACTIONS
     probs = tree.chance_probs
     call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))

@@ -60,11 +60,22 @@ class RuleGrowth:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
 
         Raises:
-            WalkTooLargeError: it would visit more than `_MOST_NODES`. It stands at its
-                root again.
+            WalkTooLargeError: it would visit more than `_MOST_NODES`, or it is one of
+                the first and has visited more than the tree's `walk_limit`. It stands
+                at its root again.
         """
         cursor = walk.cursor
         visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
+        limit = self._tree.walk_limit
+        # A limit on later walks would let the clock, which cuts slices, decide.
+        if limit is not None and visited > limit and cursor[kernels.ITERATION] == 1:
+            self._tree.note_met()
+            kernels.restart_walk(self._tree.infosets, tables, walk)
+            raise WalkTooLargeError(
+                f"A single walk over {self._tree.source} visits more than {limit:,} "
+                "nodes, since this sampling follows all of a player's actions. Use "
+                "outcome sampling, which follows one history."
+            )
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True

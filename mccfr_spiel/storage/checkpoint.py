@@ -14,7 +14,8 @@ import math
 import os
 import pathlib
 import zipfile
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -264,11 +265,16 @@ def loaded_abstraction(
     return abstraction
 
 
-def pack_strings(strings: list[str]) -> dict[str, np.ndarray]:
+def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
     """Strings as the arrays `text` (uint8) and `ends` (int64)."""
-    encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return {"text": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
+    text, lengths = bytearray(), array("q")
+    # One by one, since millions of strings take several times the memory of their text.
+    for string in strings:
+        encoded = string.encode("utf-8", "surrogateescape")
+        text += encoded
+        lengths.append(len(encoded))
+    ends = np.cumsum(np.frombuffer(lengths, np.int64), dtype=np.int64)
+    return {"text": np.frombuffer(text, np.uint8), "ends": ends}
 
 
 def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:

@@ -328,7 +328,8 @@ class _RulesCheck:
                     "Python: the rules read what they did not write, or use numbers "
                     "that do not fit."
                 )
-        if list(moment.actions) != sorted(set(moment.actions)):
+        is_chance = moment.acting == CHANCE_NODE  # whose outcomes may have any order
+        if not is_chance and list(moment.actions) != sorted(set(moment.actions)):
             raise GameError(
                 f"{name}: legal_actions lists {moment.actions}, which do not ascend."
             )

@@ -37,12 +37,12 @@ from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTr
 from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     TwinNames,
+    checked_twin,
     expanded_by_twin,
     known_twin,
     twin_for_walks,
 )
 from mccfr_spiel.tree.whole import expand_depth_first
-from mccfr_spiel.twins.catalog import TWINS
 from mccfr_spiel.twins.twin import BoundTwin
 
 
@@ -51,7 +51,11 @@ class GameTree(ReadableTree):
 
     Attributes:
         twin: as given.
+        walk_limit: how many nodes the first walk of a solver may visit that keeps no
+            nodes, about; None for no limit.
     """
+
+    walk_limit: int | None = None
 
     def __init__(
         self,
@@ -91,7 +95,9 @@ class GameTree(ReadableTree):
                 and the game has none.
         """
         super().__init__(game, max_nodes, max_memory, abstraction)
-        self.twin = self._checked_twin(twin)
+        self.twin = checked_twin(twin, self.source)
+        if twin and abstraction is not None:
+            raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundTwin | None = None  # found by `rules_for_walks`
         self._is_python = may_be_python(self.source)
         self._leaves: kernels.Passes | None = None
@@ -167,20 +173,6 @@ class GameTree(ReadableTree):
         if whole is not None:
             self._take_over(whole)
         return whole is not None
-
-    def _checked_twin(self, twin: Any) -> bool | None:
-        if twin is None or twin is False:
-            return twin
-        if twin is not True:
-            raise ValueError(f"twin={twin!r} is none of None, True and False.")
-        if self.abstraction is not None:
-            raise ValueError("twin=True: a tree with an abstraction has no twin.")
-        if known_twin(self.game) is None:
-            raise ValueError(
-                f"twin=True, but {self.source} has no compiled twin. The games "
-                f"{', '.join(TWINS)} have one for most of their parameters."
-            )
-        return True
 
     @changes
     def take_over(self, whole: Expansion, leaves: kernels.Passes | None = None) -> None:

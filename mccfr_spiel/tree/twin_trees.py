@@ -8,7 +8,7 @@ made of a tree, such as a checkpoint or a policy, knows how the tree was expande
 import math
 import statistics
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,10 @@ from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
 from mccfr_spiel.tree.identity import told_by_string
+from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.names import stored_name
 from mccfr_spiel.tree.whole import Expandable
-from mccfr_spiel.twins.catalog import difference_to, twin_of
+from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.names import key_of, spelled, write_places
 from mccfr_spiel.twins.twin import BoundTwin
 
@@ -67,9 +68,12 @@ class TwinNames:
     def __len__(self) -> int:
         return len(self._infosets)
 
+    def __iter__(self) -> Iterator[str]:
+        return spelled(self._rules, self._keys, len(self))
+
     def strings(self) -> list[str]:
         """`[I]` the information-state strings."""
-        return list(spelled(self._rules, self._keys, len(self)))
+        return list(self)
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
@@ -222,6 +226,28 @@ def _estimate(tree: Expandable) -> float:
     if found.endless is not None:
         tree.check_length(found.endless)
     return statistics.fmean(found.nodes)
+
+
+def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
+    """The argument `twin` of public functions.
+
+    Args:
+        twin: None, True or False.
+        game: as it was given.
+
+    Raises:
+        ValueError: it is none of these, or it is True and the game has no twin.
+    """
+    if twin is None or twin is False:
+        return twin
+    if twin is not True:
+        raise ValueError(f"twin={twin!r} is none of None, True and False.")
+    if known_twin(turn_based(game)) is None:
+        raise ValueError(
+            f"twin=True, but {game} has no compiled twin. The games "
+            f"{', '.join(TWINS)} have one for most of their parameters."
+        )
+    return True
 
 
 def known_twin(game: pyspiel.Game) -> BoundTwin | None:

@@ -1,4 +1,4 @@
-"""The twin of OpenSpiel's battleship, for boards of up to 62 cells.
+"""The twin of OpenSpiel's battleship.
 
 Two players place their ships in secret, one ship each in turn, and then shoot at each
 other's board in turn. A ship is sunk when all of its cells are hit. The game ends after
@@ -23,64 +23,124 @@ from mccfr_spiel.twins.twin import Twin, make_twin
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
 # In settings; then come the lengths of the ships and their values. The state has the
-# number of moves, the cells that each player has shot at and those that each player's
-# ships cover, as sets of bits; then each move, then each ship's cells, first those of
-# player 0's. A shot is 3 * cell + the outcome, a placement its action.
-_COUNT, _SHOT, _COVERED, _MOVES = 0, 1, 3, 5
+# number of moves, then how many cells of each player's ships are not hit, then the sets
+# of cells that each player has shot at and that each player's ships cover, and then
+# each move: for a placement its action, for a shot 3 * cell + the outcome.
+_COUNT, _AFLOAT, _SETS = 0, 1, 3
 _WATER, _HIT, _SUNK = range(3)
+_BITS = 62
+"""A set of cells is kept as bits, this many in each number."""
 
 
 @compiled
-def _ship_at(settings, player, ship):
-    """Where the state keeps the cells of a ship."""
-    ships = int(settings[_SHIPS])
-    moves = 2 * ships + 2 * int(settings[_SHOTS])
-    return _MOVES + moves + ships * player + ship
+def _numbers(settings):
+    """How many numbers a set of cells takes."""
+    return (int(settings[_ROWS]) * int(settings[_COLUMNS]) + _BITS - 1) // _BITS
 
 
 @compiled
-def _cells_of(settings, ship, action):
-    """The cells that a ship covers after an action, 0 if it does not fit the board."""
+def _shot_at(settings, player):
+    """Where the state keeps the cells that a player has shot at."""
+    return _SETS + _numbers(settings) * player
+
+
+@compiled
+def _covered_by(settings, player):
+    """Where the state keeps the cells that a player's ships cover."""
+    return _SETS + _numbers(settings) * (2 + player)
+
+
+@compiled
+def _moves(settings):
+    """Where the state keeps the moves."""
+    return _SETS + 4 * _numbers(settings)
+
+
+@compiled
+def _has(numbers, at, cell):
+    """Whether the set that begins at a place among numbers has a cell."""
+    return numbers[at + cell // _BITS] >> cell % _BITS & 1 != 0
+
+
+@compiled
+def _add(numbers, at, cell):
+    """Adds a cell to that set."""
+    numbers[at + cell // _BITS] |= 1 << cell % _BITS
+
+
+@compiled
+def _step(settings, ship, action):
+    """How far the cells of a ship are apart after an action; 0 if it does not fit."""
     rows = int(settings[_ROWS])
     columns = int(settings[_COLUMNS])
     length = int(settings[_OF_SHIPS + ship])
     cell = action % (rows * columns)
-    is_vertical = action >= 2 * rows * columns
-    if is_vertical and (length == 1 or cell // columns + length > rows):
-        return 0
-    if not is_vertical and cell % columns + length > columns:
-        return 0
-    step = columns if is_vertical else 1
-    covered = 0
-    for k in range(length):
-        covered |= 1 << cell + k * step
-    return covered
+    if action >= 2 * rows * columns:  # vertical
+        return columns if length > 1 and cell // columns + length <= rows else 0
+    return 1 if cell % columns + length <= columns else 0
 
 
 @compiled
-def _can_place(settings, covered, first):
-    """Whether the ships from number `first` on fit the cells that are not covered.
+def _first_cell(settings, action):
+    """The upper or left end of a ship after an action."""
+    return action % (int(settings[_ROWS]) * int(settings[_COLUMNS]))
+
+
+@compiled
+def _is_free(settings, numbers, at, ship, action):
+    """Whether a ship fits the board and no cell of it is in a set."""
+    step = _step(settings, ship, action)
+    if step == 0:
+        return False
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        if _has(numbers, at, cell):
+            return False
+        cell += step
+    return True
+
+
+@compiled
+def _cover(settings, numbers, at, ship, action):
+    """Adds a ship's cells to a set."""
+    step = _step(settings, ship, action)
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        _add(numbers, at, cell)
+        cell += step
+
+
+@compiled
+def _can_place(settings, tried, taken, first):
+    """Whether the ships from number `first` on fit the cells that are not taken.
 
     The search goes depth first. One pass of the loop looks for the next place of one
     ship; it goes on to the next ship, or back to the one before if there is none.
+
+    Args:
+        settings: the game's.
+        tried: `[ships + 1]` a buffer for the places of each ship that were tried.
+        taken: `[(ships + 1) * numbers]` for each ship the cells taken before it, of
+            which those before the first one are given.
+        first: the first ship.
     """
     ships = int(settings[_SHIPS])
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
-    tried = np.zeros(ships + 1, np.int64)
-    taken = np.zeros(ships + 1, np.int64)
-    taken[first] = covered
+    numbers = _numbers(settings)
     ship = first
+    tried[ship] = 0
     while first <= ship < ships:
-        found = 0
-        while found == 0 and tried[ship] < 2 * cells:
-            found = _cells_of(settings, ship, cells + tried[ship])
-            if found & taken[ship] != 0:
-                found = 0
-            tried[ship] += 1
-        if found == 0:
+        at = numbers * ship
+        action = cells + tried[ship]
+        while action < 3 * cells and not _is_free(settings, taken, at, ship, action):
+            action += 1
+        tried[ship] = action + 1 - cells
+        if action == 3 * cells:
             ship -= 1
             continue
-        taken[ship + 1] = taken[ship] | found
+        for k in range(numbers):
+            taken[at + numbers + k] = taken[at + k]
+        _cover(settings, taken, at + numbers, ship, action)
         ship += 1
         tried[ship] = 0
     return ship == ships
@@ -94,57 +154,90 @@ def _acting(settings, state):
         return count % 2
     if count == placements + 2 * int(settings[_SHOTS]):
         return TERMINAL
-    for player in range(2):
-        covered = state[_COVERED + player]
-        if covered & state[_SHOT + 1 - player] == covered:
-            return TERMINAL
+    if state[_AFLOAT] == 0 or state[_AFLOAT + 1] == 0:
+        return TERMINAL
     return count % 2
 
 
 @compiled
 def _legal_actions(settings, state, actions):
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    ships = int(settings[_SHIPS])
+    numbers = _numbers(settings)
     player = state[_COUNT] % 2
     ship = state[_COUNT] // 2
     count = 0
-    if ship >= int(settings[_SHIPS]):
+    if ship >= ships:
+        at = _shot_at(settings, player)
         for cell in range(cells):
-            if settings[_REPEATS] != 0.0 or not state[_SHOT + player] >> cell & 1:
+            if settings[_REPEATS] != 0.0 or not _has(state, at, cell):
                 actions[count] = cell
                 count += 1
         return count
-    taken = state[_COVERED + player]
+    covered = _covered_by(settings, player)
+    tried = np.zeros(ships + 1, np.int64)
+    taken = np.zeros((ships + 1) * numbers, np.int64)
+    after = numbers * (ship + 1)
     for action in range(cells, 3 * cells):
-        covered = _cells_of(settings, ship, action)
-        if (
-            covered != 0
-            and covered & taken == 0
-            and _can_place(settings, covered | taken, ship + 1)
-        ):
+        if not _is_free(settings, state, covered, ship, action):
+            continue
+        for k in range(numbers):
+            taken[after + k] = state[covered + k]
+        _cover(settings, taken, after, ship, action)
+        if _can_place(settings, tried, taken, ship + 1):
             actions[count] = action
             count += 1
     return count
 
 
 @compiled
+def _is_sunk(settings, state, player, ship):
+    shot_at = _shot_at(settings, 1 - player)
+    action = state[_moves(settings) + 2 * ship + player]
+    step = _step(settings, ship, action)
+    cell = _first_cell(settings, action)
+    for _ in range(int(settings[_OF_SHIPS + ship])):
+        if not _has(state, shot_at, cell):
+            return False
+        cell += step
+    return True
+
+
+@compiled
+def _ship_on(settings, state, player, cell):
+    """The ship of a player that covers a cell which is covered."""
+    ship = -1
+    is_found = False
+    while not is_found:
+        ship += 1
+        action = state[_moves(settings) + 2 * ship + player]
+        away = cell - _first_cell(settings, action)
+        step = _step(settings, ship, action)
+        length = int(settings[_OF_SHIPS + ship])
+        is_found = 0 <= away < length * step and away % step == 0
+    return ship
+
+
+@compiled
 def _apply_action(settings, state, action):
     player = state[_COUNT] % 2
     ship = state[_COUNT] // 2
-    move = _MOVES + state[_COUNT]
+    move = _moves(settings) + state[_COUNT]
     state[_COUNT] += 1
     if ship < int(settings[_SHIPS]):
-        covered = _cells_of(settings, ship, action)
-        state[_ship_at(settings, player, ship)] = covered
-        state[_COVERED + player] |= covered
+        _cover(settings, state, _covered_by(settings, player), ship, action)
+        state[_AFLOAT + player] += int(settings[_OF_SHIPS + ship])
         state[move] = action
         return
-    state[_SHOT + player] |= 1 << action
+    other = 1 - player
+    shot_at = _shot_at(settings, player)
+    is_new = not _has(state, shot_at, action)
+    _add(state, shot_at, action)
     outcome = _WATER
-    for other in range(int(settings[_SHIPS])):
-        covered = state[_ship_at(settings, 1 - player, other)]
-        if covered >> action & 1:
-            is_sunk = covered & state[_SHOT + player] == covered
-            outcome = _SUNK if is_sunk else _HIT
+    if _has(state, _covered_by(settings, other), action):
+        state[_AFLOAT + other] -= int(is_new)
+        hit = _ship_on(settings, state, other, action)
+        outcome = _SUNK if _is_sunk(settings, state, other, hit) else _HIT
     state[move] = 3 * action + outcome
 
 
@@ -152,9 +245,10 @@ def _apply_action(settings, state, action):
 def _info_key(settings, state, player, key):
     """The own placements, then all shots; of the other's only the cell is known."""
     ships = int(settings[_SHIPS])
+    moves = _moves(settings)
     length = 0
     for k in range(state[_COUNT]):
-        move = state[_MOVES + k]
+        move = state[moves + k]
         if k % 2 == player:
             key[length] = move
             length += 1
@@ -168,8 +262,7 @@ def _info_key(settings, state, player, key):
 def _damage(settings, state, player):
     damage = 0.0
     for ship in range(int(settings[_SHIPS])):
-        covered = state[_ship_at(settings, player, ship)]
-        if covered & state[_SHOT + 1 - player] == covered:
+        if _is_sunk(settings, state, player, ship):
             damage += settings[_OF_SHIPS + int(settings[_SHIPS]) + ship]
     return damage
 
@@ -235,14 +328,17 @@ _RULES = Rules(
     info_key=_info_key,
     returns=_returns,
 )
-_MOST_CELLS = 62
-"""A set of cells must fit a number of the state."""
+_MOST_MOVES = 32_000
+"""Walks without a tree follow histories of this length."""
 
 _NUMBERS = re.compile(r"\[[0-9.]+(;[0-9.]+)*\]")
 
 
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
-    """The twin for OpenSpiel's parameters; for larger boards there is none."""
+    """The twin for OpenSpiel's parameters, but for histories of more than 32,000 moves.
+
+    OpenSpiel's boards have at most 10 rows and columns.
+    """
     names = {
         *("board_width", "board_height", "ship_sizes", "ship_values", "num_shots"),
         *("allow_repeated_shots", "loss_multiplier"),
@@ -252,7 +348,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     columns, rows = int(parameters["board_width"]), int(parameters["board_height"])
     lists = parameters["ship_sizes"], parameters["ship_values"]
     cells, shots = rows * columns, int(parameters["num_shots"])
-    if not 1 <= cells <= _MOST_CELLS or not all(map(_NUMBERS.fullmatch, lists)):
+    if not all(map(_NUMBERS.fullmatch, lists)):
         return None
     lengths, worths = (text[1:-1].split(";") for text in lists)
     if "0" in lengths:
@@ -269,8 +365,10 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     values |= {f"length_{ship}": int(text) for ship, text in enumerate(lengths)}
     values |= {f"value_{ship}": float(text) for ship, text in enumerate(worths)}
     moves = 2 * ships + 2 * shots
+    if moves > _MOST_MOVES:
+        return None
     sizes = sizes_without_chance(
-        state=_MOVES + moves + 2 * ships,
+        state=_SETS + 4 * -(-cells // _BITS) + moves,
         num_actions=3 * cells,
         max_moves=moves,
         key=(3 * cells,) * (ships + 2 * shots),

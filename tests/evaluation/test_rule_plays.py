@@ -10,6 +10,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation import rule_plays, sampled
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
+from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
 
 importlib.import_module("mccfr_spiel.games")
@@ -77,6 +78,107 @@ def test_a_response_is_played_before_what_it_follows_elsewhere(monkeypatch):
         other.own,
         other.gain,
     )
+
+
+# --- learning responses ----------------------------------------------------------
+
+
+def learned(monkeypatch, *arguments, **options):
+    """A learned response, the solver that has learned it, and what it has learned."""
+    solvers = []
+
+    def noted(*arguments, **options):
+        solvers.append(ms.Solver(*arguments, **options))
+        return solvers[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sampled, "Solver", noted)
+        found = ms.learned_response(*arguments, plays=PLAYS, **options)
+    solver = solvers[-1]
+    average = solver.average_vector()
+    rows = zip(solver.tree.names, solver.tree.infosets.tolist(), strict=True)
+    tables = {
+        name: average[start : start + count].tobytes()
+        for name, (_, start, _, count, _) in rows
+    }
+    return found, solver, tables
+
+
+RESPONSES = [
+    ("kuhn_poker(players=3)", "EXTERNAL"),
+    ("kuhn_poker(players=3)", "OUTCOME"),
+    ("leduc_poker(suit_isomorphism=True)", "EXTERNAL"),
+    ("leduc_poker(suit_isomorphism=True)", "OUTCOME"),
+    ("goofspiel(num_cards=3,imp_info=True,points_order=random)", "OUTCOME"),
+    ("python_one_card_poker(cards=4)", "EXTERNAL"),
+]
+
+
+@pytest.mark.parametrize(("text", "sampling"), RESPONSES)
+def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
+    text, sampling, monkeypatch
+):
+    monkeypatch.setattr(sampled, "EXTERNAL", getattr(ms, sampling))
+    game = turn_based(pyspiel.load_game(text))
+    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, twin=False)
+    solver.iterate(5)  # so not every state has been met
+    policy, twin = solver.average_policy(), None if "python" in text else True
+    arguments = game, policy, 1
+    options = {"iterations": 30, "seed": 2}
+    mine = learned(monkeypatch, *arguments, **options, twin=twin)
+    monkeypatch.setattr(sampled, "_rules_faced", lambda *_: None)
+    theirs = learned(monkeypatch, *arguments, **options, twin=False)
+    assert (mine[1].store, theirs[1].store) == ("none", "tree")
+    assert mine[1].nodes_touched == theirs[1].nodes_touched
+    assert mine[2] == theirs[2]
+    assert len(mine[2]) > 3
+    assert mine[0][:4] == theirs[0][:4]
+    seats = [policy] * game.num_players()
+    seats[1] = mine[0].response
+    assert returns_by_rules(game, seats, 2, 0, twin) is not None
+
+
+def test_the_policy_of_each_other_player_is_followed(monkeypatch):
+    """Otherwise the values of the chance nodes above would be the same."""
+    game = pyspiel.load_game("kuhn_poker(players=3)")
+    first, second = (
+        ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=seed, twin=False) for seed in (1, 2)
+    )
+    for solver in (first, second):
+        solver.iterate(6)
+    policies = [first.average_policy(), None, second.average_policy()]
+    policies[1] = policies[0]
+    found = [
+        learned(monkeypatch, game, policies, 1, iterations=20, twin=twin)
+        for twin in (True, False)
+    ]
+    assert found[0][2] == found[1][2]
+    other = learned(monkeypatch, game, policies[::-1], 1, iterations=20, twin=True)
+    assert other[2] != found[0][2]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="A large walk takes minutes.")
+def test_a_walk_over_rules_that_is_too_large_gives_way_to_outcome_sampling(monkeypatch):
+    text = "goofspiel(num_cards=9,imp_info=True,points_order=descending)"
+    game = turn_based(pyspiel.load_game(text))
+    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, store="none")
+    solver.iterate(3)
+    options = {"iterations": 2, "max_nodes": 5_000}
+    arguments = game, solver.average_policy(), 0
+    mine = learned(monkeypatch, *arguments, **options)
+    theirs = learned(monkeypatch, *arguments, **options, twin=False)
+    assert [one[1].algorithm.sampling for one in (mine, theirs)] == [ms.OUTCOME] * 2
+    assert (mine[1].store, theirs[1].store) == ("none", "tree")
+    assert mine[2] == theirs[2]
+
+
+def test_a_policy_that_is_no_distribution_is_told_in_words_where_it_is_answered():
+    game = pyspiel.load_game(GAMES[0])
+    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1, twin=False)
+    solver.iterate(5)
+    policy = ms.SequencePolicy(solver.tree, solver.average_vector() / 2)
+    with pytest.raises(ms.GameError, match="probabilities"):
+        ms.learned_response(game, policy, 0, iterations=30, plays=20, twin=True)
 
 
 def test_what_is_no_table_of_the_game_is_played_through_pyspiel():

@@ -43,6 +43,7 @@ FAULTS = (
     "player",
     "no_action",
     "long",
+    "chance_descends",
 )
 (
     NONE,
@@ -68,6 +69,7 @@ FAULTS = (
     PLAYER,
     NO_ACTION,
     LONG,
+    CHANCE_DESCENDS,
 ) = range(len(FAULTS))
 FAULT = 0
 COUNT, MOVES = 0, 1
@@ -107,6 +109,9 @@ def legal_actions(settings, state, actions):
             actions[1] = 2
         if fault == CHANCE_NONE:
             return 0
+        if fault == CHANCE_DESCENDS:  # which is no fault
+            actions[0] = 1
+            actions[1] = 0
     if state[COUNT] == 2 and state[MOVES + 1] == 1:
         if fault == TWICE:
             actions[0] = 1

@@ -69,6 +69,24 @@ def test_check_game_finds_no_mistake_where_there_is_none():
     assert checked == (100, 4 * 100, 4, 2)
 
 
+def test_outcomes_of_chance_may_come_in_any_order():
+    text = "python_mistaken(fault=chance_descends)"
+    assert ms.check_game(text, histories=20).histories == 20
+    state = pyspiel.load_game(text).new_initial_state()
+    assert [outcome for outcome, _ in state.chance_outcomes()] == [1, 0]
+    first = state.child(1).information_state_string(0)
+    tree = GameTree(text).expand_all()
+    assert tree.info_states[0] == first
+    assert tree.nodes["infoset"][tree.nodes["first_child"][0]] == 0
+    solver = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1, store="none")
+    whole = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1)
+    for one in (solver, whole):
+        one.iterate(20)
+    policy = whole.average_policy().to_dict()
+    assert solver.average_policy().to_dict() == policy
+    assert len(policy) == 4
+
+
 @pytest.mark.parametrize("fault", ["state", "many", "long_key"])
 def test_a_game_that_writes_outside_of_its_memory_is_not_loaded(fault):
     with pytest.raises(GameError, match=r"Correct the rule or Sizes\.") as error:

@@ -28,6 +28,7 @@ LEDUC = "leduc_poker(suit_isomorphism=True)"
 DICE = "liars_dice(dice_sides=3)"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
 HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"
+BRIDGE = "tiny_bridge_2p(abstracted=True)"  # whose chance outcomes do not ascend
 GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
 LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
 
@@ -96,7 +97,7 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("game", [LEDUC, HEX])
+@pytest.mark.parametrize("game", [LEDUC, HEX, BRIDGE])
 def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, name):
     grown = Solver(game, ALGORITHMS[name], seed=6, twin=False)
     walking = Solver(game, ALGORITHMS[name], seed=6, store="none")
@@ -129,6 +130,23 @@ def test_policies_answer_openspiels_states(game, tmp_path):
             assert loaded.action_probabilities(state) == probs
         state.apply_action(int(generator.choice(state.legal_actions())))
     assert solver.tree.find("no such string") == -1
+
+
+def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
+    """The strings of millions of infosets take more memory than all else."""
+    solver = Solver(KUHN, ALGORITHMS["external"], seed=2, store="none")
+    solver.iterate(30)
+    expected = Solver(KUHN, ALGORITHMS["external"], seed=2, twin=False)
+    expected.iterate(30)
+
+    def refuse(names):
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TwinNames, "strings", refuse)
+        solver.average_policy().save(tmp_path / "mine")
+    expected.average_policy().save(tmp_path / "theirs")
+    assert (tmp_path / "mine").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
 # --- which is chosen --------------------------------------------------------------

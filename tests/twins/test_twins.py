@@ -57,6 +57,8 @@ MEDIUM = [
     "oshi_zumo(coins=4,size=1,horizon=4,min_bid=1,alesia=True)",
     "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
     "num_shots=2,allow_repeated_shots=False)",
+    "tiny_bridge_2p",
+    "tiny_bridge_2p(abstracted=True)",
 ]
 
 ARRAYS = (
@@ -206,7 +208,7 @@ def test_games_that_only_bear_the_name_get_no_twin():
         "goofspiel(num_cards=5,num_turns=4)",  # goes on behind its end
         "liars_dice(numdice=2,dice_sides=12)",  # ambiguous strings
         "dark_hex(num_rows=1,num_cols=3)",  # OpenSpiel misses wins there
-        "battleship",  # on a board that is too large
+        "battleship(num_shots=16000)",  # so long a history no walk follows
         "tic_tac_toe",
     ],
 )

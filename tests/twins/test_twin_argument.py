@@ -1,0 +1,120 @@
+"""The argument `twin` does what it says, wherever it is taken."""
+
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation import rule_plays, sampled
+from mccfr_spiel.tree import twin_trees
+
+KUHN = "kuhn_poker"
+NO_TWIN = "misere(game=kuhn_poker())"
+
+
+def uniform(game):
+    return pyspiel.UniformRandomPolicy(pyspiel.load_game(game))
+
+
+def load(game, twin, folder):
+    folder.mkdir(exist_ok=True)
+    ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
+    return ms.Solver.load(folder / "solver", twin=twin)
+
+
+def best_response(game, twin, folder):
+    return ms.best_response_policy(game, uniform(game), 0, twin=twin)
+
+
+EXPANDS = {
+    "GameTree": lambda game, twin, _: ms.GameTree(game, twin=twin).expand_all(),
+    "Solver": lambda game, twin, _: ms.Solver(game, ms.CFR, twin=twin),
+    "load": load,
+    "cached_tree": lambda game, twin, folder: ms.cached_tree(game, folder, twin=twin),
+    "nash_conv": lambda game, twin, _: ms.nash_conv(game, uniform(game), twin=twin),
+    "exploitability": lambda game, twin, _: ms.exploitability(
+        game, uniform(game), twin=twin
+    ),
+    "expected_returns": lambda game, twin, _: ms.expected_returns(
+        game, uniform(game), twin=twin
+    ),
+    "best_response_policy": best_response,
+}
+"""What expands the whole tree."""
+
+
+def policy_of(game):
+    return ms.Solver(game, ms.CFR, twin=False).average_policy()
+
+
+def play(game, twin, folder):
+    return ms.sampled_returns(game, policy_of(game), plays=20, twin=twin)
+
+
+def respond(game, twin, folder):
+    policy = policy_of(game)
+    found = ms.learned_response(game, policy, 0, iterations=5, plays=20, twin=twin)
+    return found[:4]
+
+
+PLAYS = {"sampled_returns": play, "learned_response": respond}
+"""What plays the game."""
+
+TAKERS = EXPANDS | PLAYS
+
+
+@pytest.fixture
+def uses(monkeypatch):
+    """A list that gets an entry each time that a twin has been found to play alike."""
+    found = []
+    for module in (twin_trees, rule_plays):
+        real = module.plays_alike
+
+        def noted(game, twin, real=real):
+            found.append(twin)
+            return real(game, twin)
+
+        monkeypatch.setattr(module, "plays_alike", noted)
+    return found
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_true_uses_the_twin_and_false_does_not(name, uses, tmp_path):
+    TAKERS[name](KUHN, False, tmp_path / "a")
+    assert not uses
+    TAKERS[name](KUHN, True, tmp_path / "b")
+    assert uses
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_a_game_without_a_twin_is_as_before(name, uses, tmp_path):
+    for twin in (None, False):
+        TAKERS[name](NO_TWIN, twin, tmp_path)
+    assert not uses
+    with pytest.raises(ValueError, match=r"twin=True, but misere.* has no compiled"):
+        TAKERS[name](NO_TWIN, True, tmp_path / "other")
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_what_is_no_truth_value_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match="twin='no' is none of None, True and False"):
+        TAKERS[name](KUHN, "no", tmp_path)
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_estimates_are_the_same_either_way(name, tmp_path):
+    mine, theirs = (PLAYS[name](KUHN, twin, tmp_path) for twin in (True, False))
+    assert mine == theirs
+
+
+def test_a_small_game_is_not_learned_over_its_twin_unless_asked(monkeypatch):
+    stores = []
+    real = sampled.Solver
+
+    def noted(*arguments, **options):
+        stores.append(options["store"])
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(sampled, "Solver", noted)
+    for twin in (None, False, True):
+        respond(KUHN, twin, None)
+    assert stores == ["tree", "tree", "none"]
