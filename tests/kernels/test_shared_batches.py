@@ -154,8 +154,8 @@ def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch):
         solver.iterate(1)
         solver.iterate(5)
     assert shared.state.sharing is not None
-    assert shared.state.sharing.slots is not None
-    assert len(shared.state.sharing.slots.leaf) == 8 * kernels.NUM_SLOTS
+    assert shared.state.sharing.forks is not None
+    assert len(shared.state.sharing.forks.leaf) == 8 * kernels.NUM_SLOTS
     assert bits(shared) == bits(alone)
 
 
@@ -367,7 +367,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
 
     def logs():
         assert solver.state.sharing is not None
-        return [array.tobytes() for array in solver.state.sharing.slots or ()]
+        return [array.tobytes() for array in solver.state.sharing.forks or ()]
 
     def next_and_noted(desk, leads):
         nonlocal before
