@@ -56,8 +56,14 @@ from mccfr_spiel.kernels.blocks import (
     weigh_infosets,
 )
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.forked_walks import make_forked_walks
-from mccfr_spiel.kernels.forks import FORK, NUM_FORK_NOTES, Forks, frame_of_forks
+from mccfr_spiel.kernels.forked_walks import LONG_QUEUE, make_forked_walks
+from mccfr_spiel.kernels.forks import (
+    BRANCH,
+    FORK,
+    NUM_FORK_NOTES,
+    Forks,
+    frame_of_forks,
+)
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
@@ -142,6 +148,7 @@ __all__ = [
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
+    "BRANCH",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
     "DEPTH",
@@ -158,6 +165,7 @@ __all__ = [
     "LAST_ITERATION",
     "LEAF",
     "LOG_FULL",
+    "LONG_QUEUE",
     "MAX_WEIGHT",
     "NEEDS_ONE_THREAD",
     "NODES_TOUCHED",
@@ -319,7 +327,7 @@ def make_forks_in_threads(sampled: Sampled, rule: str) -> Any:
     `can_be_shared`. forked_walks.py says what the frame holds and what is returned.
 
     Args:
-        sampled: what a walk samples.
+        sampled: what a walk samples; its `batched` makes no difference.
         rule: as in `make_iterate`; a user's own rule must be compiled.
     """
     own = function_of(rule)

@@ -42,7 +42,7 @@ from mccfr_spiel.compiled.atomics import (
     is_over,
     load,
 )
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.lanes import (
     MOST_LANES,
     NUM_LANES,
@@ -95,6 +95,7 @@ from mccfr_spiel.kernels.forks import (
     fork_views,
     keep_block,
     pay_block,
+    queue_of,
     roll_back,
     sort_forks,
     status_of_rows,
@@ -139,6 +140,18 @@ from mccfr_spiel.kernels.walks import (
 
 IN_TOP, IN_BLOCKS, SETTLING = range(1, 4)
 """The stages, see above."""
+
+_SHORT_QUEUE, LONG_QUEUE, _AHEAD = 24, 32, 12
+"""A queue with fewer nodes than the first number takes in forks until it has as many as
+the second. What its nodes need is asked for when so many others as the third are to be
+visited before them."""
+
+_IN_MEMORY = 2**20
+"""Trees of more nodes do not even fit the caches that cores share."""
+
+_FAR, _NEAR = 6, 3
+"""The node of a fork is asked for when so many other forks are to be followed before
+it, and what is read there when so many are."""
 
 
 def make_fork_walk(sampled: Sampled, in_block: bool) -> Any:
@@ -234,8 +247,6 @@ def make_fork_walk(sampled: Sampled, in_block: bool) -> Any:
                         chosen, q = draw_own(tables, at, explores, task.settings, draw)
                         weight /= q
                     else:
-                        if in_block:
-                            prefetch_policies(nodes, tables, at)
                         top = push_other_children(stack, top, at, weighted, chance)
                     sequence = start + chosen
                 elif acting != CHANCE_NODE and opponents:
@@ -262,12 +273,146 @@ def make_fork_walk(sampled: Sampled, in_block: bool) -> Any:
     return walk_on
 
 
+@inlined
+def ask_for(
+    tree: TreeArrays,
+    tables: Tables,
+    player: Any,
+    node: Any,
+    sequence: Any,
+    is_large: bool,
+) -> None:
+    """Asks for what a walk reads at a node.
+
+    Large trees are in memory, not in a cache. There all is asked for that the node may
+    need, whoever acts: to find that out first takes longer than to ask in vain.
+    """
+    record = tree.nodes[node]
+    acting, start, infoset = record["player"], record["start"], record["infoset"]
+    num_players = tree.utilities.shape[1]
+    if is_large:
+        prefetch(tables.policy, start)
+        prefetch(tree.infosets, infoset)
+        prefetch(tables.is_met, infoset)
+        prefetch(tables.gradient, sequence)
+        prefetch(tree.utilities, start * num_players)
+        prefetch(tree.nodes, record["first_child"])
+    elif acting == TERMINAL:
+        prefetch(tree.utilities, start * num_players)
+        prefetch(tables.gradient, sequence)
+    elif acting == player:
+        prefetch(tree.nodes, record["first_child"])
+        prefetch(tables.is_met, infoset)
+    elif acting >= 0:
+        prefetch(tables.policy, start)
+        prefetch(tree.infosets, infoset)
+
+
+@inlined
+def follow_in_levels(
+    tree: TreeArrays,
+    tables: Tables,
+    cut: Cut,
+    forks: Forks,
+    desk: np.ndarray,
+    block: Any,
+) -> None:
+    """Walks on from the forks of a block with all other players sampled.
+
+    A walk comes to each sequence of the player at most once then, so its branches may
+    be visited in any order. They go into a queue and are taken from its other end.
+    Between the two, what they read is asked for. Of two walks that come to an infoset
+    the earlier one comes to its ancestors first, too, so it stays ahead in the queue.
+    """
+    nodes, infosets = tree.nodes, tree.infosets
+    counts, queue = counts_of(forks, NUM_SLOTS + block), queue_of(forks, block)
+    clear(counts)
+    player, used, mask = desk[PLAYER_NOW], num_tickets(desk), len(queue) - 1
+    room, width = len(forks.leaf) // NUM_SLOTS, len(forks.part_ends) // NUM_SLOTS
+    part = block - cut.player_ends[player]
+    num_met: Any = cut.ends[block] + cut.num_met[block]
+    is_large, status = len(nodes) > _IN_MEMORY, DONE
+    head: Any = np.int64(0)
+    tail, asked, slot, touched = head, head, head, head
+    k: Any = np.int64(forks.part_ends[part])
+    end: Any = np.int64(forks.part_ends[part + 1])
+    # One pass takes a node from the queue and goes on to a leaf, or to the player's
+    # next infoset, whose children go into the queue. Forks come in while it is short.
+    while True:
+        most = LONG_QUEUE if tail - head < _SHORT_QUEUE else 0
+        while tail - head < most and slot < used:
+            if k == end:
+                slot += 1
+                if slot < used:
+                    k = np.int64(forks.part_ends[slot * width + part])
+                    end = np.int64(forks.part_ends[slot * width + part + 1])
+                continue
+            fork = forks.fork[slot * room + forks.order[slot * room + k]]
+            queue[tail & mask]["stream"] = fork["stream"]
+            queue[tail & mask]["place"] = fork["place"]
+            queue[tail & mask]["node"] = fork["node"]
+            queue[tail & mask]["sequence"] = player
+            prefetch(nodes, fork["node"])
+            tail, k = tail + 1, k + 1
+        if head == tail:
+            break
+        while asked < min(head + _AHEAD, tail):
+            entry = queue[asked & mask]
+            node, sequence = entry["node"], entry["sequence"]
+            ask_for(tree, tables, player, node, sequence, is_large)
+            asked += 1
+        entry = queue[head & mask]
+        stream, place = entry["stream"], entry["place"]
+        node, sequence = entry["node"], entry["sequence"]
+        head += 1
+        while True:
+            record = nodes[node]
+            acting, start = record["player"], record["start"]
+            count: Any = np.int64(record["num_children"])
+            first = record["first_child"]
+            if acting == UNEXPANDED:
+                status = NEEDS_ONE_THREAD
+                break
+            touched += 1
+            if acting == TERMINAL:
+                tables.gradient[sequence] += tree.utilities[start, player]
+                break
+            if acting == player:
+                if tail + count - head > len(queue):
+                    status = LOG_FULL
+                    break
+                infoset = record["infoset"]
+                if tables.is_met[infoset] == 0:
+                    tables.is_met[infoset] = 1
+                    cut.met[num_met] = infoset
+                    num_met += 1
+                for child in range(count):
+                    queue[tail & mask]["stream"] = stream
+                    queue[tail & mask]["place"] = child_place(place, child)
+                    queue[tail & mask]["node"] = first + child
+                    queue[tail & mask]["sequence"] = start + child
+                    tail += 1
+                break
+            if acting != CHANCE_NODE:
+                draw = uniform(stream, infosets[record["infoset"]]["place"])
+                chosen = draw_action(tables.policy, start, count, draw)
+            else:
+                draw = uniform(stream, place)
+                chosen = draw_chance(tree.chance_cdf, start, count, draw)
+            node = first + chosen
+            place = child_place(place, chosen)
+        if status != DONE:
+            break
+    counts[STATUS], counts[TOUCHED] = status, touched
+    cut.num_met[block] = num_met - cut.ends[block]
+
+
 def make_forked_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate(frame, walks, blocks, threads, desk, leads)`.
 
     Every thread calls it with the same frame of a complete tree, numbers of walks and
-    of blocks for a ticket, number of threads, and desk; one of them leads. It returns the statuses of
-    `make_walks`, and
+    of blocks for a ticket, number of threads, and desk; one of them leads. It returns
+    the statuses of `make_walks`, and
 
     - LOG_FULL if the rows and slots must be larger first,
     - NEEDS_ONE_THREAD if the loop of `walks.py` must go on, since a walk met what ends
@@ -278,7 +423,9 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
     """
     walk_in_top = make_fork_walk(sampled, False)
     walk_in_block = make_fork_walk(sampled, True)
-    discounts, once = rule_of(rule).discounts, sampled.meets_once
+    discounts = rule_of(rule).discounts
+    samples_others = sampled.chance and sampled.opponents
+    in_levels = samples_others and sampled.player == "all"
 
     @inlined
     def walk_ticket(task, tree, tables, cut, forks, desk, slot):
@@ -305,6 +452,9 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
     @inlined
     def follow_forks(task, tree, tables, cut, forks, desk, block):
         """Walks on from the forks of a block."""
+        if in_levels:
+            follow_in_levels(tree, tables, cut, forks, desk, block)
+            return
         row = NUM_SLOTS + block
         stack, counts = fork_stack_of(forks, row), counts_of(forks, row)
         clear(counts)
@@ -313,8 +463,16 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
         num_met: Any = cut.ends[block] + cut.num_met[block]
         for slot in range(num_tickets(desk)):
             log = fork_log_of(forks, slot)
-            for k in range(log.part_ends[part], log.part_ends[part + 1]):
+            end = log.part_ends[part + 1]
+            for k in range(log.part_ends[part], end):
                 fork = log.fork[log.order[k]]
+                if k + _FAR < end:
+                    prefetch(tree.nodes, log.fork[log.order[k + _FAR]]["node"])
+                if k + _NEAR < end:
+                    node = log.fork[log.order[k + _NEAR]]["node"]
+                    prefetch(tables.policy, tree.nodes[node]["start"])
+                    prefetch(tables.is_met, tree.nodes[node]["infoset"])
+                    prefetch(tree.infosets, tree.nodes[node]["infoset"])
                 num_met = walk_in_block(
                     task,
                     tree,
@@ -378,19 +536,11 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
             return DONE
         if load(desk, FAILED) != 0:
             return THREAD_FAILED
+        once = samples_others and np.int64(task.job[BATCH]) == 1
         end_call(tree, tables, walk, cut, desk, once)
         return desk[STATUS_NOW]
 
     return iterate
-
-
-@pasted
-def prefetch_policies(nodes: np.ndarray, tables: Tables, at: Visit) -> None:
-    """Asks for the policies at all children of a node, which all will be visited. The
-    thread that has moved them may have been another one."""
-    for child in range(at.first, at.first + at.num_moves):
-        if nodes[child]["player"] >= 0:
-            prefetch(tables.policy, nodes[child]["start"])
 
 
 @inlined

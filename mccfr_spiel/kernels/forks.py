@@ -53,6 +53,17 @@ FORK = np.dtype(
 history, its weight there, the node, and the number of the subtree's block among those
 of the player, from 0 on."""
 
+BRANCH = np.dtype(
+    [
+        ("stream", np.uint64),
+        ("place", np.uint64),
+        ("node", np.int32),
+        ("sequence", np.int32),
+    ]
+)
+"""A node that a walk will come to: the walk's stream, its history's place, the node,
+and the player's last sequence before it."""
+
 LANES = -(-(NOTES + NUM_BATCH_NOTES) // 8) * 8
 """Where the notes for lanes begin on the desk, behind the leader's."""
 
@@ -81,6 +92,10 @@ class Forks(NamedTuple):
     counts: Annotated[
         np.ndarray,
         Entry(LONG, "[(NUM_SLOTS + K) NUM_COUNTS]", "see `batch_logs.STATUS`"),
+    ]
+    queue: Annotated[
+        np.ndarray,
+        Entry(BRANCH, "[K Q]", "a queue for each block; Q is a power of 2"),
     ]
     event: Annotated[
         np.ndarray,
@@ -155,6 +170,13 @@ def fork_log_of(forks: Forks, slot: Any) -> ForkLog:
         forks.order[begin:end],
         forks.part_ends[slot * width : (slot + 1) * width],
     )
+
+
+@inlined
+def queue_of(forks: Forks, block: Any) -> np.ndarray:
+    """The queue of a block."""
+    size = len(forks.queue) // (len(forks.counts) // NUM_COUNTS - NUM_SLOTS)
+    return forks.queue[block * size : (block + 1) * size]
 
 
 @inlined

@@ -42,7 +42,7 @@ class SharedBatches:
 
     Attributes:
         num_threads: at most so many.
-        cut, forks: see `kernels.Cut` and `kernels.Forks`; None until they are needed.
+        cut, slots: see `kernels.Cut` and `kernels.Slots`; None until they are needed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SharedBatches:
         self._tree, self._sampled, self._rule = tree, sampled, rule
         self.num_threads = num_threads
         self.cut: kernels.Cut | None = None
-        self.forks: kernels.Forks | None = None
+        self.slots: kernels.Slots | None = None
         self._kernel: Any = None
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()
@@ -66,18 +66,16 @@ class SharedBatches:
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
-        return [*(self.cut or ()), *(self.forks or ())]
+        return [*(self.cut or ()), *(self.slots or ())]
 
     def get_ready(self, task: kernels.Task, walk: kernels.Walk) -> None:
         """Compiles the kernel and cuts the tree if batches are long enough to be
         shared."""
         if self.cut is None and self._useful_threads(task, walk) > 1:
-            self._kernel = kernels.make_forks_in_threads(self._sampled, self._rule)
+            self._kernel = kernels.make_batches_in_threads(self._sampled, self._rule)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
-            self.forks = _new_forks(
-                len(cut.num_met), tree.num_sequences, _HEIGHT, _ROOM
-            )
+            self.slots = _new_slots(len(cut.num_met), _HEIGHT, _ROOM)
             self.cut = cut
 
     def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
@@ -107,33 +105,30 @@ class SharedBatches:
         assert self.cut is not None
         threads = self._useful_threads(task, walk)
         while True:
-            assert self.forks is not None
-            records = (task, arrays, tables, walk, self.cut, self.forks)
-            framed = *arrays, *tables, *walk, *self.forks
+            assert self.slots is not None
+            records = (task, arrays, tables, walk, self.cut, self.slots)
+            framed = *arrays, *tables, *walk, *self.slots
             if len(framed) != len(self._framed) or not all(
                 map(operator.is_, framed, self._framed)
             ):
-                self._frame, self._framed = kernels.frame_of_forks(*records), framed
+                self._frame, self._framed = kernels.frame_of_batch(*records), framed
             status = teams.run(
                 self._kernel,
                 threads,
                 self._frame,
                 self._walks_of_ticket(task, walk),
                 self._blocks_of_ticket(task, walk),
-                threads,
-                notes=kernels.NUM_FORK_NOTES,
+                notes=kernels.NUM_BATCH_NOTES,
                 keep=records,
             )
             if status != kernels.LOG_FULL:
                 return status
-            room = 2 * len(self.forks.leaf) // kernels.NUM_SLOTS
+            room = 2 * len(self.slots.leaf) // kernels.NUM_SLOTS
             if room > _MOST_ROOM:
                 self._is_too_large = True
                 return kernels.NEEDS_ONE_THREAD
-            rows = len(self.forks.counts) // kernels.NUM_COUNTS
-            height = 2 * len(self.forks.node) // rows
-            num_blocks, num_sequences = len(self.cut.num_met), len(self.forks.kept)
-            self.forks = _new_forks(num_blocks, num_sequences, height, room)
+            height = 2 * len(self.slots.node) // kernels.NUM_SLOTS
+            self.slots = _new_slots(len(self.cut.num_met), height, room)
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
         most = self._nodes_of_batch(task, walk) / self._tree.num_players // LEAST_NODES
@@ -193,20 +188,18 @@ def _is_at_root(walk: kernels.Walk) -> bool:
     )
 
 
-def _new_forks(
-    num_blocks: int, num_sequences: int, height: int, room: int
-) -> kernels.Forks:
-    slots, rows = kernels.NUM_SLOTS, kernels.NUM_SLOTS + num_blocks
-    return kernels.Forks(
-        node=np.zeros(rows * height, np.int32),
-        sequence=np.zeros(rows * height, np.int32),
-        weight=np.zeros(rows * height),
-        place=np.zeros(rows * height, np.uint64),
-        counts=np.zeros(rows * kernels.NUM_COUNTS, np.int64),
-        event=np.zeros(slots * room, kernels.VISIT),
-        leaf=np.zeros(slots * room, kernels.LEAF),
-        fork=np.zeros(slots * room, kernels.FORK),
-        order=np.zeros(slots * room, np.int32),
-        part_ends=np.zeros(slots * (num_blocks + 2), np.int64),
-        kept=np.zeros(num_sequences),
+def _new_slots(num_blocks: int, height: int, room: int) -> kernels.Slots:
+    count = kernels.NUM_SLOTS
+    return kernels.Slots(
+        node=np.zeros(count * height, np.int32),
+        sequence=np.zeros(count * height, np.int32),
+        weight=np.zeros(count * height),
+        place=np.zeros(count * height, np.uint64),
+        event=np.zeros(count * room, kernels.VISIT),
+        visit=np.zeros(count * room, kernels.VISIT),
+        leaf=np.zeros(count * room, kernels.LEAF),
+        run=np.zeros(count * room, kernels.RUN),
+        order=np.zeros(count * room, np.int32),
+        part_ends=np.zeros(count * (num_blocks + 3), np.int64),
+        counts=np.zeros(count * kernels.NUM_COUNTS, np.int64),
     )
