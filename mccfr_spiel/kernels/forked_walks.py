@@ -42,7 +42,7 @@ from mccfr_spiel.compiled.atomics import (
     is_over,
     load,
 )
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
 from mccfr_spiel.compiled.lanes import (
     MOST_LANES,
     NUM_LANES,
@@ -146,9 +146,6 @@ _SHORT_QUEUE, LONG_QUEUE, _AHEAD = 24, 32, 12
 the second. What its nodes need is asked for when so many others as the third are to be
 visited before them."""
 
-_IN_MEMORY = 2**20
-"""Trees of more nodes do not even fit the caches that cores share."""
-
 _FAR, _NEAR = 6, 3
 """The node of a fork is asked for when so many other forks are to be followed before
 it, and what is read there when so many are."""
@@ -247,6 +244,8 @@ def make_fork_walk(sampled: Sampled, in_block: bool) -> Any:
                         chosen, q = draw_own(tables, at, explores, task.settings, draw)
                         weight /= q
                     else:
+                        if in_block:
+                            prefetch_policies(nodes, tables, at)
                         top = push_other_children(stack, top, at, weighted, chance)
                     sequence = start + chosen
                 elif acting != CHANCE_NODE and opponents:
@@ -274,38 +273,17 @@ def make_fork_walk(sampled: Sampled, in_block: bool) -> Any:
 
 
 @inlined
-def ask_for(
-    tree: TreeArrays,
-    tables: Tables,
-    player: Any,
-    node: Any,
-    sequence: Any,
-    is_large: bool,
-) -> None:
-    """Asks for what a walk reads at a node.
-
-    Large trees are in memory, not in a cache. There all is asked for that the node may
-    need, whoever acts: to find that out first takes longer than to ask in vain.
-    """
+def ask_for(tree: TreeArrays, tables: Tables, node: Any, sequence: Any) -> None:
+    """Asks for all that a walk may read at a node, whoever acts there: to find that out
+    first takes longer than to ask in vain."""
     record = tree.nodes[node]
-    acting, start, infoset = record["player"], record["start"], record["infoset"]
-    num_players = tree.utilities.shape[1]
-    if is_large:
-        prefetch(tables.policy, start)
-        prefetch(tree.infosets, infoset)
-        prefetch(tables.is_met, infoset)
-        prefetch(tables.gradient, sequence)
-        prefetch(tree.utilities, start * num_players)
-        prefetch(tree.nodes, record["first_child"])
-    elif acting == TERMINAL:
-        prefetch(tree.utilities, start * num_players)
-        prefetch(tables.gradient, sequence)
-    elif acting == player:
-        prefetch(tree.nodes, record["first_child"])
-        prefetch(tables.is_met, infoset)
-    elif acting >= 0:
-        prefetch(tables.policy, start)
-        prefetch(tree.infosets, infoset)
+    start, infoset = record["start"], record["infoset"]
+    prefetch(tables.policy, start)
+    prefetch(tree.infosets, infoset)
+    prefetch(tables.is_met, infoset)
+    prefetch(tables.gradient, sequence)
+    prefetch(tree.utilities, start * tree.utilities.shape[1])
+    prefetch(tree.nodes, record["first_child"])
 
 
 @inlined
@@ -317,7 +295,8 @@ def follow_in_levels(
     desk: np.ndarray,
     block: Any,
 ) -> None:
-    """Walks on from the forks of a block with all other players sampled.
+    """Walks on from the forks of a block with all other players sampled, in a tree that
+    is in memory rather than in a cache.
 
     A walk comes to each sequence of the player at most once then, so its branches may
     be visited in any order. They go into a queue and are taken from its other end.
@@ -331,7 +310,7 @@ def follow_in_levels(
     room, width = len(forks.leaf) // NUM_SLOTS, len(forks.part_ends) // NUM_SLOTS
     part = block - cut.player_ends[player]
     num_met: Any = cut.ends[block] + cut.num_met[block]
-    is_large, status = len(nodes) > _IN_MEMORY, DONE
+    status = DONE
     head: Any = np.int64(0)
     tail, asked, slot, touched = head, head, head, head
     k: Any = np.int64(forks.part_ends[part])
@@ -359,7 +338,7 @@ def follow_in_levels(
         while asked < min(head + _AHEAD, tail):
             entry = queue[asked & mask]
             node, sequence = entry["node"], entry["sequence"]
-            ask_for(tree, tables, player, node, sequence, is_large)
+            ask_for(tree, tables, node, sequence)
             asked += 1
         entry = queue[head & mask]
         stream, place = entry["stream"], entry["place"]
@@ -452,7 +431,7 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
     @inlined
     def follow_forks(task, tree, tables, cut, forks, desk, block):
         """Walks on from the forks of a block."""
-        if in_levels:
+        if in_levels and len(forks.queue) > 0:
             follow_in_levels(tree, tables, cut, forks, desk, block)
             return
         row = NUM_SLOTS + block
@@ -541,6 +520,15 @@ def make_forked_walks(sampled: Sampled, rule: int) -> Any:
         return desk[STATUS_NOW]
 
     return iterate
+
+
+@pasted
+def prefetch_policies(nodes: np.ndarray, tables: Tables, at: Visit) -> None:
+    """Asks for the policies at all children of a node, which all will be visited: the
+    thread that has moved them may have been another one."""
+    for child in range(at.first, at.first + at.num_moves):
+        if nodes[child]["player"] >= 0:
+            prefetch(tables.policy, nodes[child]["start"])
 
 
 @inlined

@@ -95,7 +95,11 @@ class Forks(NamedTuple):
     ]
     queue: Annotated[
         np.ndarray,
-        Entry(BRANCH, "[K Q]", "a queue for each block; Q is a power of 2"),
+        Entry(
+            BRANCH,
+            "[K Q]",
+            "a queue for each block; Q is a power of 2, or 0 for walks with a stack",
+        ),
     ]
     event: Annotated[
         np.ndarray,

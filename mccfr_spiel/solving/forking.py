@@ -39,6 +39,14 @@ in a log. A queue is at least _NODES_IN_QUEUE times as long as a stack is high."
 
 _NODES_IN_QUEUE = 16
 
+LEAST_QUEUED_TREE = 2**20
+"""Trees of fewer nodes fit the caches that cores share. There queues take longer than
+stacks."""
+
+_TIMES_IN_CACHE = 4
+"""Walks that follow all actions of the player gain so much later from sharing there: a
+thread waits for what another one has written."""
+
 _MOST_ROOM = 2**17
 """Walks that log more stay in one thread; all logs have 0.3 GB then."""
 
@@ -72,6 +80,7 @@ class ForkedWalks:
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, ...] = ()
         self._is_too_large = False
+        self._is_large = tree.num_nodes >= LEAST_QUEUED_TREE
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
@@ -85,9 +94,7 @@ class ForkedWalks:
             )
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
-            self.forks = _new_forks(
-                len(cut.num_met), tree.num_sequences, _HEIGHT, _ROOM
-            )
+            self.forks = self._new_forks(cut, _HEIGHT, _ROOM)
             self.cut = cut
 
     def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
@@ -142,11 +149,35 @@ class ForkedWalks:
                 return kernels.NEEDS_ONE_THREAD
             rows = len(self.forks.counts) // kernels.NUM_COUNTS
             height = 2 * len(self.forks.node) // rows
-            num_blocks, num_sequences = len(self.cut.num_met), len(self.forks.kept)
-            self.forks = _new_forks(num_blocks, num_sequences, height, room)
+            self.forks = self._new_forks(self.cut, height, room)
+
+    def _new_forks(self, cut: kernels.Cut, height: int, room: int) -> kernels.Forks:
+        """Room for so many nodes in a stack, and so many entries in a log."""
+        num_blocks, slots = len(cut.num_met), kernels.NUM_SLOTS
+        rows, queue = slots + num_blocks, 0
+        if self._is_large and self._sampled.player == "all":
+            queue = max(_NODES_IN_QUEUE * height, 2 * kernels.LONG_QUEUE)
+            queue = 1 << (queue - 1).bit_length()
+        return kernels.Forks(
+            node=np.zeros(rows * height, np.int32),
+            sequence=np.zeros(rows * height, np.int32),
+            weight=np.zeros(rows * height),
+            place=np.zeros(rows * height, np.uint64),
+            counts=np.zeros(rows * kernels.NUM_COUNTS, np.int64),
+            queue=np.zeros(num_blocks * queue, kernels.BRANCH),
+            event=np.zeros(slots * room, kernels.VISIT),
+            leaf=np.zeros(slots * room, kernels.LEAF),
+            fork=np.zeros(slots * room, kernels.FORK),
+            order=np.zeros(slots * room, np.int32),
+            part_ends=np.zeros(slots * (num_blocks + 2), np.int64),
+            kept=np.zeros(self._tree.num_sequences),
+        )
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        most = self._nodes_of_batch(task, walk) / self._tree.num_players // LEAST_NODES
+        least = LEAST_NODES
+        if self._sampled.player == "all" and not self._is_large:
+            least *= _TIMES_IN_CACHE
+        most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
         return int(min(self.num_threads, most))
 
     def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
@@ -200,26 +231,4 @@ def _is_at_root(walk: kernels.Walk) -> bool:
         and cursor[kernels.NUM_UNDO] == 0
         and cursor[kernels.NUM_MET] == cursor[kernels.NUM_MET_BEFORE]
         and cursor[kernels.NODES_TOUCHED] == cursor[kernels.NODES_TOUCHED_BEFORE]
-    )
-
-
-def _new_forks(
-    num_blocks: int, num_sequences: int, height: int, room: int
-) -> kernels.Forks:
-    slots, rows = kernels.NUM_SLOTS, kernels.NUM_SLOTS + num_blocks
-    queue = max(_NODES_IN_QUEUE * height, 2 * kernels.LONG_QUEUE)
-    queue = 1 << (queue - 1).bit_length()
-    return kernels.Forks(
-        node=np.zeros(rows * height, np.int32),
-        sequence=np.zeros(rows * height, np.int32),
-        weight=np.zeros(rows * height),
-        place=np.zeros(rows * height, np.uint64),
-        counts=np.zeros(rows * kernels.NUM_COUNTS, np.int64),
-        queue=np.zeros(num_blocks * queue, kernels.BRANCH),
-        event=np.zeros(slots * room, kernels.VISIT),
-        leaf=np.zeros(slots * room, kernels.LEAF),
-        fork=np.zeros(slots * room, kernels.FORK),
-        order=np.zeros(slots * room, np.int32),
-        part_ends=np.zeros(slots * (num_blocks + 2), np.int64),
-        kept=np.zeros(num_sequences),
     )

@@ -47,6 +47,7 @@ def share_small_batches(monkeypatch):
     monkeypatch.setattr(forking, "LEAST_NODES", 1)
     monkeypatch.setattr(forking, "LEAST_NODES_AT_ONCE", 0)
     monkeypatch.setattr(forking, "LEAST_TREE", 0)
+    monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 0)
     monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
 
@@ -94,6 +95,14 @@ def test_any_number_of_threads_has_the_bits_of_one(sampling, game):
         algorithm = batched(SAMPLINGS[sampling], alternating=alternating)
         many = 30 if IS_COMPILED else 2
         assert_equal_for_all(tree, algorithm, (1, 1, many))
+
+
+@pytest.mark.parametrize("game", ["goofspiel", "liars_dice", "uneven_deal"])
+def test_a_stack_in_place_of_queues_changes_no_bit(game, monkeypatch):
+    monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 10**6)
+    monkeypatch.setattr(forking, "_TIMES_IN_CACHE", 0.01)
+    tree = GameTree(GAMES[game]()).expand_all()
+    assert_equal_for_all(tree, batched(ms.EXTERNAL), (1, 1, 30 if IS_COMPILED else 2))
 
 
 @pytest.mark.parametrize("sampling", ["external", "chance", "opponent"])
@@ -156,6 +165,7 @@ def test_how_walks_and_blocks_go_into_tickets_changes_no_bit(nodes, room, monkey
 
 def test_queues_grow_until_they_hold_a_walk(monkeypatch):
     monkeypatch.setattr(forking, "_NODES_IN_QUEUE", 1)
+    monkeypatch.setattr(forking, "_ROOM", 64)
     monkeypatch.setattr(forking, "_HEIGHT", 2)
     monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 1)
     tree = GameTree("liars_dice(dice_sides=4)").expand_all()
