@@ -25,9 +25,9 @@ LEAST_TREE = 2**20
 """Trees of fewer nodes have no single walks that are long enough. Without batches
 nothing is made ready for threads there, and no memory taken."""
 
-_NODES_OF_TICKET = 512, 2**13
+_NODES_OF_TICKET = 512, 2**17
 """How many nodes the walks of a ticket should have, unless the tickets would be few,
-and the most: the forks of a segment should fit a cache."""
+and the most: after each segment signals are heard."""
 
 _NODES_OF_BLOCKS = 1000
 """The nodes that the walks of a ticket touch in its blocks, unless there would be few
@@ -44,8 +44,8 @@ LEAST_QUEUED_TREE = 2**20
 stacks."""
 
 _TIMES_IN_CACHE = 4
-"""Walks that follow all actions of the player gain so much later from sharing there: a
-thread waits for what another one has written."""
+"""There it takes walks so many times as long until sharing gains something: a thread
+waits for what another one has written."""
 
 _MOST_ROOM = 2**17
 """Walks that log more stay in one thread; all logs have 0.3 GB then."""
@@ -175,7 +175,7 @@ class ForkedWalks:
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
         least = LEAST_NODES
-        if self._sampled.player == "all" and not self._is_large:
+        if not self._is_large:
             least *= _TIMES_IN_CACHE
         most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
         return int(min(self.num_threads, most))

@@ -307,11 +307,15 @@ def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     assert bits(shared) == bits(alone)
 
 
-def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread():
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(
+    seed, monkeypatch
+):
+    monkeypatch.setattr(forking, "_NODES_OF_TICKET", (1, 1))  # several segments
     states, words = [], []
     for threads in (1, 3):
         tree = GameTree(KUHN_3).expand_all()
-        solver = Solver(tree, batched(ms.OUTCOME, 20), threads=threads)
+        solver = Solver(tree, batched(ms.OUTCOME, 100), seed=seed, threads=threads)
         solver.iterate(1)
         tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
         with pytest.raises(
