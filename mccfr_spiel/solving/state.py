@@ -209,9 +209,12 @@ class SolverState:
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""
         algorithm, tree = self._algorithm, self._tree
+        may_fork = (
+            algorithm.sampling.is_sampled and tree.num_nodes >= forking.LEAST_TREE
+        )
         return (
             tree.is_complete
-            and (algorithm.batch != 1 or tree.num_nodes >= forking.LEAST_TREE)
+            and (algorithm.batch != 1 or may_fork)
             and self.store is None
             and _can_share(tree, algorithm.minimizer)
             and kernels.can_be_shared(sampled_by(algorithm))
