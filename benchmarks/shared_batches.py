@@ -57,7 +57,7 @@ def measure(name: str, tree: ms.GameTree, algorithm: str, batch: int) -> list[st
         touched = solvers[0].nodes_touched - before
     vectors = [solver.average_vector() for solver in solvers]
     assert vectors[0].tobytes() == vectors[1].tobytes()
-    shared = solvers[1].state.sharing
+    shared = solvers[1].state.forking
     return [
         name,
         algorithm,

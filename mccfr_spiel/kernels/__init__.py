@@ -20,6 +20,8 @@
     threaded_passes.py  that loop, run by several threads
     shared_batches.py  batches of walks by several threads
     batch_logs.py  what such walks write down
+    forked_walks.py  walks by several threads, cut at roots of subtrees
+    forks.py       what those write down
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -54,6 +56,14 @@ from mccfr_spiel.kernels.blocks import (
     weigh_infosets,
 )
 from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.forked_walks import LONG_QUEUE, make_forked_walks
+from mccfr_spiel.kernels.forks import (
+    BRANCH,
+    FORK,
+    NUM_FORK_NOTES,
+    Forks,
+    frame_of_forks,
+)
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
@@ -138,11 +148,13 @@ __all__ = [
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
+    "BRANCH",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
     "DEPTH",
     "DONE",
     "EPSILON",
+    "FORK",
     "GAMMA",
     "GAMMA_CHANGE",
     "GROW",
@@ -153,6 +165,7 @@ __all__ = [
     "LAST_ITERATION",
     "LEAF",
     "LOG_FULL",
+    "LONG_QUEUE",
     "MAX_WEIGHT",
     "NEEDS_ONE_THREAD",
     "NODES_TOUCHED",
@@ -161,6 +174,7 @@ __all__ = [
     "NODE_TO_GROW",
     "NUM_BATCH_NOTES",
     "NUM_COUNTS",
+    "NUM_FORK_NOTES",
     "NUM_INFOSETS",
     "NUM_MET",
     "NUM_MET_BEFORE",
@@ -189,6 +203,7 @@ __all__ = [
     "Blocks",
     "Ceilings",
     "Cut",
+    "Forks",
     "LeafRows",
     "Passes",
     "Plans",
@@ -209,10 +224,12 @@ __all__ = [
     "find_blocks",
     "frame_of",
     "frame_of_batch",
+    "frame_of_forks",
     "iterate_pruned",
     "join_averages",
     "join_policies",
     "make_batches_in_threads",
+    "make_forks_in_threads",
     "make_iterate",
     "make_iterate_in_threads",
     "make_start_tables",
@@ -299,4 +316,24 @@ def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
                 types.boolean,
             )
         )
+    return made
+
+
+@functools.cache
+def make_forks_in_threads(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, walks, blocks, threads, desk, leads)` for walks in threads.
+
+    The tree is complete, no abstraction ties infosets, and the walks are such that
+    `can_be_shared`. forked_walks.py says what the frame holds and what is returned.
+
+    Args:
+        sampled: what a walk samples; its `batched` makes no difference.
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_forked_walks(sampled, number_of(rule))
+    if IS_COMPILED:
+        number, array = types.int64, types.int64[::1]
+        made.compile((array, number, number, number, array, types.boolean))
     return made

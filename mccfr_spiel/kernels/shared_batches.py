@@ -124,7 +124,7 @@ from mccfr_spiel.kernels.walks import (
 
 def can_be_shared(sampled: Sampled) -> bool:
     """Whether walks of this kind read nothing that other walks of the batch write."""
-    return not (sampled.picks_own or sampled.baseline)
+    return not (sampled.picks_own or sampled.skips or sampled.baseline)
 
 
 def make_walk_once(sampled: Sampled) -> Any:

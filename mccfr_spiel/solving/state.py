@@ -17,11 +17,8 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving.sharing import (
-    BYTES_PER_INFOSET,
-    BYTES_PER_SEQUENCE,
-    SharedBatches,
-)
+from mccfr_spiel.solving import forking
+from mccfr_spiel.solving.forking import ForkedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -94,7 +91,7 @@ class SolverState:
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
-        sharing: runs batches of walks in several threads; None if none may be shared.
+        forking: runs walks in several threads; None if none may be shared.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -163,11 +160,11 @@ class SolverState:
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
-        self.sharing: SharedBatches | None = None
+        self.forking: ForkedWalks | None = None
         most_threads = num_cores() if threads is None else threads
-        if most_threads > 1 and self._can_share_batches():
+        if most_threads > 1 and self._can_share_walks():
             rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
-            self.sharing = SharedBatches(tree, sampled, rule, most_threads)
+            self.forking = ForkedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch != 1)
@@ -205,25 +202,28 @@ class SolverState:
     @reads
     def memory(self) -> Memory:
         """As `Solver.memory`."""
-        shared = [] if self.sharing is None else self.sharing.arrays()
+        shared = [] if self.forking is None else self.forking.arrays()
         whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
 
-    def _can_share_batches(self) -> bool:
-        """Whether several threads may share the walks of a batch."""
+    def _can_share_walks(self) -> bool:
+        """Whether several threads may share the walks of an iteration."""
         algorithm, tree = self._algorithm, self._tree
+        may_fork = (
+            algorithm.sampling.is_sampled and tree.num_nodes >= forking.LEAST_TREE
+        )
         return (
-            algorithm.batch != 1
-            and tree.is_complete
+            tree.is_complete
+            and (algorithm.batch != 1 or may_fork)
             and self.store is None
             and _can_share(tree, algorithm.minimizer)
             and kernels.can_be_shared(sampled_by(algorithm))
         )
 
     def get_ready_to_share(self) -> None:
-        """Compiles what threads need to share batches, once these are long enough."""
-        if self.sharing is not None:
-            self.sharing.get_ready(self._task, self.walk)
+        """Compiles what threads need to share walks, once these are long enough."""
+        if self.forking is not None:
+            self.forking.get_ready(self._task, self.walk)
 
     def run_shared(self) -> int:
         """Lets threads run the kernel where that pays, right after `frame`.
@@ -231,11 +231,11 @@ class SolverState:
         Returns:
             Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
         """
-        sharing = self.sharing
-        if sharing is None or not sharing.pays(self._task, self.walk):
+        shared = self.forking
+        if shared is None or not shared.pays(self._task, self.walk):
             return kernels.NEEDS_ONE_THREAD
         arrays = kernels.TreeArrays(*self._tree.storage)
-        return sharing.run(self._task, arrays, self.tables, self.walk)
+        return shared.run(self._task, arrays, self.tables, self.walk)
 
     # --- making tables -------------------------------------------------------
 
@@ -250,9 +250,9 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
-        if self.sharing is not None:
-            per_infoset += BYTES_PER_INFOSET
-            per_sequence += BYTES_PER_SEQUENCE
+        if self.forking is not None:
+            per_infoset += forking.BYTES_PER_INFOSET
+            per_sequence += forking.BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads

@@ -1,4 +1,4 @@
-"""Batches shared by threads have the bits of one thread, and no two write one place."""
+"""Walks shared by threads have the bits of one thread, and no two write one place."""
 
 import pickle
 import signal
@@ -11,8 +11,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms, kernels
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import batch_logs, shared_batches
-from mccfr_spiel.solving import sharing
+from mccfr_spiel.kernels import batch_logs, forked_walks
+from mccfr_spiel.solving import forking
 from mccfr_spiel.tree import blocks
 from tests.kernels.interruptions import iterate_interrupted
 from tests.reference import Textbook
@@ -44,8 +44,10 @@ STALE = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE]
 @pytest.fixture(autouse=True)
 def share_small_batches(monkeypatch):
     """Lets batches of every size be shared, in blocks of a few infosets."""
-    monkeypatch.setattr(sharing, "LEAST_NODES", 1)
-    monkeypatch.setattr(sharing, "LEAST_NODES_AT_ONCE", 0)
+    monkeypatch.setattr(forking, "LEAST_NODES", 1)
+    monkeypatch.setattr(forking, "LEAST_NODES_AT_ONCE", 0)
+    monkeypatch.setattr(forking, "LEAST_TREE", 0)
+    monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 0)
     monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
 
@@ -68,7 +70,7 @@ def bits(solver) -> dict[str, bytes]:
 
 def are_shared(solver) -> bool:
     """Whether threads have shared a batch."""
-    return solver.state.sharing is not None and solver.state.sharing.cut is not None
+    return solver.state.forking is not None and solver.state.forking.cut is not None
 
 
 def assert_equal_for_all(tree, algorithm, iterations):
@@ -93,6 +95,24 @@ def test_any_number_of_threads_has_the_bits_of_one(sampling, game):
         algorithm = batched(SAMPLINGS[sampling], alternating=alternating)
         many = 30 if IS_COMPILED else 2
         assert_equal_for_all(tree, algorithm, (1, 1, many))
+
+
+@pytest.mark.parametrize("game", ["goofspiel", "liars_dice", "uneven_deal"])
+def test_a_stack_in_place_of_queues_changes_no_bit(game, monkeypatch):
+    monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 10**6)
+    monkeypatch.setattr(forking, "_TIMES_IN_CACHE", 0.01)
+    tree = GameTree(GAMES[game]()).expand_all()
+    assert_equal_for_all(tree, batched(ms.EXTERNAL), (1, 1, 30 if IS_COMPILED else 2))
+
+
+@pytest.mark.parametrize("sampling", ["external", "chance", "opponent"])
+def test_a_single_walk_forks_with_the_bits_of_one_thread(sampling):
+    for game in ("goofspiel", "uneven_deal", "three_players"):
+        tree = GameTree(GAMES[game]()).expand_all()
+        for alternating in (True, False):
+            algorithm = batched(SAMPLINGS[sampling], 1, alternating=alternating)
+            many = 60 if IS_COMPILED else 3
+            assert_equal_for_all(tree, algorithm, (1, 1, many))
 
 
 @pytest.mark.slow
@@ -133,19 +153,36 @@ def test_repeated_runs_have_the_same_bits():
 @pytest.mark.parametrize("room", [(2, 2), (9, 40)])
 @pytest.mark.parametrize("nodes", [(1, 1), (3, 7), (10**6, 10**6)])
 def test_how_walks_and_blocks_go_into_tickets_changes_no_bit(nodes, room, monkeypatch):
-    monkeypatch.setattr(sharing, "_NODES_OF_TICKET", nodes)
-    monkeypatch.setattr(sharing, "_NODES_OF_ADDING", nodes[0])
-    monkeypatch.setattr(sharing, "_HEIGHT", room[0])
-    monkeypatch.setattr(sharing, "_ROOM", room[1])
+    monkeypatch.setattr(forking, "_NODES_OF_TICKET", nodes)
+    monkeypatch.setattr(forking, "_NODES_OF_BLOCKS", nodes[0])
+    monkeypatch.setattr(forking, "_HEIGHT", room[0])
+    monkeypatch.setattr(forking, "_ROOM", room[1])
     tree = GameTree(KUHN_3).expand_all()
     for batch in (2, 90 if IS_COMPILED else 40):  # more than there are slots
         for sampling in (ms.EXTERNAL, ms.OUTCOME):
             assert_equal_for_all(tree, batched(sampling, batch), (1, 3))
 
 
+def test_queues_grow_until_they_hold_a_walk(monkeypatch):
+    monkeypatch.setattr(forking, "_NODES_IN_QUEUE", 1)
+    monkeypatch.setattr(forking, "_ROOM", 64)
+    monkeypatch.setattr(forking, "_HEIGHT", 2)
+    monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 1)
+    tree = GameTree("liars_dice(dice_sides=4)").expand_all()
+    assert_equal_for_all(tree, batched(ms.EXTERNAL, 90), (1, 1, 2))
+    solver = Solver(tree, batched(ms.EXTERNAL, 90), threads=2)
+    solver.iterate(1)
+    solver.iterate(1)
+    made = solver.state.forking
+    assert made is not None
+    assert made.forks is not None
+    assert made.cut is not None
+    assert len(made.forks.queue) > 64 * len(made.cut.num_met)
+
+
 def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch):
-    monkeypatch.setattr(sharing, "_ROOM", 2)
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 8)
+    monkeypatch.setattr(forking, "_ROOM", 2)
+    monkeypatch.setattr(forking, "_MOST_ROOM", 8)
     alone, shared = (
         Solver(GameTree(KUHN_3).expand_all(), batched(ms.CHANCE), threads=k)
         for k in (1, 2)
@@ -153,9 +190,9 @@ def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch):
     for solver in (alone, shared):
         solver.iterate(1)
         solver.iterate(5)
-    assert shared.state.sharing is not None
-    assert shared.state.sharing.slots is not None
-    assert len(shared.state.sharing.slots.leaf) == 8 * kernels.NUM_SLOTS
+    assert shared.state.forking is not None
+    assert shared.state.forking.forks is not None
+    assert len(shared.state.forking.forks.leaf) == 8 * kernels.NUM_SLOTS
     assert bits(shared) == bits(alone)
 
 
@@ -181,7 +218,7 @@ def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits():
         (KUHN_3, batched(ms.EXTERNAL), everything),
         (KUHN_3, batched(ms.AVERAGE_STRATEGY_SAMPLING.sampling), None),
         (KUHN_3, batched(baselines), None),
-        (KUHN_3, ms.EXTERNAL_SAMPLING, None),
+        (KUHN_3, batched(ms.AVERAGE_STRATEGY_SAMPLING.sampling, 1), None),
         (LEDUC, batched(ms.EXTERNAL), None),  # grows with the walks
     ):
         alone, shared = (
@@ -209,7 +246,7 @@ def test_short_batches_are_not_shared(monkeypatch):
 
 
 def test_a_pause_amid_a_batch_is_saved_and_one_thread_goes_on(monkeypatch):
-    monkeypatch.setattr(sharing, "_NODES_OF_TICKET", (1, 30))  # several segments
+    monkeypatch.setattr(forking, "_NODES_OF_TICKET", (1, 30))  # several segments
     algorithm = batched(ms.EXTERNAL, 300, alternating=False)
     tree = GameTree(KUHN_3).expand_all()
     alone, shared = (Solver(tree, algorithm, seed=4, threads=k) for k in (1, 3))
@@ -217,10 +254,10 @@ def test_a_pause_amid_a_batch_is_saved_and_one_thread_goes_on(monkeypatch):
     shared.iterate(1)
     shared.iterate_until(shared.nodes_touched + 1)  # now the threads know the batch
     cut = shared.state
-    assert cut.sharing is not None
+    assert cut.forking is not None
     places = set()
     shared._slice = 400
-    run = cut.sharing.run
+    run = cut.forking.run
 
     def interrupted(*arguments):
         status = run(*arguments)
@@ -231,7 +268,7 @@ def test_a_pause_amid_a_batch_is_saved_and_one_thread_goes_on(monkeypatch):
                 raise KeyboardInterrupt
         return status
 
-    cut.sharing.run = interrupted  # type: ignore[method-assign]
+    cut.forking.run = interrupted  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         shared.iterate(1)
     assert cut.is_midway
@@ -239,7 +276,7 @@ def test_a_pause_amid_a_batch_is_saved_and_one_thread_goes_on(monkeypatch):
     again = Solver.from_contents(pickle.loads(pickle.dumps(_midway(shared))), tree)
     again.iterate(3 - again.num_iterations)
     assert bits(again) == bits(alone)
-    cut.sharing.run = run  # type: ignore[method-assign]
+    cut.forking.run = run  # type: ignore[method-assign]
     shared.iterate(3 - shared.num_iterations)
     assert bits(shared) == bits(alone)
 
@@ -270,11 +307,15 @@ def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     assert bits(shared) == bits(alone)
 
 
-def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread():
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(
+    seed, monkeypatch
+):
+    monkeypatch.setattr(forking, "_NODES_OF_TICKET", (1, 1))  # several segments
     states, words = [], []
     for threads in (1, 3):
         tree = GameTree(KUHN_3).expand_all()
-        solver = Solver(tree, batched(ms.OUTCOME, 20), threads=threads)
+        solver = Solver(tree, batched(ms.OUTCOME, 100), seed=seed, threads=threads)
         solver.iterate(1)
         tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
         with pytest.raises(
@@ -330,9 +371,11 @@ class Watched(np.ndarray):
 
     def __getitem__(self, key):
         # What is got of a record may be written to, so it counts as written while logs
-        # are made. When they are read, they are compared instead.
+        # are made. When they are read, they are compared instead. Queues are written
+        # to where they are read.
         is_record = self.dtype.names is not None and self.flags.writeable
-        self._note(key, is_record and Watched.stage == batch_logs.WALKING)
+        is_made = Watched.stage == forked_walks.IN_TOP or self.dtype == kernels.BRANCH
+        self._note(key, is_record and is_made)
         return super().__getitem__(key)
 
     def __setitem__(self, key, value):
@@ -363,18 +406,22 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         reading.clear()
         writing.clear()
 
-    next_ticket, views = shared_batches.next_ticket, shared_batches.views
+    next_ticket, views = forked_walks.next_in_lanes, forked_walks.fork_views
 
     def logs():
-        assert solver.state.sharing is not None
-        return [array.tobytes() for array in solver.state.sharing.slots or ()]
+        made = solver.state.forking
+        assert made is not None
+        assert made.forks is not None
+        forks = made.forks
+        logged = forks.event, forks.leaf, forks.fork, forks.order, forks.part_ends
+        return [array.tobytes() for array in logged]
 
-    def next_and_noted(desk, leads):
+    def next_and_noted(desk, at, lane, leads):
         nonlocal before
         was_leader = now[0] < 0
-        now[0] = next_ticket(desk, leads)
+        now[0] = next_ticket(desk, at, lane, leads)
         if now[0] < 0:
-            assert Watched.stage != batch_logs.ADDING or logs() == before
+            assert Watched.stage < forked_walks.IN_BLOCKS or logs() == before
             check()
         elif was_leader:
             Watched.stage, before = desk[batch_logs.STAGE], logs()
@@ -390,12 +437,12 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
 
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
     monkeypatch.setattr(Watched, "stage", batch_logs.BEFORE)
-    monkeypatch.setattr(shared_batches, "next_ticket", next_and_noted)
-    monkeypatch.setattr(shared_batches, "views", watched)
+    monkeypatch.setattr(forked_walks, "next_in_lanes", next_and_noted)
+    monkeypatch.setattr(forked_walks, "fork_views", watched)
     # One thread does all tickets: what counts is what each touches.
-    run = sharing.teams.run
+    run = forking.teams.run
     monkeypatch.setattr(
-        sharing.teams,
+        forking.teams,
         "run",
         lambda work, threads, *arguments, **more: run(work, 1, *arguments, **more),
     )

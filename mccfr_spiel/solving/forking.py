@@ -1,0 +1,234 @@
+"""Walks that several threads share, as a solver runs them.
+
+Whether they are shared, and by how many threads, changes no bit. So it is decided anew
+for each call of a kernel, by how long the walks have turned out to be.
+"""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel import kernels
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.tree.blocks import cut_for_batches
+from mccfr_spiel.tree.game_tree import GameTree
+
+LEAST_NODES = 1000
+"""The nodes of a player's walks for each thread from which on sharing gains something.
+"""
+
+LEAST_NODES_AT_ONCE = 20_000
+"""The same for a call, for which the threads must be woken."""
+
+LEAST_TREE = 2**20
+"""Trees of fewer nodes have no single walks that are long enough. Without batches
+nothing is made ready for threads there, and no memory taken."""
+
+_NODES_OF_TICKET = 512, 2**17
+"""How many nodes the walks of a ticket should have, unless the tickets would be few,
+and the most: after each segment signals are heard."""
+
+_NODES_OF_BLOCKS = 1000
+"""The nodes that the walks of a ticket touch in its blocks, unless there would be few
+tickets."""
+
+_HEIGHT, _ROOM = 256, 2**12
+"""What there is room for at first: the nodes in a stack, and the entries of each kind
+in a log. A queue is at least _NODES_IN_QUEUE times as long as a stack is high."""
+
+_NODES_IN_QUEUE = 16
+
+LEAST_QUEUED_TREE = 2**20
+"""Trees of fewer nodes fit the caches that cores share. There queues take longer than
+stacks."""
+
+_TIMES_IN_CACHE = 4
+"""There it takes walks so many times as long until sharing gains something: a thread
+waits for what another one has written."""
+
+_MOST_ROOM = 2**17
+"""Walks that log more stay in one thread; all logs have 0.3 GB then."""
+
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 8, 24
+"""What the cut and the kept gradient take, and what is needed to make the cut."""
+
+
+class ForkedWalks:
+    """Runs the walks of one solver in several threads, where they are long enough.
+
+    Attributes:
+        num_threads: at most so many.
+        cut, forks: see `kernels.Cut` and `kernels.Forks`; None until they are needed.
+    """
+
+    def __init__(
+        self, tree: GameTree, sampled: kernels.Sampled, rule: str, num_threads: int
+    ) -> None:
+        """Makes nothing yet.
+
+        Args:
+            tree: the game's, complete.
+            sampled, rule: see `kernels.make_forks_in_threads`.
+            num_threads: at most so many.
+        """
+        self._tree, self._sampled, self._rule = tree, sampled, rule
+        self.num_threads = num_threads
+        self.cut: kernels.Cut | None = None
+        self.forks: kernels.Forks | None = None
+        self._kernel: Any = None
+        self._frame = np.zeros(0, np.int64)
+        self._framed: tuple[Any, ...] = ()
+        self._is_too_large = False
+        self._is_large = tree.num_nodes >= LEAST_QUEUED_TREE
+
+    def arrays(self) -> list[np.ndarray]:
+        """All arrays that were made."""
+        return [*(self.cut or ()), *(self.forks or ())]
+
+    def get_ready(self, task: kernels.Task, walk: kernels.Walk) -> None:
+        """Compiles the kernel and cuts the tree if walks are long enough for that."""
+        if self.cut is None and self._useful_threads(task, walk) > 1:
+            self._kernel = kernels.make_forks_in_threads(
+                self._sampled._replace(batched=True), self._rule
+            )
+            tree = self._tree
+            cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
+            self.forks = self._new_forks(cut, _HEIGHT, _ROOM)
+            self.cut = cut
+
+    def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
+        """Whether threads should do what a kernel is about to be called for."""
+        if self.cut is None or self._is_too_large or not _is_at_root(walk):
+            return False
+        job, cursor = task.job.view(np.int64), walk.cursor
+        one = self._nodes_of_batch(task, walk)
+        more = one * float(job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION])
+        left = float(job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED])
+        # An iteration that was begun is finished whatever the limits are.
+        nodes = one * int(cursor[kernels.TOP]) + max(min(more, left), 0.0)
+        return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(task, walk) > 1
+
+    def run(
+        self,
+        task: kernels.Task,
+        arrays: kernels.TreeArrays,
+        tables: kernels.Tables,
+        walk: kernels.Walk,
+    ) -> int:
+        """Runs iterations up to the job's limits, where a call pays.
+
+        Returns:
+            A status; NEEDS_ONE_THREAD if the kernel for one thread must go on.
+        """
+        assert self.cut is not None
+        threads = self._useful_threads(task, walk)
+        while True:
+            assert self.forks is not None
+            records = (task, arrays, tables, walk, self.cut, self.forks)
+            framed = *arrays, *tables, *walk, *self.forks
+            if len(framed) != len(self._framed) or not all(
+                map(operator.is_, framed, self._framed)
+            ):
+                self._frame, self._framed = kernels.frame_of_forks(*records), framed
+            status = teams.run(
+                self._kernel,
+                threads,
+                self._frame,
+                self._walks_of_ticket(task, walk),
+                self._blocks_of_ticket(task, walk),
+                threads,
+                notes=kernels.NUM_FORK_NOTES,
+                keep=records,
+            )
+            if status != kernels.LOG_FULL:
+                return status
+            room = 2 * len(self.forks.leaf) // kernels.NUM_SLOTS
+            if room > _MOST_ROOM:
+                self._is_too_large = True
+                return kernels.NEEDS_ONE_THREAD
+            rows = len(self.forks.counts) // kernels.NUM_COUNTS
+            height = 2 * len(self.forks.node) // rows
+            self.forks = self._new_forks(self.cut, height, room)
+
+    def _new_forks(self, cut: kernels.Cut, height: int, room: int) -> kernels.Forks:
+        """Room for so many nodes in a stack, and so many entries in a log."""
+        num_blocks, slots = len(cut.num_met), kernels.NUM_SLOTS
+        rows, queue = slots + num_blocks, 0
+        if self._is_large and self._sampled.player == "all":
+            queue = max(_NODES_IN_QUEUE * height, 2 * kernels.LONG_QUEUE)
+            queue = 1 << (queue - 1).bit_length()
+        return kernels.Forks(
+            node=np.zeros(rows * height, np.int32),
+            sequence=np.zeros(rows * height, np.int32),
+            weight=np.zeros(rows * height),
+            place=np.zeros(rows * height, np.uint64),
+            counts=np.zeros(rows * kernels.NUM_COUNTS, np.int64),
+            queue=np.zeros(num_blocks * queue, kernels.BRANCH),
+            event=np.zeros(slots * room, kernels.VISIT),
+            leaf=np.zeros(slots * room, kernels.LEAF),
+            fork=np.zeros(slots * room, kernels.FORK),
+            order=np.zeros(slots * room, np.int32),
+            part_ends=np.zeros(slots * (num_blocks + 2), np.int64),
+            kept=np.zeros(self._tree.num_sequences),
+        )
+
+    def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
+        least = LEAST_NODES
+        if not self._is_large:
+            least *= _TIMES_IN_CACHE
+        most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
+        return int(min(self.num_threads, most))
+
+    def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
+        """The nodes that an iteration is likely to touch; 0 if nothing is known yet."""
+        return (
+            self._nodes_of_walk(task, walk)
+            * _batch(task, walk)
+            * (self._tree.num_players)
+        )
+
+    def _nodes_of_walk(self, task: kernels.Task, walk: kernels.Walk) -> float:
+        """The mean of the walks so far; 0 before the first."""
+        cursor, given = walk.cursor, int(task.job[kernels.BATCH])
+        num_players = self._tree.num_players
+        iteration, player = cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
+        if cursor[kernels.TOP] == 0:
+            iteration += 1
+        batch = kernels.plain_batch_at(given, iteration)
+        num_walks = num_players * (kernels.plain_walk_number(given, iteration, 0) - 1)
+        num_walks += player * batch + int(cursor[kernels.WALK])
+        return float(cursor[kernels.NODES_TOUCHED]) / num_walks if num_walks else 0.0
+
+    def _walks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
+        batch, mean = _batch(task, walk), max(self._nodes_of_walk(task, walk), 1.0)
+        least, most = _NODES_OF_TICKET
+        enough = min(-(-batch // 8), -(-least // mean))
+        return int(
+            min(max(-(-batch // kernels.NUM_SLOTS), enough), max(most // mean, 1))
+        )
+
+    def _blocks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
+        assert self.cut is not None
+        num_players = self._tree.num_players
+        num_blocks = -(-len(self.cut.num_met) // num_players)
+        tickets = self._nodes_of_batch(task, walk) / num_players // _NODES_OF_BLOCKS
+        return -(-num_blocks // int(min(max(tickets, 8), num_blocks)))
+
+
+def _batch(task: kernels.Task, walk: kernels.Walk) -> int:
+    iteration = int(walk.cursor[kernels.ITERATION]) + 1
+    return kernels.plain_batch_at(int(task.job[kernels.BATCH]), iteration)
+
+
+def _is_at_root(walk: kernels.Walk) -> bool:
+    """Whether the walk of one thread stands between two walks."""
+    cursor = walk.cursor
+    top = cursor[kernels.TOP]
+    return top == 0 or bool(
+        top == 1
+        and walk.node[0] == 0
+        and cursor[kernels.NUM_UNDO] == 0
+        and cursor[kernels.NUM_MET] == cursor[kernels.NUM_MET_BEFORE]
+        and cursor[kernels.NODES_TOUCHED] == cursor[kernels.NODES_TOUCHED_BEFORE]
+    )
