@@ -123,12 +123,12 @@ from mccfr_spiel.rules.kernel import (
     add_infoset,
     ascends,
     check_infoset,
-    find_row,
     fits,
     row_hash,
     sum_up,
 )
-from mccfr_spiel.rules.places import place_of
+from mccfr_spiel.rules.key_table import MOST_USED, SLOT, enter_key, find_key
+from mccfr_spiel.rules.places import UNKNOWN, place_of
 
 KEY = np.dtype(np.uint16)
 BYTE, UNSIGNED = np.dtype(np.uint8), np.dtype(np.uint64)
@@ -143,9 +143,10 @@ WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,
 and how many moves led to it."""
 
-NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
-"""The entries of `Path.position`: how many moves led to where the walk is, and the
-level of the node that was saved last on the way there."""
+NUM_MOVES, LEVEL, AT_ONCE, POSITION_SIZE = range(4)
+"""The entries of `Path.position`: how many moves led to where the walk is, the level of
+the node that was saved last on the way there, and whether the place of each new infoset
+must be known at once, and not only where something is drawn."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 """The entries of `Game.returns`, see `declared.limits_of`."""
@@ -170,7 +171,7 @@ class Known(NamedTuple):
     actions: Annotated[np.ndarray, Entry(LONG, "[S]", "the action of each sequence")]
     values: Annotated[np.ndarray, Entry(KEY, "[V]", "all keys, one after another")]
     rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]", "see ROW")]
-    table: Annotated[np.ndarray, Entry(INT, "[T]", "the hash table of rows, see Pool")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "finds a key, see key_table.py")]
     counts: Annotated[
         np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see rules.kernel.CURSOR_SIZE")
     ]
@@ -405,7 +406,7 @@ def find_infoset(
     if length < 1 or length > len(game.key_sizes) + 1:
         return BROKEN + BAD_KEY, -1
     hashed = row_hash(key, length)
-    infoset = find_row(known.values, known.rows, known.table, hashed, key, length)
+    infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
     if infoset >= 0:
         status = check_infoset(
@@ -423,20 +424,41 @@ def find_infoset(
         or new + 1 >= len(known.rows)
         or counts[SEQUENCES] + count > len(known.actions)
         or first + length > len(known.values)
-        or 2 * new >= len(known.table)
+        or new >= MOST_USED * len(known.table)
     ):
         return GROW, -1
     for k in range(length):
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    known.table[-1 - infoset] = new
-    spell, settings = rules[SPELL], game.settings
-    place = place_of(spell, settings, key, length, hashed, path.text, path.scratch)
+    enter_key(known.table, infoset, hashed, new)
+    place = UNKNOWN if len(path.text) > 0 else hashed
     add_infoset(
         infosets, known.actions, counts, place, acting, parent, path.moves, count
     )
+    if path.position[AT_ONCE] != 0:
+        place_at(rules, game, path, tree, known, new)
     return DONE, new
+
+
+@inlined
+def place_at(
+    rules: Any, game: Game, path: Path, tree: TreeArrays, known: Known, infoset: int
+) -> int:
+    """The place of the infoset where the walk is, whose key the path has.
+
+    A twin spells and hashes a string for it, which takes longer than all else at a new
+    infoset. So that is done when something is first drawn there.
+    """
+    place = tree.infosets[infoset]["place"]
+    if place == UNKNOWN and len(path.text) > 0:
+        length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
+        place = place_of(
+            *(rules[SPELL], game.settings, path.key, length),
+            *(place, path.text, path.scratch),
+        )
+        tree.infosets[infoset]["place"] = place
+    return place
 
 
 @inlined
@@ -582,14 +604,15 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
                         num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
-                        own_place = infosets[infoset]["place"]
+                        if draws_own or picks_own:
+                            own = place_at(rules, game, path, tree, known, infoset)
                         if picks_own:
                             save(path, level, acting, start, count)
-                            pick = Pick(settings, stream, own_place, chance)
+                            pick = Pick(settings, stream, own, chance)
                             top = push_picked(tables, walk, top, at, pick)
                             break
                         if draws_own:
-                            draw = uniform(stream, own_place)
+                            draw = uniform(stream, own)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
                         elif count > 1 and skips:
@@ -602,7 +625,8 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
-                        draw = uniform(stream, infosets[infoset]["place"])
+                        theirs = place_at(rules, game, path, tree, known, infoset)
+                        draw = uniform(stream, theirs)
                         chosen = draw_action(tables.policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         draw = uniform(stream, place)
