@@ -67,6 +67,20 @@ def _mixed(a, b, c, d, x, y):
 
 
 @jit
+def _word(text, at):
+    """The 8 bytes from a position on as a little-endian number, which is one load."""
+    bytes_ = text[at : at + 8]
+    word = np.uint64(bytes_[0])
+    word |= np.uint64(bytes_[1]) << np.uint64(8)
+    word |= np.uint64(bytes_[2]) << np.uint64(16)
+    word |= np.uint64(bytes_[3]) << np.uint64(24)
+    word |= np.uint64(bytes_[4]) << np.uint64(32)
+    word |= np.uint64(bytes_[5]) << np.uint64(40)
+    word |= np.uint64(bytes_[6]) << np.uint64(48)
+    return word | np.uint64(bytes_[7]) << np.uint64(56)
+
+
+@jit
 def _compress(state, block, counted, is_last):
     """Mixes a block of 16 words into the state of 8.
 
@@ -116,11 +130,14 @@ def blake2b(text, length, scratch):
     # Each pass hashes one block. The last may be short and is filled up with zeros.
     while True:
         stop = min(start + _BLOCK, length)
-        for k in range(16):
+        words = (stop - start) >> 3
+        for k in range(words):
+            block[k] = _word(text, start + 8 * k)
+        for k in range(words, 16):
             block[k] = np.uint64(0)
-        for k in range(stop - start):
+        for k in range(8 * words, stop - start):
             byte = np.uint64(text[start + k])
-            block[k >> 3] |= byte << np.uint64(8 * (k & 7))
+            block[words] |= byte << np.uint64(8 * (k & 7))
         _compress(state, block, stop, stop == length)
         if stop == length:
             return state[0]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.compiled.hashing import SCRATCH, hash_of_text
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.rules.calls import SPELL, call
 from mccfr_spiel.rules.description import SPARE, BoundRules
 
@@ -28,9 +28,18 @@ def new_text(rules: BoundRules) -> np.ndarray:
     return np.zeros(size, np.uint8)
 
 
-@jit
+@inlined
 def put_number(text, at, number):
     """Writes an integer in decimal digits at a position; returns that behind it."""
+    if 0 <= number < 10:
+        text[at] = 48 + number
+        return at + 1
+    return _put_long(text, at, number)
+
+
+@jit
+def _put_long(text, at, number):
+    """As `put_number`, for any number."""
     if number < 0:
         text[at] = 45  # a minus sign
         at += 1

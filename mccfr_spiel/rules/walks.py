@@ -494,6 +494,20 @@ def arrive(
     return status, count, infoset
 
 
+@inlined
+def draw_at(
+    stream: int,
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    infoset: int,
+) -> float:
+    """Draws a number in [0, 1) at the infoset where the walk is."""
+    return uniform(stream, place_at(rules, game, path, tree, known, infoset))
+
+
 def make_rule_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate` for walks over rules; see `make_rule_iterate`."""
     go_on = make_rule_loop(sampled, rule)
@@ -529,8 +543,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
         is_far = draws_own and known.counts[INFOSETS] > LARGE
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
-        given, nth = limits[BATCH], cursor[WALK]
-        noted = cursor[NUM_UNDO] if batched else 0
+        given, nth, noted = limits[BATCH], cursor[WALK], cursor[NUM_UNDO] * batched
         room = len(walk.undo_sequence) if batched else capacity
         depth = cursor[DEPTH] if learns else 0
 
@@ -625,8 +638,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
-                        theirs = place_at(rules, game, path, tree, known, infoset)
-                        draw = uniform(stream, theirs)
+                        draw = draw_at(stream, rules, game, path, tree, known, infoset)
                         chosen = draw_action(tables.policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         draw = uniform(stream, place)
