@@ -9,7 +9,8 @@ the slots of a smaller one alone, almost in their order.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.prefetch import prefetch
 
 SLOT = np.dtype(np.uint64)
 """A slot: the upper half of the `row_hash` of a key, and the number of its row + 1 in
@@ -20,6 +21,12 @@ MOST_USED = 0.75
 lie in one or two lines."""
 
 _HALF, _LOWER, _FREE, _ONE = (np.uint64(x) for x in (32, 2**32 - 1, 0, 1))
+
+
+@inlined
+def ask_for_slot(table, hashed):
+    """Starts to load the slot where `find_key` will begin."""
+    prefetch(table, np.int64(hashed >> _HALF) & (len(table) - 1))
 
 
 @jit

@@ -127,7 +127,13 @@ from mccfr_spiel.rules.kernel import (
     row_hash,
     sum_up,
 )
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, enter_key, find_key
+from mccfr_spiel.rules.key_table import (
+    MOST_USED,
+    SLOT,
+    ask_for_slot,
+    enter_key,
+    find_key,
+)
 from mccfr_spiel.rules.places import UNKNOWN, place_of
 
 KEY = np.dtype(np.uint16)
@@ -384,6 +390,29 @@ def list_outcomes(
 
 
 @inlined
+def key_of(
+    rules: Any, game: Game, path: Path, known: Known, acting: int
+) -> tuple[int, int]:
+    """Writes the information key where the walk is, with the player before it.
+
+    Where it stands in the hash table is asked for, so that it arrives from memory while
+    the moves are listed.
+
+    Returns:
+        The length, 0 if it is not possible, and the `row_hash`.
+    """
+    key = path.key
+    key[0] = acting
+    arguments = game.settings, path.state, acting, key[1:]
+    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
+    if length < 1 or length > len(game.key_sizes) + 1:
+        return np.int64(0), ROOT_PLACE
+    hashed = row_hash(key, length)
+    ask_for_slot(known.table, hashed)
+    return length, hashed
+
+
+@inlined
 def find_infoset(
     rules: Any,
     game: Game,
@@ -392,20 +421,23 @@ def find_infoset(
     known: Known,
     acting: int,
     count: int,
+    length: int,
+    hashed: int,
 ) -> tuple[int, int]:
     """Finds the infoset of a decision, or adds it.
+
+    Args:
+        rules, game, path, tree, known, acting: as in `arrive`.
+        count: how many moves there are.
+        length, hashed: what `key_of` gave.
 
     Returns:
         DONE and its number; or GROW, if it is new and there is no room for it, or what
         is wrong, and -1.
     """
     key, infosets, counts = path.key, tree.infosets, known.counts
-    key[0] = acting
-    arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
-    if length < 1 or length > len(game.key_sizes) + 1:
+    if length == 0:
         return BROKEN + BAD_KEY, -1
-    hashed = row_hash(key, length)
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
     if infoset >= 0:
@@ -483,6 +515,9 @@ def arrive(
         DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
         none.
     """
+    length, hashed = np.int64(0), ROOT_PLACE
+    if 0 <= acting < len(path.last):
+        length, hashed = key_of(rules, game, path, known, acting)
     count = list_moves(rules, game, path, acting)
     if count < 0:
         return BROKEN - 1 - count, count, -1
@@ -490,7 +525,9 @@ def arrive(
         return STACK_FULL, count, -1
     if acting == CHANCE_NODE:
         return list_outcomes(rules, game, path, tree, count), count, -1
-    status, infoset = find_infoset(rules, game, path, tree, known, acting, count)
+    status, infoset = find_infoset(
+        rules, game, path, tree, known, acting, count, length, hashed
+    )
     return status, count, infoset
 
 
