@@ -392,7 +392,7 @@ def list_outcomes(
 @inlined
 def key_of(
     rules: Any, game: Game, path: Path, known: Known, acting: int
-) -> tuple[int, int]:
+) -> tuple[Any, Any]:
     """Writes the information key where the walk is, with the player before it.
 
     Where it stands in the hash table is asked for, so that it arrives from memory while

@@ -213,7 +213,7 @@ def test_tables_that_start_by_draws_have_the_bits_of_those_over_a_tree():
 
 
 def test_room_that_was_taken_in_advance_leaves_some_for_other_solvers():
-    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="60MB")
+    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="10MB")
     solver.iterate(100)
     store = store_of(solver)
     assert store.room()[0] > 4 * store.sizes()[0]
