@@ -94,12 +94,20 @@ def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
 _LARGE_STORE = 2**16
 
 
-def reserve(store: np.ndarray, size: int) -> np.ndarray:
-    """Returns `store`, or if it has fewer rows than `size` a larger copy of it."""
+def reserve(store: np.ndarray, size: int, used: int | None = None) -> np.ndarray:
+    """Returns `store`, or if it has fewer rows than `size` a larger copy of it.
+
+    Args:
+        store: the rows.
+        size: how many there must be.
+        used: how many of them may not be 0; all by default. Others are not copied,
+            since memory that nobody has touched takes neither room nor time.
+    """
     if size <= len(store):
         return store
     grown = np.zeros((grown_size(len(store), size), *store.shape[1:]), store.dtype)
-    grown[: len(store)] = store
+    used = len(store) if used is None else min(used, len(store))
+    grown[:used] = store[:used]
     return grown
 
 

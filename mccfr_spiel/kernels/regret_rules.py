@@ -95,6 +95,8 @@ def start_regrets(
     seed: int,
 ) -> None:
     """Starts regrets at random in [0, parameters[0]), and the policy with them."""
+    if parameters[0] == 0.0:  # nothing is drawn, and the place may not be known
+        return
     policy, memory = tables.policy, tables.memory
     stream = stream_key(seed, 0, 0, 1)
     total = 0.0

@@ -135,6 +135,10 @@ class KeyNames:
 
     def find_key(self, player: int, key: np.ndarray) -> int:
         """The number of the infoset with that player and key; -1 if there is none."""
+        if len(self.keys.table) == 0:  # walks have a table of another kind
+            table = np.full(1 << (2 * self._count).bit_length(), -1, np.int32)
+            kernel.fill_table(table, self.keys.rows, self._count)
+            self.keys = self.keys._replace(table=table)
         row = np.array([player, *key], np.int64)
         hashed = np.uint64(kernel.row_hash(row, len(row)))
         return max(int(kernel.find_row(*self.keys, hashed, row, len(row))), -1)

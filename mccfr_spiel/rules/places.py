@@ -5,12 +5,18 @@ string is needed. A twin plays one of OpenSpiel's games, whose places are hashes
 player and the information-state string, so it spells the string.
 """
 
+from typing import Any
+
 import numpy as np
 
-from mccfr_spiel.compiled.hashing import hash_of_text
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.compiled.hashing import SCRATCH, hash_of_text
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.rules.calls import SPELL, call
 from mccfr_spiel.rules.description import SPARE, BoundRules
+
+UNKNOWN = np.uint64(0)
+"""The place in the record of an infoset whose string nobody has spelled yet. Should a
+string have this hash, it is spelled each time anew."""
 
 PREFIX = 24
 """The most bytes before the string: the player and a space."""
@@ -22,9 +28,18 @@ def new_text(rules: BoundRules) -> np.ndarray:
     return np.zeros(size, np.uint8)
 
 
-@jit
+@inlined
 def put_number(text, at, number):
     """Writes an integer in decimal digits at a position; returns that behind it."""
+    if 0 <= number < 10:
+        text[at] = 48 + number
+        return at + 1
+    return _put_long(text, at, number)
+
+
+@jit
+def _put_long(text, at, number):
+    """As `put_number`, for any number."""
     if number < 0:
         text[at] = 45  # a minus sign
         at += 1
@@ -61,3 +76,41 @@ def place_of(spell, settings, key, length, hashed, text, scratch):
     arguments = settings, key[0], key[1:], length - 1, text[at:]
     at += call(spell, SPELL, arguments)
     return hash_of_text(text, at, scratch)
+
+
+@jit
+def _fill(spell, settings, values, rows, first, infosets, key, text, scratch):
+    for infoset in range(first, len(infosets)):
+        if infosets[infoset]["place"] == UNKNOWN:
+            start = rows[infoset]["start"]
+            length = rows[infoset + 1]["start"] - start
+            for k in range(length):
+                key[k] = values[start + k]
+            infosets[infoset]["place"] = place_of(
+                spell, settings, key, length, UNKNOWN, text, scratch
+            )
+
+
+def fill_places(
+    rules: BoundRules,
+    spell: Any,
+    values: np.ndarray,
+    rows: np.ndarray,
+    infosets: np.ndarray,
+    first: int = 0,
+) -> None:
+    """Writes those places into infosets' records that are UNKNOWN there.
+
+    Args:
+        rules: of a game whose places are hashes of strings.
+        spell: what `callable_rules` gives for them.
+        values, rows: the infosets' keys, each with the player before it.
+        infosets: `[I]` of dtype INFOSET.
+        first: the first infoset to look at.
+    """
+    _fill(
+        *(spell, rules.settings, values, rows, first, infosets),
+        np.zeros(1 + len(rules.sizes.key) + SPARE, np.int64),
+        new_text(rules),
+        np.zeros(SCRATCH, np.uint64),
+    )

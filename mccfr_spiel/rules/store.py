@@ -14,24 +14,30 @@ from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
-from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules import kernel, key_table, walks
 from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
 from mccfr_spiel.rules.expansion import complaint, told
-from mccfr_spiel.rules.places import new_text, place_of
+from mccfr_spiel.rules.places import fill_places, new_text, place_of
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
-"""What the store takes for each, besides keys: its record, the place of its key, up to
-four slots of the hash table; its action. One array is there twice while it grows."""
+"""What the store takes for each, besides keys: its record, where its key is, up to four
+slots of the hash table; its action. One array is there twice while it grows."""
 
 _BYTES_PER_KEY_VALUE = 4
 
 _FEW = 256
 
-_FACTORS = (4.0, 2.0, 1.5, 1.125, 1.015)
+_FACTORS = (256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 2.0, 1.5, 1.125, 1.015)
 """The store grows by the first of these factors that fits. Room that is not used yet
 takes no memory but the budget's, so copying less often is what counts."""
+
+_LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
+"""A larger factor than the first number is used only if the room takes no more than the
+second one of what the budget has left, since others may want a part of that."""
+
+_NO_TABLE = np.zeros(0, np.int32)
 
 PATH = "the way of a walk"
 """Under this name a budget holds what `Path` takes."""
@@ -83,10 +89,11 @@ class RuleStore:
             actions=actions,
             values=np.zeros(num_values, walks.KEY),
             rows=np.zeros(room + 1, kernel.ROW),
-            table=np.full(2 * room, -1, np.int32),
+            table=np.zeros(2 * room, key_table.SLOT),
             counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
         )
         self.known.counts[kernel.SEQUENCES] = rules.num_players
+        self._placed = 0  # of so many infosets the places are known
 
     @property
     def _longest_key(self) -> int:
@@ -102,9 +109,20 @@ class RuleStore:
         return len(self.infosets), len(self.known.actions)
 
     def keys(self) -> kernel.Pool:
-        """The keys of the infosets met, each with the player before it."""
+        """The keys of the infosets met, each with the player before it; no table."""
         known = self.known
-        return kernel.Pool(known.values, known.rows, known.table)
+        return kernel.Pool(known.values, known.rows, _NO_TABLE)
+
+    def fill_places(self) -> None:
+        """Spells the places that no draw has asked for, see `walks.place_at`."""
+        count = self.sizes()[0]
+        if self.rules.spell is not None and self._placed < count:
+            known, infosets = self.known, self.infosets[:count]
+            spell = self.called[SPELL]
+            fill_places(
+                self.rules, spell, known.values, known.rows, infosets, self._placed
+            )
+        self._placed = count
 
     # --- growing -------------------------------------------------------------
 
@@ -114,13 +132,17 @@ class RuleStore:
         Raises:
             MemoryBudgetError: they do not fit the budget; nothing has changed.
         """
+        self._fit_table(self.sizes()[0] + 1)
+        if self._has_room():
+            return
         for factor in _FACTORS:
-            num_infosets, num_sequences, num_values = self._larger(factor)
             try:
+                num_infosets, num_sequences, num_values = self._larger(factor)
                 self._take(
                     num_infosets - len(self.infosets),
                     num_sequences - len(self.known.actions),
                     num_values - len(self.known.values),
+                    _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0,
                 )
             except MemoryBudgetError:
                 if factor == _FACTORS[-1]:
@@ -129,12 +151,26 @@ class RuleStore:
                 self._enlarge(num_infosets, num_sequences, num_values)
                 return
 
-    def _take(self, infosets: int, sequences: int, values: int) -> None:
-        """Takes the bytes of room for so many more, tables included."""
+    def _has_room(self) -> bool:
+        """Whether one more infoset of any size fits all arrays but the hash table."""
+        known, (num_infosets, num_sequences) = self.known, self.sizes()
+        most = num_sequences + self.rules.sizes.num_actions
+        num_values = int(known.rows[num_infosets]["start"])
+        return (
+            num_infosets < len(self.infosets)
+            and most <= len(known.actions)
+            and num_values + self._longest_key <= len(known.values)
+        )
+
+    def _take(
+        self, infosets: int, sequences: int, values: int, share: float = 1.0
+    ) -> None:
+        """Takes the bytes of room for so many more, tables included; at most a share of
+        those that are left."""
         budget = self._budget
         size = budget.per_infoset * infosets + budget.per_sequence * sequences
         size += _BYTES_PER_KEY_VALUE * values
-        budget.require(size, "Room for more information sets takes")
+        budget.require(int(size / share), "Room for more information sets takes")
         budget.take(size)
 
     def _larger(self, factor: float) -> tuple[int, int, int]:
@@ -155,29 +191,30 @@ class RuleStore:
         return room, sequences, values
 
     def _enlarge(self, num_infosets: int, num_sequences: int, num_values: int) -> None:
-        known, count = self.known, self.sizes()[0]
-        rows = _enlarged(known.rows, num_infosets + 1)
-        slots = len(known.table)
-        while slots < 2 * num_infosets:
-            slots *= 2
-        # Not the same array, in which others would find what their rows have not.
-        table = known.table.copy()
-        if slots > len(table):
-            table = np.full(slots, -1, np.int32)
-            kernel.fill_table(table, rows, count)
+        known, (used, num_used) = self.known, self.sizes()
         larger = known._replace(
-            actions=_enlarged(known.actions, num_sequences),
-            values=_enlarged(known.values, num_values),
-            rows=rows,
-            table=table,
+            actions=_enlarged(known.actions, num_sequences, num_used),
+            values=_enlarged(known.values, num_values, int(known.rows[used]["start"])),
+            rows=_enlarged(known.rows, num_infosets + 1, used + 1),
         )
-        infosets = _enlarged(self.infosets, num_infosets)
+        infosets = _enlarged(self.infosets, num_infosets, used)
         self.infosets, self.known = infosets, larger  # no call in between
+
+    def _fit_table(self, num_infosets: int) -> None:
+        """Makes the hash table large enough for so many infosets."""
+        slots = len(self.known.table)
+        while slots * key_table.MOST_USED < num_infosets:
+            slots *= 2
+        if slots > len(self.known.table):
+            table = np.zeros(slots, key_table.SLOT)
+            key_table.refill(table, self.known.table)
+            self.known = self.known._replace(table=table)
 
     # --- files ---------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays that a file keeps, without the room that they have to spare."""
+        self.fill_places()
         num_infosets, num_sequences = self.sizes()
         starts = self.known.rows["start"][: num_infosets + 1].copy()
         return {
@@ -217,6 +254,7 @@ class RuleStore:
             num_values - present[2],
         )
         self._enlarge(num_infosets, num_sequences, num_values)
+        self._fit_table(count)
         known = self.known
         self.infosets[:count] = infosets
         known.actions[: len(actions)] = actions
@@ -238,12 +276,17 @@ class RuleStore:
             return False
         known.counts[kernel.INFOSETS] = count
         known.counts[kernel.SEQUENCES] = len(actions)
+        self._placed = count
         return True
 
     # --- walks ---------------------------------------------------------------
 
-    def new_path(self) -> walks.Path:
+    def new_path(self, *, at_once: bool) -> walks.Path:
         """A path that stands at the root.
+
+        Args:
+            at_once: whether new infosets need their places at once, because tables
+                start by draws.
 
         Raises:
             MemoryBudgetError: it does not fit the budget.
@@ -266,6 +309,7 @@ class RuleStore:
             lasts=np.zeros((depth, players), np.int32),
             branches=np.zeros((depth, walks.NUM_BRANCH), np.int64),
         )
+        path.position[walks.AT_ONCE] = at_once
         path.states[0] = self.rules.start()
         path.lasts[0] = path.last
         return path
@@ -297,10 +341,10 @@ class RuleStore:
         raise GameError(f"{said} {where}")
 
 
-def _enlarged(array: np.ndarray, size: int) -> np.ndarray:
-    """A copy with more rows."""
+def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
+    """A copy with more rows, of which the first `used` are taken over."""
     larger = np.zeros((size, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
+    larger[:used] = array[:used]
     return larger
 
 
@@ -309,7 +353,8 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
     """Enters the keys of a file's infosets into an empty hash table.
 
     Args:
-        values, rows, table: a Pool, whose rows know where they start.
+        values, rows: the keys, whose rows know where they start.
+        table: an empty hash table, see key_table.py.
         infosets: the records.
         count: how many there are.
         key: `[K + 1]` int64, is written to.
@@ -318,7 +363,6 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
     Returns:
         Whether each key is new and has the place that its record says.
     """
-    mask = len(table) - 1
     for number in range(count):
         start = rows[number]["start"]
         length = rows[number + 1]["start"] - start
@@ -328,9 +372,9 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
         place = place_of(spell, settings, key, length, hashed, text, scratch)
         is_its = place == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
-        found = kernel.find_row(values, rows, table, hashed, key, length)
+        found = key_table.find_key(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:
             return False
         rows[number]["hash"] = hashed
-        table[-1 - found] = number
-    return mask > 0
+        key_table.enter_key(table, found, hashed, number)
+    return True

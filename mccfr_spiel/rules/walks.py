@@ -124,12 +124,18 @@ from mccfr_spiel.rules.kernel import (
     ascends,
     check_infoset,
     differ,
-    find_row,
     fits,
     row_hash,
     sum_up,
 )
-from mccfr_spiel.rules.places import place_of
+from mccfr_spiel.rules.key_table import (
+    MOST_USED,
+    SLOT,
+    ask_for_slot,
+    enter_key,
+    find_key,
+)
+from mccfr_spiel.rules.places import UNKNOWN, place_of
 
 KEY = np.dtype(np.uint16)
 BYTE, UNSIGNED = np.dtype(np.uint8), np.dtype(np.uint64)
@@ -144,9 +150,10 @@ WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,
 and how many moves led to it."""
 
-NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
-"""The entries of `Path.position`: how many moves led to where the walk is, and the
-level of the node that was saved last on the way there."""
+NUM_MOVES, LEVEL, AT_ONCE, POSITION_SIZE = range(4)
+"""The entries of `Path.position`: how many moves led to where the walk is, the level of
+the node that was saved last on the way there, and whether the place of each new infoset
+must be known at once, and not only where something is drawn."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 """The entries of `Game.returns`, see `declared.limits_of`."""
@@ -171,7 +178,7 @@ class Known(NamedTuple):
     actions: Annotated[np.ndarray, Entry(LONG, "[S]", "the action of each sequence")]
     values: Annotated[np.ndarray, Entry(KEY, "[V]", "all keys, one after another")]
     rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]", "see ROW")]
-    table: Annotated[np.ndarray, Entry(INT, "[T]", "the hash table of rows, see Pool")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "finds a key, see key_table.py")]
     counts: Annotated[
         np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see rules.kernel.CURSOR_SIZE")
     ]
@@ -384,6 +391,29 @@ def list_outcomes(
 
 
 @inlined
+def key_of(
+    rules: Any, game: Game, path: Path, known: Known, acting: int
+) -> tuple[Any, Any]:
+    """Writes the information key where the walk is, with the player before it.
+
+    Where it stands in the hash table is asked for, so that it arrives from memory while
+    the moves are listed.
+
+    Returns:
+        The length, 0 if it is not possible, and the `row_hash`.
+    """
+    key = path.key
+    key[0] = acting
+    arguments = game.settings, path.state, acting, key[1:]
+    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
+    if length < 1 or length > len(game.key_sizes) + 1:
+        return np.int64(0), ROOT_PLACE
+    hashed = row_hash(key, length)
+    ask_for_slot(known.table, hashed)
+    return length, hashed
+
+
+@inlined
 def find_infoset(
     rules: Any,
     game: Game,
@@ -392,21 +422,24 @@ def find_infoset(
     known: Known,
     acting: int,
     count: int,
+    length: int,
+    hashed: int,
 ) -> tuple[int, int]:
     """Finds the infoset of a decision, or adds it.
+
+    Args:
+        rules, game, path, tree, known, acting: as in `arrive`.
+        count: how many moves there are.
+        length, hashed: what `key_of` gave.
 
     Returns:
         DONE and its number; or GROW, if it is new and there is no room for it, or what
         is wrong, and -1.
     """
     key, infosets, counts = path.key, tree.infosets, known.counts
-    key[0] = acting
-    arguments = game.settings, path.state, acting, key[1:]
-    length = 1 + call(rules[INFO_KEY], INFO_KEY, arguments)
-    if length < 1 or length > len(game.key_sizes) + 1:
+    if length == 0:
         return BROKEN + BAD_KEY, -1
-    hashed = row_hash(key, length)
-    infoset = find_row(known.values, known.rows, known.table, hashed, key, length)
+    infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
     parent = path.last[acting]
     if infoset >= 0:
         status = check_infoset(
@@ -424,20 +457,41 @@ def find_infoset(
         or new + 1 >= len(known.rows)
         or counts[SEQUENCES] + count > len(known.actions)
         or first + length > len(known.values)
-        or 2 * new >= len(known.table)
+        or new >= MOST_USED * len(known.table)
     ):
         return GROW, -1
     for k in range(length):
         known.values[first + k] = key[k]
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
-    known.table[-1 - infoset] = new
-    spell, settings = rules[SPELL], game.settings
-    place = place_of(spell, settings, key, length, hashed, path.text, path.scratch)
+    enter_key(known.table, infoset, hashed, new)
+    place = UNKNOWN if len(path.text) > 0 else hashed
     add_infoset(
         infosets, known.actions, counts, place, acting, parent, path.moves, count
     )
+    if path.position[AT_ONCE] != 0:
+        place_at(rules, game, path, tree, known, new)
     return DONE, new
+
+
+@inlined
+def place_at(
+    rules: Any, game: Game, path: Path, tree: TreeArrays, known: Known, infoset: int
+) -> int:
+    """The place of the infoset where the walk is, whose key the path has.
+
+    A twin spells and hashes a string for it, which takes longer than all else at a new
+    infoset. So that is done when something is first drawn there.
+    """
+    place = tree.infosets[infoset]["place"]
+    if place == UNKNOWN and len(path.text) > 0:
+        length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
+        place = place_of(
+            *(rules[SPELL], game.settings, path.key, length),
+            *(place, path.text, path.scratch),
+        )
+        tree.infosets[infoset]["place"] = place
+    return place
 
 
 @inlined
@@ -462,6 +516,9 @@ def arrive(
         DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
         none.
     """
+    length, hashed = np.int64(0), ROOT_PLACE
+    if 0 <= acting < len(path.last):
+        length, hashed = key_of(rules, game, path, known, acting)
     count = list_moves(rules, game, path, acting)
     if count < 0:
         return BROKEN - 1 - count, count, -1
@@ -469,8 +526,24 @@ def arrive(
         return STACK_FULL, count, -1
     if acting == CHANCE_NODE:
         return list_outcomes(rules, game, path, tree, count), count, -1
-    status, infoset = find_infoset(rules, game, path, tree, known, acting, count)
+    status, infoset = find_infoset(
+        rules, game, path, tree, known, acting, count, length, hashed
+    )
     return status, count, infoset
+
+
+@inlined
+def draw_at(
+    stream: int,
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    infoset: int,
+) -> float:
+    """Draws a number in [0, 1) at the infoset where the walk is."""
+    return uniform(stream, place_at(rules, game, path, tree, known, infoset))
 
 
 def make_rule_walks(sampled: Sampled, rule: int) -> Any:
@@ -508,8 +581,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
         is_far = draws_own and known.counts[INFOSETS] > LARGE
         iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
         num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
-        given, nth = limits[BATCH], cursor[WALK]
-        noted = cursor[NUM_UNDO] if batched else 0
+        given, nth, noted = limits[BATCH], cursor[WALK], cursor[NUM_UNDO] * batched
         room = len(walk.undo_sequence) if batched else capacity
         depth = cursor[DEPTH] if learns else 0
 
@@ -583,14 +655,15 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                         if batched:
                             noted = note_gradient(tables, walk, noted, infoset, at)
                         num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
-                        own_place = infosets[infoset]["place"]
+                        if draws_own or picks_own:
+                            own = place_at(rules, game, path, tree, known, infoset)
                         if picks_own:
                             save(path, level, acting, start, count)
-                            pick = Pick(settings, stream, own_place, chance)
+                            pick = Pick(settings, stream, own, chance)
                             top = push_picked(tables, walk, top, at, pick)
                             break
                         if draws_own:
-                            draw = uniform(stream, own_place)
+                            draw = uniform(stream, own)
                             chosen, q = draw_own(tables, at, explores, settings, draw)
                             weight /= q
                         elif count > 1 and skips:
@@ -603,7 +676,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
-                        draw = uniform(stream, infosets[infoset]["place"])
+                        draw = draw_at(stream, rules, game, path, tree, known, infoset)
                         chosen = draw_action(tables.policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         draw = uniform(stream, place)

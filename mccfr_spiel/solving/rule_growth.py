@@ -83,7 +83,7 @@ class RuleGrowth:
         stream = np.uint64(self._probes.stream_of(walk, seed))
         tree.note_met()
         if self._probes.surely_meets_more(_MOST_NODES, tables, player, stream):
-            kernels.restart_walk(tree.infosets, tables, walk)
+            kernels.restart_walk(tree.arrays.infosets, tables, walk)
             self._is_forecast = False
             raise WalkTooLargeError(
                 f"A single walk over {tree.source} surely visits more than "
@@ -110,7 +110,7 @@ class RuleGrowth:
         except MemoryBudgetError as error:
             self._tree.note_met()
             # In this order Ctrl-C may come in between.
-            kernels.restart_walk(self._tree.infosets, tables, walk)
+            kernels.restart_walk(self._tree.arrays.infosets, tables, walk)
             raise self._full(walk.cursor) from error
         self._tree.note_met()
 

@@ -151,6 +151,7 @@ class SolverState:
         self.job = job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, Any, Any] = _NOTHING  # of what the frame is
+        self._draws_at_start = getattr(minimizer, "initial_regret", 0.0) != 0.0
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
@@ -191,7 +192,9 @@ class SolverState:
             if self.num_threads > 1:
                 self.whole = passes.arrays, plans, tree.list_blocks()
         self._leaves_digest: str | None = None
-        self.path = None if self.store is None else self.store.new_path()
+        self.path = None
+        if self.store is not None:
+            self.path = self.store.new_path(at_once=self._draws_at_start)
         self._node_arrays = None if self.store is None else self.store.node_arrays()
 
     @property
@@ -285,6 +288,7 @@ class SolverState:
         """Starts the tables of the infosets that the tree has met since last time."""
         self._tree.note_met()
         self._fit_tables()
+        self._know_places()
         self._start_tables(
             self._tree.arrays,
             self.tables,
@@ -292,6 +296,12 @@ class SolverState:
             self._task.job[kernels.SEED],
             self._task.parameters,
         )
+
+    def _know_places(self) -> None:
+        """Has the places spelled of infosets that other solvers met, if tables start by
+        draws there."""
+        if self.store is not None and self._draws_at_start:
+            self.store.fill_places()
 
     # --- growing -------------------------------------------------------------
 
@@ -305,12 +315,16 @@ class SolverState:
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
         # The frame would keep all the old tables alive until the next one is made.
         self._framed = _NOTHING
+        rows = tuple(
+            zip((num_infosets, num_sequences), self._tree.sizes(), strict=True)
+        )
         # One pass enlarges one table, so that only one exists twice. The room is noted
         # at the end: should Ctrl-C come in between, the rest is enlarged next time.
         for name in self.tables._fields:
             if name not in kernels.OPTIONAL or name in self._optional_tables:
-                size = num_infosets if name in kernels.PER_INFOSET else num_sequences
-                larger = reserve(getattr(self.tables, name), size)
+                is_per_infoset = name in kernels.PER_INFOSET
+                size, used = rows[0 if is_per_infoset else 1]
+                larger = reserve(getattr(self.tables, name), size, used)
                 self.tables = self.tables._replace(**{name: larger})
         self.walk = self.walk._replace(met=reserve(self.walk.met, num_infosets))
         self._note_room()
@@ -349,6 +363,7 @@ class SolverState:
         tree.note_met()
         self._fit_tables()
         if self.store is not None:
+            self._know_places()
             return self._frame_over_rules(self.store)
         # Not before: names for the old tables would keep all of them alive meanwhile.
         tables, walk = self.tables, self.walk
@@ -386,7 +401,7 @@ class SolverState:
     def restart_walk(self) -> None:
         """Takes the present walk back to its root."""
         self._tree.note_met()
-        kernels.restart_walk(self._tree.infosets, self.tables, self.walk)
+        kernels.restart_walk(self._tree.arrays.infosets, self.tables, self.walk)
 
     # --- saving --------------------------------------------------------------
 

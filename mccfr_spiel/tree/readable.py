@@ -230,10 +230,11 @@ class ReadableTree:
 
     @property
     def arrays(self) -> kernels.TreeArrays:
-        """What kernels read of the tree, as it is now."""
+        """What kernels read of the tree, as it is now. Of a tree without nodes, places
+        may be unknown, see rules/places.py."""
         return kernels.TreeArrays(
             nodes=self.nodes,
-            infosets=self.infosets,
+            infosets=self.met.used(),
             chance_probs=self.chance_probs,
             chance_cdf=self.chance_cdf,
             utilities=self.utilities,

@@ -22,6 +22,7 @@ from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
+from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.names import stored_name
@@ -108,6 +109,7 @@ class TwinNames:
         """The player's infoset with that string; -1 if there is none."""
         places = self._infosets["place"]
         if self._order is None:
+            write_places(self._rules, self._keys, self._infosets)
             self._order = np.argsort(places, kind="stable").astype(np.int32)
         place = np.uint64(infoset_place(player, string))
         position = int(np.searchsorted(places, place, sorter=self._order))
@@ -264,6 +266,7 @@ def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
     """Puts the places of OpenSpiel's strings in place of those of the keys."""
     names: Any = whole.names  # which are KeyNames
     keys = names.keys
+    whole.infosets["place"] = UNKNOWN
     write_places(twin, keys, whole.infosets)
     return TwinNames(twin, keys, whole.infosets)
 

@@ -118,12 +118,14 @@ def _info_key(settings, state, player, key):
     if settings[_IS_HEX] != 0.0:
         key[0] = state[_COUNT]
         length = 1
+    first = 2 * cells * player
+    shows = settings[_SHOWS_TURNS] != 0.0
     for k in range(state[_COUNT]):
-        move = state[_MOVES + k]
-        if move // (2 * cells) == player:
-            key[length] = 1 + move % (2 * cells)
+        move = state[_MOVES + k] - first  # 0 .. 2 * cells - 1 if it was the player's
+        if 0 <= move < 2 * cells:
+            key[length] = 1 + move
             length += 1
-        elif settings[_SHOWS_TURNS] != 0.0:
+        elif shows:
             key[length] = 0
             length += 1
     return length

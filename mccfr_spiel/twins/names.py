@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.description import SPARE, SPELL_SIGNATURE, pointer_to
 from mccfr_spiel.rules.kernel import Pool
-from mccfr_spiel.rules.places import new_text, place_of
+from mccfr_spiel.rules.places import fill_places, new_text
 from mccfr_spiel.twins.twin import BoundTwin
 
 _BATCH = 1 << 24
@@ -42,21 +41,8 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
         ends[infoset - first] = at
 
 
-@jit
-def _write_places(spell, settings, values, rows, key, text, scratch, infosets):
-    """Writes the place of each infoset into its record."""
-    for infoset in range(len(infosets)):
-        start = rows[infoset]["start"]
-        length = rows[infoset + 1]["start"] - start
-        for k in range(length):
-            key[k] = values[start + k]
-        hashed = rows[infoset]["hash"]
-        place = place_of(spell, settings, key, length, hashed, text, scratch)
-        infosets[infoset]["place"] = place
-
-
 def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
-    """Writes the places of all infosets into their records.
+    """Writes the places of infosets into their records, where they are UNKNOWN.
 
     Args:
         rules: the twin.
@@ -64,16 +50,7 @@ def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
         infosets: `[I]` of dtype INFOSET.
     """
     called, _alive = callable_rules(rules)
-    _write_places(
-        called[SPELL],
-        rules.settings,
-        keys.values,
-        keys.rows,
-        _new_key(rules),
-        new_text(rules),
-        np.zeros(SCRATCH, np.uint64),
-        infosets,
-    )
+    fill_places(rules, called[SPELL], keys.values, keys.rows, infosets)
 
 
 def spelled(rules: BoundTwin, keys: Pool, count: int) -> Iterator[str]:

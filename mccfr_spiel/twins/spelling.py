@@ -7,7 +7,7 @@ enough: `Twin.text_size` says how long.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.rules.places import put_number as put_number
 
 
@@ -16,7 +16,7 @@ def word(text: str) -> np.ndarray:
     return np.frombuffer(text.encode("ascii"), np.uint8)
 
 
-@jit
+@inlined
 def put(text, at, constant):
     """Writes a constant made by `word`."""
     for k in range(len(constant)):

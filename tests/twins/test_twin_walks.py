@@ -13,6 +13,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
@@ -147,6 +148,99 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
         solver.average_policy().save(tmp_path / "mine")
     expected.average_policy().save(tmp_path / "theirs")
     assert (tmp_path / "mine").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+# --- places that are known late ------------------------------------------------
+
+
+def by_openspiel(tree):
+    """`[I]` the places: Python's hash of the strings, which are OpenSpiel's."""
+    players = tree.infosets["player"].tolist()
+    return list(map(infoset_place, players, tree.info_states))
+
+
+def store_of(solver):
+    """What walks have written, as it is."""
+    store = solver.tree.rule_store
+    assert store is not None
+    return store
+
+
+ASKING = {
+    "store": lambda solver: store_of(solver).saved()["infosets"]["place"],
+    "infosets": lambda solver: solver.tree.infosets["place"],
+    "file": lambda solver: solver.contents().arrays["infosets"]["place"],
+    "policy": lambda solver: solver.average_policy().tree.infosets["place"],
+    "pickle": lambda solver: pickle.loads(pickle.dumps(solver)).tree.infosets["place"],
+}
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_places_are_hashes_of_the_strings_whoever_asks_for_them(asking):
+    solver = Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
+    for more in (1, 3, 20):
+        solver.iterate(more)
+        store = store_of(solver)
+        count = store.sizes()[0]
+        if more < 20:  # nothing was drawn at most of them yet
+            assert (store.infosets["place"][:count] == 0).any()
+        assert ASKING[asking](solver).tolist() == by_openspiel(solver.tree)
+    assert count > 20
+
+
+def test_names_that_were_taken_before_find_infosets_whose_places_were_not_known():
+    game = "liars_dice(dice_sides=4)"
+    solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
+    solver.iterate(1)
+    names = solver.tree.infoset_names
+    store = store_of(solver)
+    assert (store.infosets["place"][: len(names)] == 0).any()
+    room = store.room()
+    solver.iterate(20)
+    assert store.room() > room  # in arrays that are others
+    for infoset in range(0, len(names), 7):
+        assert names.get(names.info_state(infoset)) == infoset
+
+
+def test_a_digest_does_not_tell_whether_places_were_asked_for():
+    solvers = [
+        Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
+        for _ in range(2)
+    ]
+    for solver in solvers:
+        solver.iterate(2)
+    assert solvers[0].tree.infosets["place"].all()
+    assert solvers[0].tree.digest() == solvers[1].tree.digest()
+
+
+def test_tables_that_start_by_draws_have_the_bits_of_those_over_a_tree():
+    initial = sampled(ms.EXTERNAL, algorithms.regret_matching(initial_regret=0.5))
+    plain = Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
+    plain.iterate(2)  # which does not ask for most places
+    walking = Solver(plain.tree, initial, seed=5)
+    alone = Solver(GOOFSPIEL, initial, seed=5, store="none")
+    whole = Solver(GameTree(GOOFSPIEL, twin=False).expand_all(), initial, seed=5)
+    for _ in range(2):
+        for solver in (walking, alone, whole):
+            solver.iterate(3)
+        theirs = tables_by_name(whole)
+        for solver in (walking, alone):
+            mine = tables_by_name(solver)
+            assert mine == {info_state: theirs[info_state] for info_state in mine}
+        plain.iterate(10)
+
+
+def test_room_that_was_taken_in_advance_leaves_some_for_other_solvers():
+    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="10MB")
+    solver.iterate(100)
+    store = store_of(solver)
+    assert store.room()[0] > 4 * store.sizes()[0]
+    budget = solver.tree.budget
+    assert budget.left > 0.45 * budget.limit
+    other = Solver(solver.tree, ms.OUTCOME_SAMPLING, seed=5)
+    other.iterate(100)
+    assert tables_by_name(other) == tables_by_name(solver)
+    assert budget.left >= 0
 
 
 # --- which is chosen --------------------------------------------------------------
