@@ -19,6 +19,7 @@
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     shared_batches.py  batches of walks by several threads
+    split_batches.py   batches of walks by several processes
     batch_logs.py  what such walks write down
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
@@ -39,8 +40,13 @@ from mccfr_spiel.kernels.batch_logs import (
     LEAF,
     NUM_BATCH_NOTES,
     NUM_COUNTS,
+    NUM_EVENTS,
+    NUM_LEAVES,
     NUM_SLOTS,
+    NUM_VISITS,
     RUN,
+    STATUS,
+    TOUCHED,
     VISIT,
     Cut,
     Slots,
@@ -70,6 +76,10 @@ from mccfr_spiel.kernels.regret_pruning import (
 )
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_batches import can_be_shared, make_shared_walks
+from mccfr_spiel.kernels.split_batches import (
+    make_split_sums,
+    make_split_walks,
+)
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -161,7 +171,9 @@ __all__ = [
     "NODE_TO_GROW",
     "NUM_BATCH_NOTES",
     "NUM_COUNTS",
+    "NUM_EVENTS",
     "NUM_INFOSETS",
+    "NUM_LEAVES",
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
@@ -169,6 +181,7 @@ __all__ = [
     "NUM_SETTINGS",
     "NUM_SLOTS",
     "NUM_UNDO",
+    "NUM_VISITS",
     "OPTIONAL",
     "PAUSED",
     "PAUSE_LIMIT",
@@ -179,10 +192,12 @@ __all__ = [
     "RUN",
     "SEED",
     "STACK_FULL",
+    "STATUS",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
+    "TOUCHED",
     "VISIT",
     "WALK",
     "WORK_OF_SEQUENCE",
@@ -216,6 +231,8 @@ __all__ = [
     "make_iterate",
     "make_iterate_in_threads",
     "make_start_tables",
+    "make_sums_of_split",
+    "make_walks_of_split",
     "name_of_own",
     "normalize",
     "number_of",
@@ -294,6 +311,40 @@ def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
             (
                 types.int64[::1],
                 types.int64,
+                types.int64,
+                types.int64[::1],
+                types.boolean,
+            )
+        )
+    return made
+
+
+@functools.cache
+def make_walks_of_split(sampled: Sampled) -> Any:
+    """Makes `walk(frame, segment, desk, leads)`, see `make_split_walks`."""
+    made = make_split_walks(sampled)
+    if IS_COMPILED:
+        made.compile(
+            (types.int64[::1], types.int64[::1], types.int64[::1], types.boolean)
+        )
+    return made
+
+
+@functools.cache
+def make_sums_of_split(rule: str) -> Any:
+    """Makes `add(frame, segment, blocks, desk, leads)`, see `make_split_sums`.
+
+    Args:
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_split_sums(number_of(rule))
+    if IS_COMPILED:
+        made.compile(
+            (
+                types.int64[::1],
+                types.int64[::1],
                 types.int64,
                 types.int64[::1],
                 types.boolean,

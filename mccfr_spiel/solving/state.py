@@ -22,6 +22,7 @@ from mccfr_spiel.solving.sharing import (
     BYTES_PER_SEQUENCE,
     SharedBatches,
 )
+from mccfr_spiel.solving.splitting import Records, SplitBatches
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -95,6 +96,7 @@ class SolverState:
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
         sharing: runs batches of walks in several threads; None if none may be shared.
+        splitting: does what is this process's when several split batches; else None.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -110,6 +112,8 @@ class SolverState:
         algorithm: Algorithm,
         seed: int,
         threads: int | None = 1,
+        *,
+        splits: bool = False,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
 
@@ -118,6 +122,7 @@ class SolverState:
             algorithm: what is run.
             seed: any integer.
             threads: at most so many threads; None for one for each core.
+            splits: whether several processes split its batches, which `can_split`.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -164,10 +169,13 @@ class SolverState:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
         self.sharing: SharedBatches | None = None
+        self.splitting: SplitBatches | None = None
         most_threads = num_cores() if threads is None else threads
+        rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
         if most_threads > 1 and self._can_share_batches():
-            rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
             self.sharing = SharedBatches(tree, sampled, rule, most_threads)
+        if splits:
+            self.splitting = SplitBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch != 1)
@@ -206,6 +214,7 @@ class SolverState:
     def memory(self) -> Memory:
         """As `Solver.memory`."""
         shared = [] if self.sharing is None else self.sharing.arrays()
+        shared += [] if self.splitting is None else self.splitting.arrays()
         whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
 
@@ -237,6 +246,12 @@ class SolverState:
         arrays = kernels.TreeArrays(*self._tree.storage)
         return sharing.run(self._task, arrays, self.tables, self.walk)
 
+    def records(self) -> Records:
+        """What kernels read and change, with all arrays as they are now."""
+        self.frame()
+        arrays = kernels.TreeArrays(*self._tree.storage)
+        return Records(self._task, arrays, self.tables, self.walk)
+
     # --- making tables -------------------------------------------------------
 
     @reads
@@ -250,9 +265,10 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
-        if self.sharing is not None:
-            per_infoset += BYTES_PER_INFOSET
-            per_sequence += BYTES_PER_SEQUENCE
+        for cutter in (self.sharing, self.splitting):
+            if cutter is not None:
+                per_infoset += BYTES_PER_INFOSET
+                per_sequence += BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads

@@ -135,8 +135,8 @@ def test_repeated_runs_have_the_same_bits():
 def test_how_walks_and_blocks_go_into_tickets_changes_no_bit(nodes, room, monkeypatch):
     monkeypatch.setattr(sharing, "_NODES_OF_TICKET", nodes)
     monkeypatch.setattr(sharing, "_NODES_OF_ADDING", nodes[0])
-    monkeypatch.setattr(sharing, "_HEIGHT", room[0])
-    monkeypatch.setattr(sharing, "_ROOM", room[1])
+    monkeypatch.setattr(sharing, "HEIGHT", room[0])
+    monkeypatch.setattr(sharing, "ROOM", room[1])
     tree = GameTree(KUHN_3).expand_all()
     for batch in (2, 90 if IS_COMPILED else 40):  # more than there are slots
         for sampling in (ms.EXTERNAL, ms.OUTCOME):
@@ -144,8 +144,8 @@ def test_how_walks_and_blocks_go_into_tickets_changes_no_bit(nodes, room, monkey
 
 
 def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch):
-    monkeypatch.setattr(sharing, "_ROOM", 2)
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 8)
+    monkeypatch.setattr(sharing, "ROOM", 2)
+    monkeypatch.setattr(sharing, "MOST_ROOM", 8)
     alone, shared = (
         Solver(GameTree(KUHN_3).expand_all(), batched(ms.CHANCE), threads=k)
         for k in (1, 2)
