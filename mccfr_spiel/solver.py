@@ -444,6 +444,8 @@ class Solver:
         an iteration.
         """
         self.state.get_ready_to_share()
+        if self.cluster is not None:
+            self.cluster.get_ready()
         began = time.perf_counter()
         counts, job, state = self._counts, self._job, self.state
         done = counts[kernels.ITERATION]

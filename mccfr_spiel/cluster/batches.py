@@ -15,7 +15,7 @@ import numpy as np
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Algorithm, OwnRule
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
-from mccfr_spiel.cluster.workers import Recipe, Turn
+from mccfr_spiel.cluster.workers import Recipe, State, Turn
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import batch_of, is_at_root, nodes_of_walk
@@ -86,12 +86,12 @@ class Traffic(NamedTuple):
         segments: how often.
         log_bytes: of all logs, each counted once: every process gets all of them but
             its own.
-        state_bytes: of the tables that workers got when they joined.
+        table_bytes: of the tables that workers got when they joined.
     """
 
     segments: int = 0
     log_bytes: int = 0
-    state_bytes: int = 0
+    table_bytes: int = 0
 
 
 class _Asked(NamedTuple):
@@ -158,6 +158,15 @@ class ClusterBatches:
         nodes = nodes_of_walk(task, walk, self._tree.num_players)
         return nodes > 0 and nodes * batch_of(task, walk) >= self._least_nodes
 
+    def get_ready(self) -> None:
+        """Compiles, begins the workers and waits for them for a while, once batches are
+        long enough."""
+        if not self._begun and self.pays():
+            splitting = self._state.splitting
+            assert splitting is not None
+            splitting.get_ready()
+            self._begin_all()
+
     def run(self) -> int:
         """Runs iterations up to the job's limits.
 
@@ -166,10 +175,8 @@ class ClusterBatches:
         """
         splitting = self._state.splitting
         assert splitting is not None
-        splitting.get_ready()
+        self.get_ready()
         records = self._state.records()
-        if not self._begun:
-            self._begin_all()
         began = Place.of(records.walk)
         segment = self._next(records, began, began)
         asked: list[_Asked] | None = None
@@ -245,20 +252,18 @@ class ClusterBatches:
             joining = {nth for nth in sorted(self._away) if self._is_ready(nth)}
         self._present |= joining
         self._away -= joining
-        state = self._state.saved() if joining else None
+        tables = self._state.saved() if joining else {}
+        parcel = self.crew.parcel(tables) if joining else None
         members, count = sorted(self._present), segment.num_tickets
         asked = []
         for k, nth in enumerate(members):
             first, end = (count * at // len(members) for at in (k, k + 1))
-            if nth in joining:
-                turn, parcels = Turn(state, None, segment, first, end), []
-                self._note_state(state or {})
-            elif self._last is None:
-                turn, parcels = Turn(None, None, segment, first, end), []
-            else:
-                last, parcels = self._last
-                turn = Turn(None, last, segment, first, end)
-            asked.append(_Asked(nth, first, end, self.crew.turn(nth, turn, parcels)))
+            is_new = nth in joining
+            last, logs = (None, ()) if is_new or not self._last else self._last
+            turn = Turn(last, segment, first, end)
+            answer = self.crew.turn(nth, turn, parcel if is_new else None, logs)
+            asked.append(_Asked(nth, first, end, answer))
+        self._note_tables(len(joining), tables)
         return asked
 
     def _gather(
@@ -284,13 +289,13 @@ class ClusterBatches:
 
     def _note(self, logs: list[WalkLog]) -> None:
         sent = sum(log.nbytes for log in logs)
-        segments, log_bytes, state_bytes = self.traffic
-        self.traffic = Traffic(segments + 1, log_bytes + sent, state_bytes)
+        segments, log_bytes, table_bytes = self.traffic
+        self.traffic = Traffic(segments + 1, log_bytes + sent, table_bytes)
 
-    def _note_state(self, state: dict[str, np.ndarray]) -> None:
-        sent = sum(array.nbytes for array in state.values())
+    def _note_tables(self, times: int, tables: State) -> None:
+        sent = times * sum(array.nbytes for array in tables.values())
         old = self.traffic
-        self.traffic = old._replace(state_bytes=old.state_bytes + sent)
+        self.traffic = old._replace(table_bytes=old.table_bytes + sent)
 
     # --- workers ---------------------------------------------------------------
 

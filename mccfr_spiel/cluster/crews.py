@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mccfr_spiel import kernels, refusals
-from mccfr_spiel.cluster.workers import Prepare, Recipe, Turn, Worker
+from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
 from mccfr_spiel.solving.splitting import WalkLog
 
 MOST_WORKERS = kernels.NUM_SLOTS
@@ -41,9 +41,17 @@ class Crew(Protocol):
         """
         ...
 
-    def turn(self, nth: int, turn: Turn, parcels: Sequence[Parcel]) -> Parcel:
-        """Asks a worker for a turn, with the logs of the last segment in the order of
-        the tickets; does not wait."""
+    def turn(
+        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
+    ) -> Parcel:
+        """Asks a worker for a turn; does not wait.
+
+        Args:
+            nth: the worker.
+            turn: what it is asked for.
+            state: None, or the tables with which it begins, see `Worker.turn`.
+            parcels: the logs of the last segment, in the order of the tickets.
+        """
         ...
 
     def opened(self, parcel: Parcel) -> WalkLog | None:
@@ -54,8 +62,8 @@ class Crew(Protocol):
         """
         ...
 
-    def parcel(self, log: WalkLog) -> Parcel:
-        """A log of this process, for turns."""
+    def parcel(self, content: WalkLog | State) -> Parcel:
+        """A log or tables of this process, for turns."""
         ...
 
 
@@ -133,21 +141,22 @@ class LocalCrew:
 
     def begin(self, nth: int, recipe: Recipe) -> None:
         """See `Crew`."""
-        self.workers[nth] = worker = Worker(pickle.loads(pickle.dumps(recipe)))
-        worker.get_ready()
+        self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
         """See `Crew`."""
-        return nth in self.workers
+        return nth in self.workers and self.workers[nth].get_ready()
 
-    def turn(self, nth: int, turn: Turn, parcels: Sequence[Parcel]) -> Parcel:
+    def turn(
+        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
+    ) -> Parcel:
         """See `Crew`."""
         if nth not in self.workers:
             return None
-        turn, logs = pickle.loads(
-            pickle.dumps((turn, [self.opened(one) for one in parcels]))
-        )
-        return pickle.dumps(self.workers[nth].turn(turn, *logs))
+        turn = pickle.loads(pickle.dumps(turn))
+        tables = None if state is None else pickle.loads(state)
+        logs = map(pickle.loads, parcels)
+        return pickle.dumps(self.workers[nth].turn(turn, tables, *logs))
 
     def opened(self, parcel: Parcel) -> WalkLog | None:
         """See `Crew`."""
@@ -155,6 +164,6 @@ class LocalCrew:
             raise LostWorkerError
         return pickle.loads(parcel)
 
-    def parcel(self, log: WalkLog) -> Parcel:
+    def parcel(self, content: WalkLog | State) -> Parcel:
         """See `Crew`."""
-        return pickle.dumps(log)
+        return pickle.dumps(content)

@@ -16,7 +16,7 @@ from mccfr_spiel.cluster.crews import (
     Parcel,
     checked_workers,
 )
-from mccfr_spiel.cluster.workers import Prepare, Recipe, Turn, Worker
+from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.solving.splitting import WalkLog
 
@@ -134,9 +134,11 @@ class RayCrew:
         except self._ray.exceptions.RayError as error:
             raise LostWorkerError(str(error)) from error
 
-    def turn(self, nth: int, turn: Turn, parcels: Sequence[Parcel]) -> Parcel:
+    def turn(
+        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
+    ) -> Parcel:
         """See `Crew`."""
-        return self.actors[nth].turn.remote(turn, *parcels)
+        return self.actors[nth].turn.remote(turn, state, *parcels)
 
     def opened(self, parcel: Parcel) -> WalkLog | None:
         """See `Crew`."""
@@ -145,6 +147,6 @@ class RayCrew:
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise LostWorkerError(str(error)) from error
 
-    def parcel(self, log: WalkLog) -> Parcel:
+    def parcel(self, content: WalkLog | State) -> Parcel:
         """See `Crew`."""
-        return self._ray.put(log)
+        return self._ray.put(content)

@@ -21,6 +21,10 @@ Prepare = Callable[[], object]
 """What a worker calls first, such as an import that registers a game."""
 
 
+State = dict[str, np.ndarray]
+"""What `SolverState.saved` gives."""
+
+
 class Recipe(NamedTuple):
     """What a worker is made of, wherever it is.
 
@@ -43,14 +47,11 @@ class Turn(NamedTuple):
     """What a worker is asked for.
 
     Attributes:
-        state: `SolverState.saved()` before the segment; None if the worker is there, or
-            where the last one begins.
         last: the last segment, whose logs come with the turn; None if there is none.
         segment: the next one.
         first, end: the tickets of the segment to walk.
     """
 
-    state: dict[str, np.ndarray] | None
     last: Segment | None
     segment: Segment
     first: int
@@ -66,13 +67,15 @@ class Worker:
         self._state: SolverState | None = None
 
     def get_ready(self) -> bool:
-        """Makes the tree and the tables, and compiles; returns True.
+        """Makes the tree and the tables, and compiles, at the first call; returns True.
 
         Raises:
             CheckpointError: the game is another one here.
             ValueError: it cannot be made of its string, or does not fit.
         """
         recipe = self._recipe
+        if self._state is not None:
+            return True
         if recipe.prepare is not None:
             recipe.prepare()
         header, arrays = contents = recipe.contents
@@ -89,8 +92,14 @@ class Worker:
         self._state = state
         return True
 
-    def turn(self, turn: Turn, *logs: WalkLog) -> WalkLog | None:
+    def turn(self, turn: Turn, tables: State | None, *logs: WalkLog) -> WalkLog | None:
         """Adds up the logs of the last segment, and walks tickets of the next one.
+
+        Args:
+            turn: what is asked for.
+            tables: those before the next segment; None for a worker that is there, or
+                where the last one begins.
+            logs: of all tickets of the last segment, in their order.
 
         Returns:
             The log of these walks; None if the tables are of another place of the run.
@@ -98,8 +107,8 @@ class Worker:
         state = self._state
         assert state is not None
         assert state.splitting is not None
-        if turn.state is not None:
-            state.restore(turn.state)
+        if tables is not None:
+            state.restore(tables)
         records = state.records()
         if turn.last is not None and turn.last.place == Place.of(records.walk):
             state.splitting.add(records, turn.last, logs)
