@@ -25,7 +25,7 @@ from mccfr_spiel.storage.checkpoint import Contents
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 
-LEAST_NODES = 100_000
+LEAST_NODES = 200_000
 """The nodes of a player's batch from which on workers make its walks; the driver makes
 shorter ones alone, which takes less time than asking."""
 

@@ -281,20 +281,27 @@ class SplitBatches:
 def narrowed(numbers: np.ndarray) -> np.ndarray:
     """The same numbers in the narrowest type that holds each of them to the bit.
 
-    Payoffs of chess-like games become bytes, and floats with few digits 4 bytes wide.
+    Payoffs that are small integers become bytes, and floats with few digits 4 bytes
+    wide.
     """
     if numbers.dtype.kind != "f":
         last = int(numbers.max(initial=0))
         return numbers.astype(np.min_scalar_type(last))
-    kinds = np.int8, np.int16, np.float32
-    with np.errstate(invalid="ignore", over="ignore"):
-        for kind in kinds:
-            narrow = numbers.astype(kind)
-            back = narrow.astype(np.float64)
-            # Not ==, by which -0.0 equals 0.0.
-            if (back.view(np.int64) == numbers.view(np.int64)).all():
-                return narrow
+    for kind in (np.int8, np.int16, np.float32):
+        if _fits(numbers[:_SOME], kind) and _fits(numbers, kind):
+            return numbers.astype(kind)
     return numbers
+
+
+_SOME = 64
+"""Numbers that are looked at first, since mostly they tell."""
+
+
+def _fits(numbers: np.ndarray, kind: Any) -> bool:
+    with np.errstate(invalid="ignore", over="ignore"):
+        back = numbers.astype(kind).astype(np.float64)
+    # Not ==, by which -0.0 equals 0.0.
+    return bool((back.view(np.int64) == numbers.view(np.int64)).all())
 
 
 def _packed(slots: kernels.Slots, first: int, end: int) -> WalkLog:
@@ -303,19 +310,16 @@ def _packed(slots: kernels.Slots, first: int, end: int) -> WalkLog:
     counts = all_counts[first:end][:, _COUNTS]
     if counts[:, _STATUS].any():
         counts[:, : _LEAVES + 1] = 0  # nobody adds up an unfinished log
-    leaves = [
-        _of(slots.leaf, slot, count[_LEAVES])
-        for slot, count in enumerate(counts, first)
-    ]
-    between = [np.diff(leaf["visits_end"], prepend=np.int32(0)) for leaf in leaves]
+    leaves = _parts(slots.leaf, counts[:, _LEAVES], first)
+    between = [np.diff(one["visits_end"], prepend=np.int32(0)) for one in leaves[1:]]
     return WalkLog(
         first,
         counts,
-        narrowed(_joined(slots.event, counts[:, _EVENTS], first)["infoset"]),
-        narrowed(_joined(slots.visit, counts[:, _VISITS], first)["infoset"]),
-        narrowed(_all_of(leaves, slots.leaf)["sequence"]),
-        narrowed(np.ascontiguousarray(_all_of(leaves, slots.leaf)["payoff"])),
-        narrowed(_all_of(between, np.zeros(0, np.int32))),
+        narrowed(_column(_parts(slots.event, counts[:, _EVENTS], first), "infoset")),
+        narrowed(_column(_parts(slots.visit, counts[:, _VISITS], first), "infoset")),
+        narrowed(_column(leaves, "sequence")),
+        narrowed(_column(leaves, "payoff")),
+        narrowed(np.concatenate([np.zeros(0, np.int32), *between])),
     )
 
 
@@ -325,13 +329,17 @@ def _of(array: np.ndarray, slot: int, count: int) -> np.ndarray:
     return array[begin : begin + int(count)]
 
 
-def _all_of(parts: list[np.ndarray], kind: np.ndarray) -> np.ndarray:
-    return np.concatenate(parts) if parts else kind[:0]
+def _parts(array: np.ndarray, counts: np.ndarray, first: int) -> list[np.ndarray]:
+    """The first entries of some slots' parts, and before them a part of no entries."""
+    return [
+        array[:0],
+        *(_of(array, slot, count) for slot, count in enumerate(counts, first)),
+    ]
 
 
-def _joined(array: np.ndarray, counts: np.ndarray, first: int) -> np.ndarray:
-    parts = [_of(array, slot, count) for slot, count in enumerate(counts, first)]
-    return _all_of(parts, array)
+def _column(parts: list[np.ndarray], name: str) -> np.ndarray:
+    """One field of all parts, in a row."""
+    return np.concatenate([part[name] for part in parts])
 
 
 def _unpack(log: WalkLog, slots: kernels.Slots) -> None:

@@ -34,9 +34,12 @@ GAMES = {
 SPLIT = {
     name: algorithm._replace(batch=10)
     for name, algorithm in ms.ALGORITHMS.items()
-    if algorithm.sampling.is_sampled and name != "AVERAGE_STRATEGY_SAMPLING"
+    if algorithm.sampling.is_sampled and name != "average_strategy_sampling"
 }
 """Every named algorithm whose batches can be split."""
+
+SLOW = pytest.mark.slow if IS_COMPILED else []
+"""Kernels of another sampling or rule take seconds to compile."""
 
 MANY = 6 if IS_COMPILED else 2
 
@@ -120,7 +123,13 @@ class LossyCluster(InThisProcess):
 
 
 @pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "external_sampling" else SLOW)
+        for name in SPLIT
+    ],
+)
 def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
     tree = GameTree(GAMES[game]).expand_all()
     for alternating in (True, False):
@@ -161,9 +170,9 @@ def test_how_batches_go_into_segments_changes_no_bit(nodes, monkeypatch):
 
 def test_walks_too_large_for_logs_are_made_by_the_driver(monkeypatch):
     monkeypatch.setattr(splitting, "ROOM", 2)
-    monkeypatch.setattr(splitting, "MOST_ROOM", 8)
+    monkeypatch.setattr(splitting, "MOST_ROOM", 2)
     alone, split = (
-        Solver(GameTree(KUHN_3).expand_all(), batched(ms.CHANCE), cluster=cluster)
+        Solver(GameTree(KUHN_3).expand_all(), batched(), cluster=cluster)
         for cluster in (None, InThisProcess(2))
     )
     for solver in (alone, split):
@@ -192,6 +201,7 @@ def test_a_growing_batch_has_the_bits_of_one_process():
     assert_equal(solvers, (1, 1, 300 if IS_COMPILED else 130))
 
 
+@pytest.mark.skipif(IS_COMPILED, reason="compiles for long; the JIT has no part in it")
 def test_rules_of_users_are_split():
     rule = algorithms.own_rule(half_regrets)
     tree = GameTree(KUHN_3).expand_all()
@@ -317,7 +327,7 @@ def test_a_worker_that_is_lost_again_and_again_is_given_up_in_words():
     cluster = LossyCluster(2)
     solvers = [Solver(tree, batched(), cluster=one) for one in (None, cluster)]
     cluster.crew.losing = set(range(1, 99))  # type: ignore[attr-defined]
-    with pytest.warns(RuntimeWarning, match=r"Worker 1 .* 4 times in a row"):
+    with pytest.warns(RuntimeWarning, match=r"Worker [01] .* 4 times in a row"):
         assert_equal(solvers, (1, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -364,6 +374,7 @@ def test_a_game_that_is_another_one_on_the_worker_is_told(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
     states, words = [], []
     for cluster in (None, InThisProcess(2)):
