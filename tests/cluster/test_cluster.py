@@ -16,6 +16,8 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms, kernels
 from mccfr_spiel.cluster import InThisProcess, Ray, batches, crews
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.experiments import Settings, runs
+from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.solving import splitting
 from mccfr_spiel.solving.splitting import narrowed
 from mccfr_spiel.tree import blocks
@@ -32,16 +34,20 @@ GAMES = {
     "auction": "first_sealed_auction(max_value=4)",
 }
 SPLIT = {
-    name: algorithm._replace(batch=10)
+    name: algorithm._replace(batch=10 if IS_COMPILED else 3)
     for name, algorithm in ms.ALGORITHMS.items()
     if algorithm.sampling.is_sampled and name != "average_strategy_sampling"
 }
 """Every named algorithm whose batches can be split."""
 
-SLOW = pytest.mark.slow if IS_COMPILED else []
-"""Kernels of another sampling or rule take seconds to compile."""
+COMPILED = {"external_sampling": [], "outcome_sampling": [pytest.mark.slow]}
+"""Kernels of another sampling or rule take seconds to compile, and so that of external
+sampling is compiled, that of outcome sampling where slow tests run, and the others run
+with the JIT off."""
 
-MANY = 6 if IS_COMPILED else 2
+ONLY_PLAIN = [pytest.mark.skipif(IS_COMPILED, reason="compiles for long")]
+
+MANY = 6 if IS_COMPILED else 1
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +56,10 @@ def split_small_batches(monkeypatch):
     monkeypatch.setattr(batches, "LEAST_NODES", 1)
     monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
     monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
+
+
+STALE = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE, kernels.NODE_TO_GROW]
+"""Between two iterations these entries of the cursor are about a walk that is over."""
 
 
 def batched(sampling=ms.EXTERNAL, batch: Any = 10, rule=None, *, alternating=True):
@@ -61,7 +71,7 @@ def bits(solver) -> dict[str, bytes]:
     """All that a solver has learned, and where it is between two iterations."""
     arrays = solver.state.saved()
     cursor = arrays["cursor"].copy()
-    cursor[[kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE]] = 0
+    cursor[STALE] = 0
     return {
         name: array.tobytes() for name, array in (arrays | {"cursor": cursor}).items()
     }
@@ -126,7 +136,7 @@ class LossyCluster(InThisProcess):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name == "external_sampling" else SLOW)
+        pytest.param(name, marks=COMPILED.get(name, ONLY_PLAIN) if IS_COMPILED else [])
         for name in SPLIT
     ],
 )
@@ -183,6 +193,7 @@ def test_walks_too_large_for_logs_are_made_by_the_driver(monkeypatch):
     assert split.cluster.traffic.segments == 0
 
 
+@pytest.mark.long_without_jit
 def test_batches_that_are_too_long_for_logs_go_in_shorter_segments(monkeypatch):
     monkeypatch.setattr(splitting, "ROOM", 2)
     monkeypatch.setattr(splitting, "MOST_ROOM", 16)
@@ -194,11 +205,12 @@ def test_batches_that_are_too_long_for_logs_go_in_shorter_segments(monkeypatch):
     assert solvers[1].cluster.traffic.segments > 3 * tree.num_players
 
 
+@pytest.mark.long_without_jit
 def test_a_growing_batch_has_the_bits_of_one_process():
     tree = GameTree(KUHN_3).expand_all()
     clusters = None, InThisProcess(2)
     solvers = [Solver(tree, batched(batch="auto"), cluster=one) for one in clusters]
-    assert_equal(solvers, (1, 1, 300 if IS_COMPILED else 130))
+    assert_equal(solvers, (1, 1, 300))
 
 
 @pytest.mark.skipif(IS_COMPILED, reason="compiles for long; the JIT has no part in it")
@@ -288,6 +300,17 @@ def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
         Solver("kuhn_poker", algorithm, cluster=InThisProcess(2), **more)
 
 
+def test_runs_that_cannot_be_split_are_refused_before_the_work():
+    runs.check_cluster(Settings("kuhn_poker", batched()))
+    for method, words in (
+        ("cfr_plus", "samples nothing"),
+        ("external_sampling", r"Give it a batch"),
+        ("lp", "lp makes none"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            runs.check_cluster(Settings("kuhn_poker", METHODS[method]))
+
+
 def test_a_game_that_no_string_makes_is_refused_in_words():
     with pytest.raises(ValueError, match="makes the game from its string, which for"):
         Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
@@ -311,6 +334,7 @@ def test_impossible_clusters_are_refused_in_words(monkeypatch):
 # --- losses, errors and interruptions ------------------------------------------------
 
 
+@pytest.mark.long_without_jit
 @pytest.mark.parametrize("first", range(1, 9))
 def test_a_worker_lost_at_any_turn_is_replaced(first):
     tree = GameTree(KUHN_3).expand_all()

@@ -72,7 +72,8 @@ def test_ctrl_c_ends_a_run_on_ray_whose_checkpoint_goes_on(tmp_path):
         algorithm = ms.EXTERNAL_SAMPLING._replace(batch=40)
         solver = ms.Solver({GAME!r}, algorithm, cluster=Ray(workers=2))
         try:
-            solver.iterate(2)
+            solver.iterate(1)
+            solver.iterate(1)  # waits for the workers
             print("begun", flush=True)
             solver.iterate(10**9)
         except KeyboardInterrupt:
