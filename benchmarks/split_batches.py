@@ -28,7 +28,7 @@ GAMES = {
     "goofspiel, 6 cards": _GOOFSPIEL.format(6, "descending"),
 }
 ALGORITHMS = {"external": ms.EXTERNAL_SAMPLING, "outcome": ms.OUTCOME_SAMPLING}
-SLOTS, EACH = kernels.NUM_SLOTS, 16
+SLOTS = kernels.NUM_SLOTS
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("rounds", 10, "Turns of each.", lower_bound=1)
@@ -50,6 +50,8 @@ def measure(name: str, tree: ms.GameTree, sampling: str, batch: int) -> list[str
     whole, sent, touched = float("inf"), 0, 0
     for solver in (alone, split):
         solver.iterate(2)
+    mean = split.nodes_touched / (2 * batch * players)
+    each = min(-(-batch // SLOTS), max(int(2**16 / mean), 1))  # as the driver's
     for _ in range(FLAGS.rounds):
         began = time.perf_counter()
         alone.iterate(1)
@@ -58,11 +60,11 @@ def measure(name: str, tree: ms.GameTree, sampling: str, batch: int) -> list[str
         for player in range(players):
             records = split.state.records()
             walked = added = 0.0
-            for begin in range(0, batch, SLOTS * EACH):
+            for begin in range(0, batch, SLOTS * each):
                 place = Place.of(records.walk)
                 iteration = place.iteration + (not place.is_begun)
-                end = min(begin + SLOTS * EACH, batch)
-                segment = Segment(place, iteration, player, begin, end, EACH)
+                end = min(begin + SLOTS * each, batch)
+                segment = Segment(place, iteration, player, begin, end, each)
                 times = [time.perf_counter()]
                 log = parts.walk(records, segment, 0, segment.num_tickets)
                 assert log.status == kernels.DONE
