@@ -4,6 +4,7 @@ The names that most programs need are here. The rest is in namespaces, which are
 attributes of this package:
 
     algorithms  the parts of an algorithm as values, and the named algorithms
+    cluster     several processes, or machines, that solve one game together
     drop_in     OpenSpiel's solver classes on top of Solver
     evaluation  returns, best responses and NashConv, exact or by sampling
     experiments runs, sweeps, comparisons and the papers' figures
@@ -18,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mccfr_spiel import algorithms as algorithms
+from mccfr_spiel import cluster as cluster
 from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import online_bot as online_bot
@@ -167,6 +169,7 @@ __all__ = [
 
 NAMESPACES = (
     "algorithms",
+    "cluster",
     "drop_in",
     "evaluation",
     "experiments",

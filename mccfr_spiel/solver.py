@@ -20,6 +20,8 @@ from mccfr_spiel.algorithms import (
     check_algorithm,
     most_iterations,
 )
+from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
+from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
@@ -83,6 +85,7 @@ class Solver:
         algorithm: as given.
         seed: as given.
         threads: as given.
+        cluster: what runs batches on a cluster; None without one.
         seconds: time spent in `iterate`, that before a checkpoint included.
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
@@ -102,6 +105,7 @@ class Solver:
         twin: bool | None = None,
         store: str = "auto",
         threads: int | None = 1,
+        cluster: Cluster | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -155,6 +159,11 @@ class Solver:
                 gain nothing, and one where there is an abstraction or a rule in plain
                 Python. Walks that are no batch have one thread, and so have those with
                 baselines, with average-strategy sampling, and on trees that grow.
+            cluster: where other processes split the batches of walks with this one,
+                such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
+                Results are equal to the bit with any cluster, and without. It is for
+                batches that threads could share; others are refused. Copies of the
+                solver have no cluster.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -192,9 +201,25 @@ class Solver:
                 f"{self.tree.game} has {self.tree.num_players} players; use "
                 "ms.PRUNED_CFR or ms.CFR."
             )
-        self._prepare_tree(_checked_store(store, algorithm))
+        store = _checked_store(store, algorithm)
+        if cluster is not None:
+            check_can_split(self.tree, algorithm)
+            store = _store_on_cluster(store)
+            self.tree.expand_all()
+        self._prepare_tree(store)
         self.lock = self.tree.lock
-        self.state = SolverState(self.tree, algorithm, self.seed, self.threads)
+        self.state = SolverState(
+            self.tree,
+            algorithm,
+            self.seed,
+            self.threads,
+            splits=cluster is not None,
+        )
+        self.cluster: ClusterBatches | None = None
+        if cluster is not None:
+            self.cluster = ClusterBatches(
+                cluster, self.tree, algorithm, self.seed, self.state
+            )
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
         self._growth = growth = Growth(self.tree, sampling, self.state.batch)
@@ -419,6 +444,8 @@ class Solver:
         an iteration.
         """
         self.state.get_ready_to_share()
+        if self.cluster is not None:
+            self.cluster.get_ready()
         began = time.perf_counter()
         counts, job, state = self._counts, self._job, self.state
         done = counts[kernels.ITERATION]
@@ -482,6 +509,10 @@ class Solver:
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.tables, state.walk)
+        if self.cluster is not None and self.cluster.pays():
+            status = self.cluster.run()
+            if status != kernels.NEEDS_ONE_THREAD:
+                return status
         is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
         if is_plain or not IS_COMPILED:
             return self._interpret(frame)
@@ -622,6 +653,7 @@ class Solver:
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
+        cluster: Cluster | None = None,
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -635,6 +667,7 @@ class Solver:
             threads: as in `Solver`; a file does not remember them.
             twin: as in `Solver`, for the tree that is made; a file does not remember
                 it, and one of walks over a twin cannot be loaded without that.
+            cluster: as in `Solver`; a file does not remember it.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -645,7 +678,7 @@ class Solver:
         """
         contents = checkpoint.load(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads, twin
+            contents, game, abstraction, max_memory, minimizer, threads, twin, cluster
         )
 
     @classmethod
@@ -659,6 +692,7 @@ class Solver:
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
+        cluster: Cluster | None = None,
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -668,7 +702,7 @@ class Solver:
         """
         contents = checkpoint.load_newest(path)
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads, twin
+            contents, game, abstraction, max_memory, minimizer, threads, twin, cluster
         )
 
     @reads
@@ -734,6 +768,7 @@ class Solver:
         minimizer: Minimizer | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
+        cluster: Cluster | None = None,
     ) -> "Solver":
         """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
@@ -744,6 +779,7 @@ class Solver:
                 files.algorithm_from_json(header["algorithm"], minimizer),
                 seed=header["seed"],
                 threads=threads,
+                cluster=cluster,
             )
             files.check_rules(contents, tree, solver.state, game)
             solver.state.restore(arrays)
@@ -761,6 +797,16 @@ def _checked_store(store: Any, algorithm: Algorithm) -> str:
             "store='tree', or external or outcome sampling."
         )
     return store
+
+
+def _store_on_cluster(store: str) -> str:
+    """What `store` comes to with a cluster; raises ValueError if it cannot be had."""
+    if store == "none":
+        raise ValueError(
+            "store='none' keeps no tree, and a cluster splits walks over a whole one; "
+            "drop one of them."
+        )
+    return "tree"
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:

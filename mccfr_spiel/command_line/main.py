@@ -23,7 +23,7 @@ from mccfr_spiel.command_line import (
     running,
 )
 from mccfr_spiel.command_line.signals import Signals, guarded
-from mccfr_spiel.experiments.flags import KINDS
+from mccfr_spiel.experiments.flags import CLUSTER_FLAGS, KINDS
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -96,10 +96,17 @@ COMMANDS = {
             *KINDS,
             *("output_dir", "overwrite", "resume", "checkpoint_every"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
+            *CLUSTER_FLAGS,
         ),
         _no_flags,
         _solve,
-        {"figure_format": "png, svg, pdf, or several of these; png if not given."},
+        {
+            "figure_format": "png, svg, pdf, or several of these; png if not given.",
+            "executor": "What makes the walks of the batches: this process, or the "
+            "workers of a Ray cluster, which takes a --batch.",
+            "workers": "Workers of the cluster; if not given, as many as it has room "
+            "for.",
+        },
     ),
     "compare": Command(
         "GAME [GAME ...]",

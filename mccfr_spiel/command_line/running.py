@@ -15,11 +15,17 @@ from typing import cast
 from absl import flags
 from tqdm import tqdm
 
+from mccfr_spiel.cluster import Cluster, Ray
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments import reproduction, sweeps, table_1
 from mccfr_spiel.experiments.command_flags import define_flags
 from mccfr_spiel.experiments.comparing import BAR
-from mccfr_spiel.experiments.flags import EXPERIMENT_FLAGS, KINDS, Flags
+from mccfr_spiel.experiments.flags import (
+    CLUSTER_FLAGS,
+    EXPERIMENT_FLAGS,
+    KINDS,
+    Flags,
+)
 from mccfr_spiel.experiments.importing import import_games
 from mccfr_spiel.experiments.panels import Experiment
 from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
@@ -43,15 +49,36 @@ def _run(argv: Sequence[str], signals: Signals) -> int:
     if FLAGS.experiment is not None:
         return run_experiment(FLAGS.experiment)
     for name in EXPERIMENT_FLAGS:
-        if FLAGS[name].present:
+        if FLAGS[name].present and name not in CLUSTER_FLAGS:
             raise ValueError(f"--{name} takes an --experiment.")
     return run_game(signals)
 
 
 def run_game(signals: Signals) -> int:
     """Solves the game of the flags; returns the exit code."""
-    imported_games()
-    return solve(request(), signals)
+    modules = imported_games()
+    return solve(request()._replace(cluster=cluster_of_run(modules)), signals)
+
+
+def cluster_of_run(modules: Sequence[str]) -> Cluster | None:
+    """Where the batches of a single run are split; None if the flags name no cluster.
+
+    Args:
+        modules: those that register games, which workers import, too.
+
+    Raises:
+        ValueError: flags of a cluster are given without one.
+    """
+    if FLAGS.executor == "ray":
+        prepare = functools.partial(import_games, tuple(modules))
+        return Ray(FLAGS.workers, FLAGS.ray_address, prepare=prepare)
+    for name in CLUSTER_FLAGS:
+        if FLAGS[name].present and name != "executor":
+            raise ValueError(
+                f"--{name} of a single run takes --executor=ray; threads of this "
+                "process are --threads."
+            )
+    return None
 
 
 def imported_games() -> list[str]:

@@ -438,13 +438,14 @@ def _define_experiments() -> None:
         "executor",
         "local",
         ["local", "ray"],
-        "What runs the settings of an experiment.",
+        "What runs the settings of an experiment, or makes the walks of a single run's "
+        "batches.",
     )
     define_integer(
         "workers",
         None,
-        "Processes of an experiment; if not given, one for each core, or as many as "
-        "the cluster has room for.",
+        "Processes of an experiment, or of a run with --executor=ray; if not given, "
+        "one for each core, or as many as the cluster has room for.",
         lower_bound=1,
     )
     flags.DEFINE_string(

@@ -152,7 +152,10 @@ EXPERIMENT_FLAGS = (
     "ray_address",
     "tree_cache",
 )
-"""The flags that only --experiment takes."""
+"""The flags that only --experiment takes, and a single run those of CLUSTER_FLAGS."""
+
+CLUSTER_FLAGS = ("executor", "workers", "ray_address")
+"""The flags that say where an experiment's settings run, or a single run's batches."""
 
 COMPARISON_FLAGS = ("nodes", "metrics")
 """The flags that only `mccfr-spiel compare` has, as far as the library's errors name

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, Flags
 from mccfr_spiel.experiments.runs import COLUMNS
@@ -140,7 +141,11 @@ def check_can_end(folder: pathlib.Path, settings: Settings) -> None:
 
 
 def load_solver(
-    settings: Settings, checkpoint: pathlib.Path, tree: GameTree | None = None
+    settings: Settings,
+    checkpoint: pathlib.Path,
+    tree: GameTree | None = None,
+    *,
+    cluster: Cluster | None = None,
 ) -> Solver:
     """The solver of the newest good checkpoint, ready to go on.
 
@@ -148,6 +153,7 @@ def load_solver(
         settings: the run.
         checkpoint: the path of the file, see `Solver.load_newest`.
         tree: the game's whole tree, if there is one already.
+        cluster: see `Solver`.
 
     Raises:
         FileNotFoundError: there is no checkpoint.
@@ -159,6 +165,7 @@ def load_solver(
         abstraction=abstraction_of(settings),
         max_memory=budget_of(settings),
         threads=settings.threads,
+        cluster=cluster,
     )
     if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):
         raise ValueError(f"{checkpoint} is not of the run that the settings describe.")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.cluster.batches import check_can_split
+from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
@@ -48,12 +50,18 @@ NO_METRICS: Mapping[str, Metric] = types.MappingProxyType({})
 # --- making solvers ------------------------------------------------------------
 
 
-def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
+def make_solver(
+    settings: Settings,
+    tree: GameTree | None = None,
+    *,
+    cluster: Cluster | None = None,
+) -> GameSolver:
     """The solver that the settings describe; its tree is whole for exact evaluation.
 
     Args:
         settings: the run.
         tree: the game's whole tree, if there is one already.
+        cluster: where batches of walks are split, see `Solver`.
 
     Raises:
         ValueError: the game cannot be solved; see `GameTree`, `Solver` and
@@ -63,8 +71,23 @@ def make_solver(settings: Settings, tree: GameTree | None = None) -> GameSolver:
     if settings.evaluate == "exact":
         tree.expand_all()
     return _start(
-        settings.algorithm, tree, settings.seed, settings.store, settings.threads
+        settings.algorithm,
+        tree,
+        settings.seed,
+        settings.store,
+        settings.threads,
+        cluster,
     )
+
+
+def check_cluster(settings: Settings) -> None:
+    """Raises ValueError, in words, if a cluster cannot split a run's batches."""
+    if not isinstance(settings.algorithm, Algorithm):
+        raise ValueError(
+            f"A cluster splits batches of walks, and {settings.algorithm.name} makes "
+            "none. Use an algorithm that samples, with a batch."
+        )
+    check_can_split(new_tree(settings), settings.algorithm)
 
 
 def _start(
@@ -73,9 +96,12 @@ def _start(
     seed: int,
     store: str = "auto",
     threads: int | None = 1,
+    cluster: Cluster | None = None,
 ) -> GameSolver:
     if isinstance(method, Algorithm):
-        return Solver(tree, method, seed=seed, store=store, threads=threads)
+        return Solver(
+            tree, method, seed=seed, store=store, threads=threads, cluster=cluster
+        )
     return method.start(tree, threads)
 
 

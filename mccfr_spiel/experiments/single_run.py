@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
+from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.flags import Flags, named_settings
@@ -81,6 +82,7 @@ class Request(NamedTuple):
         checkpoint_every: the most seconds between two checkpoints.
         plays, play_seconds: see `playing.evaluation`.
         figure_formats: of the picture, see `figure_style.FORMATS`.
+        cluster: where batches of walks are split, see `Solver`; None for this process.
     """
 
     flags: Flags
@@ -92,6 +94,7 @@ class Request(NamedTuple):
     plays: int = 10_000
     play_seconds: float = 20.0
     figure_formats: tuple[str, ...] = ("png",)
+    cluster: Cluster | None = None
 
 
 class Work(NamedTuple):
@@ -169,6 +172,8 @@ def _solve_in(
 ) -> int:
     """Runs what is asked for in a folder that is held; returns the exit code."""
     settings = named_settings(**request.flags)
+    if request.cluster is not None:
+        runs.check_cluster(settings)
     # matplotlib is imported now, because importing it later would delay Ctrl-C.
     plotting = load_plotting()
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
@@ -178,7 +183,9 @@ def _solve_in(
     )
     runs.warm_up(settings)
     about = description(settings, request.flags)
-    work = _make_or_load(settings, about, hold.folder, resumed=resumed)
+    work = _make_or_load(
+        settings, about, hold.folder, resumed=resumed, cluster=request.cluster
+    )
     print(describe(work.solver, settings), flush=True)
     signals.wait = settings.is_iterative
     if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
@@ -221,6 +228,7 @@ def _make_or_load(
     folder: pathlib.Path,
     *,
     resumed: bool,
+    cluster: Cluster | None,
 ) -> Work:
     """The solver, new or from a checkpoint in the folder, and the rows there are.
 
@@ -229,10 +237,13 @@ def _make_or_load(
         about: the content of its settings.json.
         folder: of the run.
         resumed: whether the folder has a run that goes on.
+        cluster: see `Request`.
     """
     if resumed:
         try:
-            solver = resuming.load_solver(settings, folder / CHECKPOINT)
+            solver = resuming.load_solver(
+                settings, folder / CHECKPOINT, cluster=cluster
+            )
         except FileNotFoundError:
             print("There is no checkpoint yet: the run begins anew.")
         except DamagedError as error:
@@ -244,7 +255,7 @@ def _make_or_load(
             write_json(folder / SETTINGS, about)
             print(f"Resumed after {solver.num_iterations:,} iterations.")
             return Work(settings, solver, _kept_rows(settings, solver, folder))
-    solver = runs.make_solver(settings)
+    solver = runs.make_solver(settings, cluster=cluster)
     results.begin(folder, about, solver)
     return Work(settings, solver, [])
 

@@ -8,7 +8,6 @@ goes on from its newest checkpoint and ends with the same rows.
 import contextlib
 import functools
 import glob
-import math
 import os
 import pathlib
 import time
@@ -25,12 +24,9 @@ from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.folders import user_cache_folder
 from mccfr_spiel.storage.row_file import RowWriter
-from mccfr_spiel.tree.cache import cached_tree
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.cache import cached_in_turn
 
 FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
 """What follows a task's key in the names of its files."""
@@ -154,16 +150,5 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     return make_solver(settings, tree), []
 
 
-@functools.lru_cache(maxsize=8)
-def _tree(
-    game: str, folder: pathlib.Path | None, max_memory: int | str | None
-) -> GameTree:
-    """The game's tree from the cache. If it must be made, one process makes it while
-    the others wait."""
-    with contextlib.ExitStack() as stack:
-        base = folder or user_cache_folder() / "trees"
-        with contextlib.suppress(OSError):  # `cached_tree` says what is wrong with it
-            base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = locks.acquire(base / ".sweeps.lock", seconds=math.inf)
-            stack.callback(locks.release, lock)
-        return cached_tree(game, folder, max_memory=max_memory)
+_tree = functools.lru_cache(maxsize=8)(cached_in_turn)
+"""The game's tree from the cache, and from memory if there were few others since."""

@@ -19,6 +19,7 @@
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     shared_batches.py  batches of walks by several threads
+    split_batches.py   batches of walks by several processes
     batch_logs.py  what such walks write down
     forked_walks.py  walks by several threads, cut at roots of subtrees
     forks.py       what those write down
@@ -41,8 +42,13 @@ from mccfr_spiel.kernels.batch_logs import (
     LEAF,
     NUM_BATCH_NOTES,
     NUM_COUNTS,
+    NUM_EVENTS,
+    NUM_LEAVES,
     NUM_SLOTS,
+    NUM_VISITS,
     RUN,
+    STATUS,
+    TOUCHED,
     VISIT,
     Cut,
     Slots,
@@ -80,6 +86,10 @@ from mccfr_spiel.kernels.regret_pruning import (
 )
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_batches import can_be_shared, make_shared_walks
+from mccfr_spiel.kernels.split_batches import (
+    make_split_sums,
+    make_split_walks,
+)
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -174,8 +184,10 @@ __all__ = [
     "NODE_TO_GROW",
     "NUM_BATCH_NOTES",
     "NUM_COUNTS",
+    "NUM_EVENTS",
     "NUM_FORK_NOTES",
     "NUM_INFOSETS",
+    "NUM_LEAVES",
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
@@ -183,6 +195,7 @@ __all__ = [
     "NUM_SETTINGS",
     "NUM_SLOTS",
     "NUM_UNDO",
+    "NUM_VISITS",
     "OPTIONAL",
     "PAUSED",
     "PAUSE_LIMIT",
@@ -193,10 +206,12 @@ __all__ = [
     "RUN",
     "SEED",
     "STACK_FULL",
+    "STATUS",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
+    "TOUCHED",
     "VISIT",
     "WALK",
     "WORK_OF_SEQUENCE",
@@ -233,6 +248,8 @@ __all__ = [
     "make_iterate",
     "make_iterate_in_threads",
     "make_start_tables",
+    "make_sums_of_split",
+    "make_walks_of_split",
     "name_of_own",
     "normalize",
     "number_of",
@@ -336,4 +353,30 @@ def make_forks_in_threads(sampled: Sampled, rule: str) -> Any:
     if IS_COMPILED:
         number, array = types.int64, types.int64[::1]
         made.compile((array, number, number, number, array, types.boolean))
+    return made
+
+
+@functools.cache
+def make_walks_of_split(sampled: Sampled) -> Any:
+    """Makes `walk(frame, segment, desk, leads)`, see `make_split_walks`."""
+    made = make_split_walks(sampled)
+    if IS_COMPILED:
+        array = types.int64[::1]
+        made.compile((array, array, array, types.boolean))
+    return made
+
+
+@functools.cache
+def make_sums_of_split(rule: str) -> Any:
+    """Makes `add(frame, segment, blocks, desk, leads)`, see `make_split_sums`.
+
+    Args:
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_split_sums(number_of(rule))
+    if IS_COMPILED:
+        array = types.int64[::1]
+        made.compile((array, array, types.int64, array, types.boolean))
     return made

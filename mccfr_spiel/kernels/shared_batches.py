@@ -225,22 +225,9 @@ def make_walk_once(sampled: Sampled) -> Any:
     return walk_once
 
 
-def make_shared_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, walks, blocks, desk, leads)` for batches.
-
-    Every thread calls it with the same frame of a complete tree, numbers of walks and
-    of blocks for a ticket, and desk; one of them leads. It returns the statuses of
-    `make_walks`, and
-
-    - LOG_FULL if the slots must be larger first,
-    - NEEDS_ONE_THREAD if the loop of `walks.py` must go on, since a walk met what ends
-      the run,
-    - THREAD_FAILED if another thread failed.
-
-    The cursor must stand between two walks.
-    """
+def make_walk_ticket(sampled: Sampled) -> Any:
+    """Compiles what makes the walks of a ticket."""
     walk_once = make_walk_once(sampled)
-    discounts = rule_of(rule).discounts
 
     @inlined
     def walk_ticket(task, tree, tables, cut, stack, log, desk, slot):
@@ -259,6 +246,26 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
                 return
         log.run[log.counts[NUM_RUNS]]["leaf"] = log.counts[NUM_LEAVES]
         sort_runs(log, 1 + cut.player_ends[player + 1] - begin)
+
+    return walk_ticket
+
+
+def make_shared_walks(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate(frame, walks, blocks, desk, leads)` for batches.
+
+    Every thread calls it with the same frame of a complete tree, numbers of walks and
+    of blocks for a ticket, and desk; one of them leads. It returns the statuses of
+    `make_walks`, and
+
+    - LOG_FULL if the slots must be larger first,
+    - NEEDS_ONE_THREAD if the loop of `walks.py` must go on, since a walk met what ends
+      the run,
+    - THREAD_FAILED if another thread failed.
+
+    The cursor must stand between two walks.
+    """
+    walk_ticket = make_walk_ticket(sampled)
+    discounts = rule_of(rule).discounts
 
     @jit(nogil=True)
     def iterate(frame, walks, blocks, desk, leads):
@@ -419,51 +426,97 @@ def direct(
     """What the leader does when all tickets are finished: it ends the stage, and
     opens the tickets of the next one, or closes the desk."""
     limits = task.job.view(np.int64)
-    alternating = limits[ALTERNATING] != 0
-    player, num_players = desk[PLAYER_NOW], tree.utilities.shape[1]
-    is_last = alternating or player == num_players - 1
     if desk[STAGE] == WALKING:
-        used = num_tickets(desk)
-        status = worst_status(slots, used)
+        status = worst_status(slots, num_tickets(desk))
         if status != DONE:
             finish(desk, status)
             return
-        meet_top(tree, tables, cut, slots, desk, used)
-        batch = batch_at(limits[BATCH], desk[ITERATION_NOW])
-        moves = is_last and desk[SEGMENT_END] == batch
-        desk[MOVES], desk[STAGE] = moves, ADDING
-        first = 0 if moves and not alternating else player
-        begin, end = cut.player_ends[first], cut.player_ends[player + 1]
-        desk[FIRST_BLOCK], desk[END_BLOCK] = begin, end
-        blocks = desk[BLOCKS_OF_TICKET]
-        open_tickets(desk, FIRST_TICKET, 0, (end - begin + blocks - 1) // blocks)
+        open_blocks(task, tree, tables, cut, slots, desk)
         return
     if desk[STAGE] == ADDING:
-        if desk[MOVES] != 0:
-            move_top(task, tree, tables, walk, cut, desk, rule, discounts)
-        desk[NTH_NOW] = desk[SEGMENT_END]
-        if desk[NTH_NOW] == batch_at(limits[BATCH], desk[ITERATION_NOW]):
-            desk[NTH_NOW] = desk[IS_BEGUN] = 0
-            desk[PLAYER_NOW] = player = (player + 1) % num_players
-        elif desk[TOUCHED_NOW] >= limits[PAUSE_LIMIT]:
+        end_adding(task, tree, tables, walk, cut, desk, rule, discounts)
+        if desk[IS_BEGUN] != 0 and desk[TOUCHED_NOW] >= limits[PAUSE_LIMIT]:
             finish(desk, PAUSED)
             return
     if desk[IS_BEGUN] == 0:
-        if player == 0:
+        if desk[PLAYER_NOW] == 0:
             is_end = desk[ITERATION_NOW] == limits[LAST_ITERATION]
             if is_end or desk[TOUCHED_NOW] >= limits[NODE_LIMIT]:
                 finish(desk, DONE)
                 return
-            desk[ITERATION_NOW] += 1
-            iteration = desk[ITERATION_NOW]
-            begin_iteration(task, walk.clock, iteration, rule, discounts)
-        enter_average(tables, walk, player, limits[BATCH], desk[ITERATION_NOW], True)
-        desk[IS_BEGUN] = 1
+        begin_player(task, tables, walk, desk, rule, discounts)
     left = batch_at(limits[BATCH], desk[ITERATION_NOW]) - desk[NTH_NOW]
     num_walks = min(left, NUM_SLOTS * desk[WALKS_OF_TICKET])
     desk[SEGMENT_END] = desk[NTH_NOW] + num_walks
     desk[STAGE] = WALKING
     open_tickets(desk, FIRST_TICKET, 0, num_tickets(desk))
+
+
+@inlined
+def begin_player(
+    task: Task,
+    tables: Tables,
+    walk: Walk,
+    desk: np.ndarray,
+    rule: int,
+    discounts: bool,
+) -> None:
+    """Begins the batch of the next player, and the iteration if that is the first."""
+    player = desk[PLAYER_NOW]
+    if player == 0:
+        desk[ITERATION_NOW] += 1
+        iteration = desk[ITERATION_NOW]
+        begin_iteration(task, walk.clock, iteration, rule, discounts)
+    given = task.job.view(np.int64)[BATCH]
+    enter_average(tables, walk, player, given, desk[ITERATION_NOW], True)
+    desk[IS_BEGUN] = 1
+
+
+@inlined
+def open_blocks(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    cut: Cut,
+    slots: Slots,
+    desk: np.ndarray,
+) -> None:
+    """Meets the top that the walks of a segment have met, and opens the tickets of the
+    blocks in which their logs are added up."""
+    limits = task.job.view(np.int64)
+    alternating = limits[ALTERNATING] != 0
+    player, num_players = desk[PLAYER_NOW], tree.utilities.shape[1]
+    meet_top(tree, tables, cut, slots, desk, num_tickets(desk))
+    is_last = alternating or player == num_players - 1
+    batch = batch_at(limits[BATCH], desk[ITERATION_NOW])
+    moves = is_last and desk[SEGMENT_END] == batch
+    desk[MOVES], desk[STAGE] = moves, ADDING
+    first = 0 if moves and not alternating else player
+    begin, end = cut.player_ends[first], cut.player_ends[player + 1]
+    desk[FIRST_BLOCK], desk[END_BLOCK] = begin, end
+    blocks = desk[BLOCKS_OF_TICKET]
+    open_tickets(desk, FIRST_TICKET, 0, (end - begin + blocks - 1) // blocks)
+
+
+@inlined
+def end_adding(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    cut: Cut,
+    desk: np.ndarray,
+    rule: int,
+    discounts: bool,
+) -> None:
+    """Ends a segment whose logs are added up, and the player's batch if it is over."""
+    if desk[MOVES] != 0:
+        move_top(task, tree, tables, walk, cut, desk, rule, discounts)
+    desk[NTH_NOW] = desk[SEGMENT_END]
+    batch = batch_at(task.job.view(np.int64)[BATCH], desk[ITERATION_NOW])
+    if desk[NTH_NOW] == batch:
+        desk[NTH_NOW] = desk[IS_BEGUN] = 0
+        desk[PLAYER_NOW] = (desk[PLAYER_NOW] + 1) % tree.utilities.shape[1]
 
 
 @inlined

@@ -27,10 +27,10 @@ the logs of a segment should fit a cache."""
 _NODES_OF_ADDING = 1000
 """The nodes whose leaves a ticket adds up, unless there would be few tickets."""
 
-_HEIGHT, _ROOM = 256, 2**12
+HEIGHT, ROOM = 256, 2**12
 """What a slot has room for at first: nodes in its stack, leaves in its log."""
 
-_MOST_ROOM = 2**17
+MOST_ROOM = 2**17
 """Walks with more leaves stay in one thread; all logs have 0.2 GB then."""
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 8, 16
@@ -75,12 +75,12 @@ class SharedBatches:
             self._kernel = kernels.make_batches_in_threads(self._sampled, self._rule)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
-            self.slots = _new_slots(len(cut.num_met), _HEIGHT, _ROOM)
+            self.slots = new_slots(len(cut.num_met), HEIGHT, ROOM)
             self.cut = cut
 
     def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
         """Whether threads should do what a kernel is about to be called for."""
-        if self.cut is None or self._is_too_large or not _is_at_root(walk):
+        if self.cut is None or self._is_too_large or not is_at_root(walk):
             return False
         job, cursor = task.job.view(np.int64), walk.cursor
         one = self._nodes_of_batch(task, walk)
@@ -124,11 +124,11 @@ class SharedBatches:
             if status != kernels.LOG_FULL:
                 return status
             room = 2 * len(self.slots.leaf) // kernels.NUM_SLOTS
-            if room > _MOST_ROOM:
+            if room > MOST_ROOM:
                 self._is_too_large = True
                 return kernels.NEEDS_ONE_THREAD
             height = 2 * len(self.slots.node) // kernels.NUM_SLOTS
-            self.slots = _new_slots(len(self.cut.num_met), height, room)
+            self.slots = new_slots(len(self.cut.num_met), height, room)
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
         most = self._nodes_of_batch(task, walk) / self._tree.num_players // LEAST_NODES
@@ -136,26 +136,13 @@ class SharedBatches:
 
     def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
         """The nodes that an iteration is likely to touch; 0 if nothing is known yet."""
-        return (
-            self._nodes_of_walk(task, walk)
-            * _batch(task, walk)
-            * (self._tree.num_players)
-        )
-
-    def _nodes_of_walk(self, task: kernels.Task, walk: kernels.Walk) -> float:
-        """The mean of the walks so far; 0 before the first."""
-        cursor, given = walk.cursor, int(task.job[kernels.BATCH])
         num_players = self._tree.num_players
-        iteration, player = cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
-        if cursor[kernels.TOP] == 0:
-            iteration += 1
-        batch = kernels.plain_batch_at(given, iteration)
-        num_walks = num_players * (kernels.plain_walk_number(given, iteration, 0) - 1)
-        num_walks += player * batch + int(cursor[kernels.WALK])
-        return float(cursor[kernels.NODES_TOUCHED]) / num_walks if num_walks else 0.0
+        mean = nodes_of_walk(task, walk, num_players)
+        return mean * batch_of(task, walk) * num_players
 
     def _walks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        batch, mean = _batch(task, walk), max(self._nodes_of_walk(task, walk), 1.0)
+        batch = batch_of(task, walk)
+        mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
         least, most = _NODES_OF_TICKET
         enough = min(-(-batch // 8), -(-least // mean))
         return int(
@@ -170,12 +157,25 @@ class SharedBatches:
         return -(-num_blocks // int(min(max(tickets, 8), num_blocks)))
 
 
-def _batch(task: kernels.Task, walk: kernels.Walk) -> int:
+def batch_of(task: kernels.Task, walk: kernels.Walk) -> int:
+    """The walks of a batch in the next iteration."""
     iteration = int(walk.cursor[kernels.ITERATION]) + 1
     return kernels.plain_batch_at(int(task.job[kernels.BATCH]), iteration)
 
 
-def _is_at_root(walk: kernels.Walk) -> bool:
+def nodes_of_walk(task: kernels.Task, walk: kernels.Walk, num_players: int) -> float:
+    """The mean of the nodes of all walks so far; 0 before the first."""
+    cursor, given = walk.cursor, int(task.job[kernels.BATCH])
+    iteration, player = cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
+    if cursor[kernels.TOP] == 0:
+        iteration += 1
+    batch = kernels.plain_batch_at(given, iteration)
+    num_walks = num_players * (kernels.plain_walk_number(given, iteration, 0) - 1)
+    num_walks += player * batch + int(cursor[kernels.WALK])
+    return float(cursor[kernels.NODES_TOUCHED]) / num_walks if num_walks else 0.0
+
+
+def is_at_root(walk: kernels.Walk) -> bool:
     """Whether the walk of one thread stands between two walks."""
     cursor = walk.cursor
     top = cursor[kernels.TOP]
@@ -188,7 +188,8 @@ def _is_at_root(walk: kernels.Walk) -> bool:
     )
 
 
-def _new_slots(num_blocks: int, height: int, room: int) -> kernels.Slots:
+def new_slots(num_blocks: int, height: int, room: int) -> kernels.Slots:
+    """Empty slots with room for so many blocks, nodes in a stack, leaves in a log."""
     count = kernels.NUM_SLOTS
     return kernels.Slots(
         node=np.zeros(count * height, np.int32),

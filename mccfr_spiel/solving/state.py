@@ -17,8 +17,9 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving import forking
+from mccfr_spiel.solving import forking, sharing
 from mccfr_spiel.solving.forking import ForkedWalks
+from mccfr_spiel.solving.splitting import Records, SplitBatches
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -92,6 +93,7 @@ class SolverState:
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
         forking: runs walks in several threads; None if none may be shared.
+        splitting: does what is this process's when several split batches; else None.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -107,6 +109,8 @@ class SolverState:
         algorithm: Algorithm,
         seed: int,
         threads: int | None = 1,
+        *,
+        splits: bool = False,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
 
@@ -115,6 +119,7 @@ class SolverState:
             algorithm: what is run.
             seed: any integer.
             threads: at most so many threads; None for one for each core.
+            splits: whether several processes split its batches, which `can_split`.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -162,10 +167,13 @@ class SolverState:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
         self.forking: ForkedWalks | None = None
+        self.splitting: SplitBatches | None = None
         most_threads = num_cores() if threads is None else threads
+        rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
         if most_threads > 1 and self._can_share_walks():
-            rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
             self.forking = ForkedWalks(tree, sampled, rule, most_threads)
+        if splits:
+            self.splitting = SplitBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = _new_walk(is_batched=self.batch != 1)
@@ -206,6 +214,7 @@ class SolverState:
     def memory(self) -> Memory:
         """As `Solver.memory`."""
         shared = [] if self.forking is None else self.forking.arrays()
+        shared += [] if self.splitting is None else self.splitting.arrays()
         whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
 
@@ -240,6 +249,12 @@ class SolverState:
         arrays = kernels.TreeArrays(*self._tree.storage)
         return shared.run(self._task, arrays, self.tables, self.walk)
 
+    def records(self) -> Records:
+        """What kernels read and change, with all arrays as they are now."""
+        self.frame()
+        arrays = kernels.TreeArrays(*self._tree.storage)
+        return Records(self._task, arrays, self.tables, self.walk)
+
     # --- making tables -------------------------------------------------------
 
     @reads
@@ -256,6 +271,9 @@ class SolverState:
         if self.forking is not None:
             per_infoset += forking.BYTES_PER_INFOSET
             per_sequence += forking.BYTES_PER_SEQUENCE
+        if self.splitting is not None:
+            per_infoset += sharing.BYTES_PER_INFOSET
+            per_sequence += sharing.BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -33,6 +34,7 @@ from mccfr_spiel.compiled.jit import package_digest
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules import kernel as rules_kernel
 from mccfr_spiel.rules.expansion import Expansion, KeyNames
+from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checksums import NOTE, WrongFileError, check, checksums
 from mccfr_spiel.storage.folders import remove_own, user_cache_folder, why_unsafe
 from mccfr_spiel.tree.fingerprint import UnprovenError, file_prints, fingerprint
@@ -141,6 +143,22 @@ def cached_tree(
             f"process's memory alone: {error}"
         )
         return tree
+
+
+def cached_in_turn(
+    game: pyspiel.Game | str,
+    folder: str | os.PathLike[str] | None = None,
+    max_memory: MaxMemory = None,
+) -> GameTree:
+    """As `cached_tree`. If the tree must be made, one process of those that ask makes
+    it while the others wait."""
+    with contextlib.ExitStack() as stack:
+        base = user_cache_folder() / "trees" if folder is None else pathlib.Path(folder)
+        with contextlib.suppress(OSError):  # `cached_tree` says what is wrong with it
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = locks.acquire(base / ".sweeps.lock", seconds=math.inf)
+            stack.callback(locks.release, lock)
+        return cached_tree(game, folder, max_memory=max_memory)
 
 
 def _warn(message: str) -> None:

@@ -511,6 +511,8 @@ def test_flags_of_runs_and_of_experiments_do_not_mix(tmp_path):
     message = refused("--experiment=bounds", "--game=kuhn_poker")
     assert "--game is fixed by --experiment=bounds" in message
     assert "--seeds takes an --experiment" in refused("--seeds=3")
+    assert "--workers of a single run takes --executor=ray" in refused("--workers=3")
+    assert "makes one walk at a time. Give it a batch" in refused("--executor=ray")
     message = refused("--experiment=bounds", "--only=chess")
     assert "--only='chess' is part of none of goofspiel_4_cards_cfr" in message
     assert "--seeds=0: 0 is not a positive" in refused(

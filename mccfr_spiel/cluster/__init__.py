@@ -1,0 +1,14 @@
+"""Several processes, on one machine or on many, that solve one game together.
+
+    solver = ms.Solver("liars_dice", batched, cluster=ms.cluster.Ray(workers=4))
+
+Each worker holds the same tables, makes a part of the walks of each batch, gets what
+the others' walks have found, and makes the same update (docs/scaling.md). Results are
+those of one process, to the bit, whatever the number of workers, and whichever of them
+are lost on the way.
+"""
+
+from mccfr_spiel.cluster.crews import Cluster, InThisProcess
+from mccfr_spiel.cluster.ray_actors import Ray
+
+__all__ = ["Cluster", "InThisProcess", "Ray"]

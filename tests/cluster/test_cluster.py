@@ -1,0 +1,448 @@
+"""A cluster has the bits of one process, whoever walks, is lost, or is interrupted.
+
+The workers here are objects in this process, whose turns are pickled both ways.
+`test_ray.py` has those of Ray.
+"""
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, algorithms, kernels
+from mccfr_spiel.cluster import InThisProcess, Ray, batches, crews
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.experiments import Settings, runs
+from mccfr_spiel.experiments.algorithm_names import METHODS
+from mccfr_spiel.solving import splitting
+from mccfr_spiel.solving.splitting import narrowed
+from mccfr_spiel.tree import blocks
+from tests.reference import Textbook
+from tests.small_games import uneven_deal
+from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, assert_same
+from tests.vectors import start_together
+
+GAMES = {
+    "kuhn_3": KUHN_3,
+    "goofspiel": GOOFSPIEL,
+    "leduc": LEDUC,
+    "liars_dice": "liars_dice(dice_sides=3)",
+    "auction": "first_sealed_auction(max_value=4)",
+}
+SPLIT = {
+    name: algorithm._replace(batch=10 if IS_COMPILED else 3)
+    for name, algorithm in ms.ALGORITHMS.items()
+    if algorithm.sampling.is_sampled and name != "average_strategy_sampling"
+}
+"""Every named algorithm whose batches can be split."""
+
+COMPILED = {"external_sampling": [], "outcome_sampling": [pytest.mark.slow]}
+"""Kernels of another sampling or rule take seconds to compile, and so that of external
+sampling is compiled, that of outcome sampling where slow tests run, and the others run
+with the JIT off."""
+
+ONLY_PLAIN = [pytest.mark.skipif(IS_COMPILED, reason="compiles for long")]
+
+MANY = 6 if IS_COMPILED else 1
+
+
+@pytest.fixture(autouse=True)
+def split_small_batches(monkeypatch):
+    """Has clusters split batches of every size, over blocks of a few infosets."""
+    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
+
+
+STALE = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE, kernels.NODE_TO_GROW]
+"""Between two iterations these entries of the cursor are about a walk that is over."""
+
+
+def batched(sampling=ms.EXTERNAL, batch: Any = 10, rule=None, *, alternating=True):
+    rule = ms.regret_matching() if rule is None else rule
+    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
+
+
+def bits(solver) -> dict[str, bytes]:
+    """All that a solver has learned, and where it is between two iterations."""
+    arrays = solver.state.saved()
+    cursor = arrays["cursor"].copy()
+    cursor[STALE] = 0
+    return {
+        name: array.tobytes() for name, array in (arrays | {"cursor": cursor}).items()
+    }
+
+
+def assert_equal(solvers, iterations):
+    """The solvers have the same bits on the way and then; all but the first split."""
+    for more in iterations:
+        for solver in solvers:
+            solver.iterate(more)
+        alone, *others = map(bits, solvers)
+        assert all(other == alone for other in others)
+    for solver in solvers[1:]:
+        assert solver.cluster.traffic.segments > 0
+
+
+class Lossy(crews.LocalCrew):
+    """A crew that loses workers at turns of its choice.
+
+    Attributes:
+        losing: the numbers of the turns, among all, in which the worker is lost: those
+            below 0 count as lost after the work was done.
+        hidden: what `is_ready` does not show yet, as while a worker starts.
+    """
+
+    def __init__(self, num_workers: int, losing=()) -> None:
+        super().__init__(num_workers)
+        self.losing, self.turns, self.begun = set(losing), 0, 0
+        self.hidden: set[int] = set()
+
+    def begin(self, nth, recipe):
+        self.begun += 1
+        super().begin(nth, recipe)
+
+    def is_ready(self, nth):
+        return nth not in self.hidden and super().is_ready(nth)
+
+    def turn(self, nth, turn, state, parcels):
+        self.turns += 1
+        if self.turns in self.losing:
+            del self.workers[nth]
+        parcel = super().turn(nth, turn, state, parcels)
+        if -self.turns in self.losing:
+            del self.workers[nth]
+            return None
+        return parcel
+
+
+class LossyCluster(InThisProcess):
+    def __init__(self, workers, losing=()):
+        super().__init__(workers)
+        object.__setattr__(self, "crew", Lossy(workers, losing))
+
+    def connect(self):
+        return self.crew  # type: ignore[attr-defined]
+
+
+# --- the bits ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=COMPILED.get(name, ONLY_PLAIN) if IS_COMPILED else [])
+        for name in SPLIT
+    ],
+)
+def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
+    tree = GameTree(GAMES[game]).expand_all()
+    for alternating in (True, False):
+        algorithm = SPLIT[name]._replace(alternating=alternating)
+        clusters = [None, *map(InThisProcess, (1, 2, 3)), LossyCluster(2, {3, -6})]
+        solvers = [Solver(tree, algorithm, seed=3, cluster=one) for one in clusters]
+        assert_equal(solvers, (1, 1, MANY))
+
+
+def test_a_batch_split_by_three_workers_is_the_textbooks():
+    for alternating in (True, False):
+        algorithm = batched(batch=6, alternating=alternating)
+        solver = Solver(
+            GameTree(KUHN_3).expand_all(), algorithm, seed=11, cluster=InThisProcess(3)
+        )
+        textbook = Textbook(KUHN_3, *algorithm, seed=11)
+        start_together(solver, textbook)
+        for more in (1, 1, 8):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+        assert solver.cluster is not None
+        assert solver.cluster.traffic.segments > 0
+
+
+@pytest.mark.parametrize("nodes", [1, 40])
+def test_how_batches_go_into_segments_changes_no_bit(nodes, monkeypatch):
+    monkeypatch.setattr(batches, "_NODES_OF_TICKET", nodes)
+    monkeypatch.setattr(splitting, "HEIGHT", 2)
+    monkeypatch.setattr(splitting, "ROOM", 2)
+    tree = GameTree(KUHN_3).expand_all()
+    for alternating in (True, False):
+        algorithm = batched(batch=90, alternating=alternating)
+        clusters = None, InThisProcess(3)
+        solvers = [Solver(tree, algorithm, cluster=one, threads=2) for one in clusters]
+        assert_equal(solvers, (1, 3))
+
+
+def test_walks_too_large_for_logs_are_made_by_the_driver(monkeypatch):
+    monkeypatch.setattr(splitting, "ROOM", 2)
+    monkeypatch.setattr(splitting, "MOST_ROOM", 2)
+    alone, split = (
+        Solver(GameTree(KUHN_3).expand_all(), batched(), cluster=cluster)
+        for cluster in (None, InThisProcess(2))
+    )
+    for solver in (alone, split):
+        solver.iterate(1)
+        solver.iterate(5)
+    assert bits(split) == bits(alone)
+    assert split.cluster is not None
+    assert split.cluster.traffic.segments == 0
+
+
+@pytest.mark.long_without_jit
+def test_batches_that_are_too_long_for_logs_go_in_shorter_segments(monkeypatch):
+    monkeypatch.setattr(splitting, "ROOM", 2)
+    monkeypatch.setattr(splitting, "MOST_ROOM", 16)
+    tree = GameTree(KUHN_3).expand_all()
+    clusters = None, InThisProcess(2)
+    solvers = [Solver(tree, batched(batch=400), cluster=one) for one in clusters]
+    assert_equal(solvers, (1, 2))
+    assert solvers[1].cluster is not None
+    assert solvers[1].cluster.traffic.segments > 3 * tree.num_players
+
+
+@pytest.mark.long_without_jit
+def test_a_growing_batch_has_the_bits_of_one_process():
+    tree = GameTree(KUHN_3).expand_all()
+    clusters = None, InThisProcess(2)
+    solvers = [Solver(tree, batched(batch="auto"), cluster=one) for one in clusters]
+    assert_equal(solvers, (1, 1, 300))
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiles for long; the JIT has no part in it")
+def test_rules_of_users_are_split():
+    rule = algorithms.own_rule(half_regrets)
+    tree = GameTree(KUHN_3).expand_all()
+    algorithm = batched(ms.OUTCOME, 8, rule)
+    clusters = None, InThisProcess(2)
+    solvers = [Solver(tree, algorithm, cluster=one) for one in clusters]
+    assert_equal(solvers, (1, MANY))
+
+
+def half_regrets(policy, memory, gradient, parameters, t):
+    value = 0.0
+    for a in range(len(policy)):
+        value += policy[a] * gradient[a]
+    total = 0.0
+    for a in range(len(policy)):
+        memory[a] += (gradient[a] - value) / 2
+        total += max(memory[a], 0.0)
+    for a in range(len(policy)):
+        policy[a] = max(memory[a], 0.0) / total if total > 0 else 1 / len(policy)
+    return value
+
+
+def test_short_batches_are_made_by_the_driver(monkeypatch):
+    monkeypatch.undo()
+    solver = Solver("kuhn_poker", batched(batch=64), cluster=InThisProcess(2))
+    solver.iterate(3)
+    assert solver.cluster is not None
+    assert solver.cluster.traffic.segments == 0
+    assert not solver.cluster.crew.workers  # type: ignore[attr-defined]
+
+
+def test_numbers_are_narrowed_to_the_bit():
+    for numbers, kind in (
+        ([1.0, -1.0, 0.0], np.int8),
+        ([300.0, -2.0], np.int16),
+        ([0.5, -1.25], np.float32),
+        ([-0.0, 1.0], np.float32),
+        ([1e300, 0.1], np.float64),
+        ([float("inf")], np.float32),
+    ):
+        narrow = narrowed(np.array(numbers))
+        assert narrow.dtype == kind
+        assert narrow.astype(float).tobytes() == np.array(numbers).tobytes()
+    for last, kind in ((255, np.uint8), (256, np.uint16), (2**31 - 1, np.uint32)):
+        narrow = narrowed(np.array([0, last], np.int32))
+        assert narrow.dtype == kind
+        assert narrow.tolist() == [0, last]
+
+
+# --- what is refused -----------------------------------------------------------------
+
+
+def plain(policy, memory, gradient, parameters, t):
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "more", "words"),
+    [
+        (ms.CFR_PLUS, {}, "samples nothing"),
+        (ms.PRUNED_CFR, {}, "samples nothing"),
+        (ms.EXTERNAL_SAMPLING, {}, r"one walk at a time.*_replace\(batch=512\)"),
+        (batched(ms.AVERAGE_STRATEGY), {}, "each walk reads what the one before"),
+        (
+            batched(algorithms.Sampling(True, True, baseline="learned")),
+            {},
+            "each walk reads what the one before",
+        ),
+        (batched(), {"store": "none"}, "store='none' keeps no tree"),
+        (
+            batched(),
+            {"abstraction": lambda state, player: str(player)},
+            "infosets share policies",
+        ),
+        (
+            batched(rule=algorithms.own_rule(plain, compiled=False)),
+            {},
+            "is plain Python",
+        ),
+    ],
+)
+def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
+    with pytest.raises(ValueError, match=words):
+        Solver("kuhn_poker", algorithm, cluster=InThisProcess(2), **more)
+
+
+def test_runs_that_cannot_be_split_are_refused_before_the_work():
+    runs.check_cluster(Settings("kuhn_poker", batched()))
+    for method, words in (
+        ("cfr_plus", "samples nothing"),
+        ("external_sampling", r"Give it a batch"),
+        ("lp", "lp makes none"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            runs.check_cluster(Settings("kuhn_poker", METHODS[method]))
+
+
+def test_a_game_that_no_string_makes_is_refused_in_words():
+    with pytest.raises(ValueError, match="makes the game from its string, which for"):
+        Solver(uneven_deal(), batched(), cluster=InThisProcess(2))
+
+
+def test_impossible_clusters_are_refused_in_words(monkeypatch):
+    for make in (InThisProcess, Ray):
+        with pytest.raises(ValueError, match="workers=0"):
+            make(workers=0)
+        with pytest.raises(ValueError, match="workers=33 is more than 32"):
+            make(workers=33)
+    with pytest.raises(ValueError, match="threads=0"):
+        Ray(threads=0)
+    with pytest.raises(ValueError, match="patience=-1"):
+        Ray(patience=-1)
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ValueError, match=r"pip install 'mccfr_spiel\[ray\]'"):
+        Solver("kuhn_poker", batched(), cluster=Ray(workers=2))
+
+
+# --- losses, errors and interruptions ------------------------------------------------
+
+
+@pytest.mark.long_without_jit
+@pytest.mark.parametrize("first", range(1, 9))
+def test_a_worker_lost_at_any_turn_is_replaced(first):
+    tree = GameTree(KUHN_3).expand_all()
+    for losing in ({first}, {-first}, {first, first + 1}, {-first, first + 2}):
+        cluster = LossyCluster(2, losing)
+        solvers = [Solver(tree, batched(), cluster=one) for one in (None, cluster)]
+        assert_equal(solvers, (1, 1, 2, 2))
+        assert solvers[1].cluster is not None
+        assert cluster.crew.begun == 2 + len(losing)  # type: ignore[attr-defined]
+
+
+def test_a_worker_that_is_lost_again_and_again_is_given_up_in_words():
+    tree = GameTree(KUHN_3).expand_all()
+    cluster = LossyCluster(2)
+    solvers = [Solver(tree, batched(), cluster=one) for one in (None, cluster)]
+    cluster.crew.losing = set(range(1, 99))  # type: ignore[attr-defined]
+    with pytest.warns(RuntimeWarning, match=r"Worker [01] .* 4 times in a row"):
+        assert_equal(solvers, (1, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_equal(solvers, (3,))  # the driver alone
+    assert cluster.crew.begun == 8  # type: ignore[attr-defined]
+
+
+def test_a_worker_that_comes_late_joins_in():
+    tree = GameTree(KUHN_3).expand_all()
+    cluster = LossyCluster(3)
+    crew = cluster.crew  # type: ignore[attr-defined]
+    crew.hidden = {0, 1, 2}
+    solvers = [Solver(tree, batched(), cluster=one) for one in (None, cluster)]
+    assert_equal(solvers, (1, 2))
+    assert crew.turns == 0
+    crew.hidden = {1}
+    assert_equal(solvers, (2,))
+    turns = crew.turns
+    assert turns == 2 * 2 * tree.num_players
+    crew.hidden = set()
+    assert_equal(solvers, (2,))
+    assert crew.turns == turns + 3 * 2 * tree.num_players
+
+
+def test_a_game_that_is_another_one_on_the_worker_is_told(monkeypatch):
+    solver = Solver("kuhn_poker", batched(), cluster=InThisProcess(2))
+    solver.iterate(1)
+    monkeypatch.setattr(
+        "mccfr_spiel.solving.files.saved_game", lambda text: ms.GameTree(KUHN_3).game
+    )
+    for _ in range(2):
+        with pytest.raises(
+            ValueError, match=r"cannot be made\. CheckpointError: .* kuhn_poker"
+        ):
+            solver.iterate(1)
+    monkeypatch.undo()
+    alone = Solver("kuhn_poker", batched())
+    alone.tree.expand_all()
+    solver.iterate(2)
+    alone.iterate(3)
+    assert (
+        solver.average_policy().to_tabular().action_probability_array.tobytes()
+        == alone.average_policy().to_tabular().action_probability_array.tobytes()
+    )
+
+
+@pytest.mark.slow
+def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
+    states, words = [], []
+    for cluster in (None, InThisProcess(2)):
+        tree = GameTree(KUHN_3).expand_all()
+        solver = Solver(tree, batched(ms.OUTCOME, 20), cluster=cluster)
+        solver.iterate(1)
+        tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
+        with pytest.raises(ValueError, match="no longer fits a floating") as caught:
+            solver.iterate(100_000)
+        words.append(str(caught.value))
+        states.append(bits(solver))
+    assert words[0] == words[1]
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_ctrl_c_while_the_driver_waits_loses_nothing(at, tmp_path):
+    tree = GameTree(KUHN_3).expand_all()
+    algorithm = batched(batch=40, alternating=False)
+    cluster = LossyCluster(2)
+    crew = cluster.crew  # type: ignore[attr-defined]
+    alone, split = (Solver(tree, algorithm, cluster=one) for one in (None, cluster))
+    alone.iterate(6)
+    split.iterate(1)
+    opened, waits = crew.opened, 0
+
+    def interrupted(parcel):
+        nonlocal waits
+        waits += 1
+        if waits == at + 1:
+            raise KeyboardInterrupt
+        return opened(parcel)
+
+    crew.opened = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        split.iterate(5)
+    copied = copy.copy(split)  # finishes its iteration
+    split.save(tmp_path / "solver")
+    loaded = Solver.load(tmp_path / "solver", tree, cluster=InThisProcess(3))
+    unpickled = pickle.loads(pickle.dumps(split))
+    for solver in (copied, loaded, unpickled, split):
+        solver.iterate(6 - solver.num_iterations)
+        assert bits(solver) == bits(alone)
+    assert copied.cluster is None
+    assert unpickled.cluster is None
+    assert loaded.cluster is not None
+    assert loaded.cluster.traffic.segments

@@ -1,0 +1,99 @@
+"""Workers of a Ray cluster on this machine: the same bits, also if one is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver
+from mccfr_spiel.cluster import Ray, batches
+from tests.cluster.test_cluster import batched, bits
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # Ray's own
+]
+GAME = "liars_dice(dice_sides=3)"
+
+
+@pytest.fixture(scope="module")
+def ray():
+    ray = pytest.importorskip("ray")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def split_small_batches(monkeypatch):
+    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+
+
+def test_workers_on_ray_have_the_bits_of_one_process_though_one_is_killed(ray):
+    tree = GameTree(GAME).expand_all()
+    algorithm = batched(batch=40)
+    alone = Solver(tree, algorithm, seed=3)
+    split = Solver(tree, algorithm, seed=3, cluster=Ray(workers=2))
+    driver = split.cluster
+    assert driver is not None
+    crew = driver.crew
+    for more in (1, 9):
+        for solver in (alone, split):
+            solver.iterate(more)
+        assert bits(split) == bits(alone)
+    assert sorted(crew.actors) == [0, 1]  # type: ignore[attr-defined]
+    joined = driver.traffic.table_bytes
+    killed = crew.actors[1]  # type: ignore[attr-defined]
+    ray.kill(killed)
+    # One pass makes an iteration; in the course of them the new worker joins.
+    last = time.monotonic() + 120
+    while driver.traffic.table_bytes == joined:
+        assert time.monotonic() < last
+        for solver in (alone, split):
+            solver.iterate(5)
+    for solver in (alone, split):
+        solver.iterate(5)
+    assert crew.actors[1] is not killed  # type: ignore[attr-defined]
+    assert bits(split) == bits(alone)
+
+
+def test_ctrl_c_ends_a_run_on_ray_whose_checkpoint_goes_on(tmp_path):
+    pytest.importorskip("ray")
+    path = tmp_path / "solver"
+    program = f"""
+        import mccfr_spiel as ms
+        from mccfr_spiel.cluster import Ray, batches
+
+        batches.LEAST_NODES = 1
+        algorithm = ms.EXTERNAL_SAMPLING._replace(batch=40)
+        solver = ms.Solver({GAME!r}, algorithm, cluster=Ray(workers=2))
+        try:
+            solver.iterate(1)
+            solver.iterate(1)  # waits for the workers
+            print("begun", flush=True)
+            solver.iterate(10**9)
+        except KeyboardInterrupt:
+            print(solver.cluster.traffic.segments > 2, flush=True)
+            solver.save({str(path)!r})
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(1.0)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "True\n"
+        assert process.wait(60) == 0
+    solver = Solver.load(path)
+    alone = Solver(GameTree(GAME).expand_all(), ms.EXTERNAL_SAMPLING._replace(batch=40))
+    alone.iterate(solver.num_iterations)
+    assert solver.num_iterations > 2
+    assert bits(solver) == bits(alone)
