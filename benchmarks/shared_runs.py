@@ -82,7 +82,7 @@ def cut_everything() -> None:
         },
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
         "solving.state": {"LEAST_WORK": 1},
-        "solving.sharing": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
+        "solving.forking": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
         "offline.first_order": {"LEAST_WORK": 1},
         "offline.shared_steps": {"LEAST_PIECE": 8},
     }

@@ -18,8 +18,8 @@
     regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
-    shared_batches.py  batches of walks by several threads
     split_batches.py   batches of walks by several processes
+    logged_walks.py  the pieces of that
     batch_logs.py  what such walks write down
     forked_walks.py  walks by several threads, cut at roots of subtrees
     forks.py       what those write down
@@ -70,6 +70,7 @@ from mccfr_spiel.kernels.forks import (
     Forks,
     frame_of_forks,
 )
+from mccfr_spiel.kernels.logged_walks import can_be_shared
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
@@ -85,7 +86,6 @@ from mccfr_spiel.kernels.regret_pruning import (
     survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.kernels.shared_batches import can_be_shared, make_shared_walks
 from mccfr_spiel.kernels.split_batches import (
     make_split_sums,
     make_split_walks,
@@ -243,7 +243,6 @@ __all__ = [
     "iterate_pruned",
     "join_averages",
     "join_policies",
-    "make_batches_in_threads",
     "make_forks_in_threads",
     "make_iterate",
     "make_iterate_in_threads",
@@ -306,33 +305,6 @@ def make_iterate_in_threads(rule: str) -> Any:
         made = make_threaded_passes(number_of(rule))
     if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
         made.compile((types.int64[::1], types.int64[::1], types.boolean))
-    return made
-
-
-@functools.cache
-def make_batches_in_threads(sampled: Sampled, rule: str) -> Any:
-    """Makes `iterate(frame, walks, blocks, desk, leads)` for shared batches.
-
-    The tree is complete, no abstraction ties infosets, and the walks are such that
-    `can_be_shared`. shared_batches.py says what the frame holds and what is returned.
-
-    Args:
-        sampled: what a walk samples.
-        rule: as in `make_iterate`; a user's own rule must be compiled.
-    """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_shared_walks(sampled, number_of(rule))
-    if IS_COMPILED:
-        made.compile(
-            (
-                types.int64[::1],
-                types.int64,
-                types.int64,
-                types.int64[::1],
-                types.boolean,
-            )
-        )
     return made
 
 

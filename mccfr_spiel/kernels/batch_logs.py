@@ -1,6 +1,6 @@
 """Logs of walks that several threads make.
 
-`shared_batches.py` explains them.
+`logged_walks.py` explains them.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -248,15 +248,6 @@ def sort_runs(log: Log, num_parts: int) -> None:
         part = log.run[run]["part"] + 1
         log.order[ends[part]] = run
         ends[part] += 1
-
-
-@inlined
-def worst_status(slots: Slots, used: int) -> Any:
-    """DONE, or what kept the walks of a slot from being finished."""
-    status: Any = np.int64(DONE)
-    for slot in range(used):
-        status = max(status, slots.counts[slot * NUM_COUNTS + STATUS])
-    return status
 
 
 @inlined

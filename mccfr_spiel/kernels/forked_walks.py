@@ -101,9 +101,9 @@ from mccfr_spiel.kernels.forks import (
     status_of_rows,
     touched_in_rows,
 )
+from mccfr_spiel.kernels.logged_walks import finish, move, move_top, num_tickets
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
-from mccfr_spiel.kernels.shared_batches import finish, move, move_top, num_tickets
 from mccfr_spiel.kernels.stack import (
     Visit,
     push,

@@ -1,7 +1,7 @@
 """Batches of walks that several processes split, with the bits of one thread.
 
 Every process has the same tree and the same tables. A segment of a batch has tickets,
-as in `shared_batches.py`; each process makes the walks of some of them into logs,
+as in `logged_walks.py`; each process makes the walks of some of them into logs,
 `make_split_walks`. When a process has the logs of all tickets in its slots, whoever
 made them, it adds them up and moves the policies, `make_split_sums`. That is the work
 of the threads of one process, in the same order, and so it gives the same bits.
@@ -55,8 +55,7 @@ from mccfr_spiel.kernels.batch_logs import (
     take_over,
     views,
 )
-from mccfr_spiel.kernels.minimizers import rule_of
-from mccfr_spiel.kernels.shared_batches import (
+from mccfr_spiel.kernels.logged_walks import (
     add_block,
     begin_player,
     end_adding,
@@ -64,6 +63,7 @@ from mccfr_spiel.kernels.shared_batches import (
     num_tickets,
     open_blocks,
 )
+from mccfr_spiel.kernels.minimizers import rule_of
 from mccfr_spiel.kernels.tables import (
     DONE,
     THREAD_FAILED,

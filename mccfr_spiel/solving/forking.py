@@ -11,6 +11,7 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.solving.batch_sizes import batch_of, is_at_root, nodes_of_walk
 from mccfr_spiel.tree.blocks import cut_for_batches
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -42,10 +43,6 @@ _NODES_IN_QUEUE = 16
 LEAST_QUEUED_TREE = 2**20
 """Trees of fewer nodes fit the caches that cores share. There queues take longer than
 stacks."""
-
-_TIMES_IN_CACHE = 4
-"""There it takes walks so many times as long until sharing gains something: a thread
-waits for what another one has written."""
 
 _MOST_ROOM = 2**17
 """Walks that log more stay in one thread; all logs have 0.3 GB then."""
@@ -99,7 +96,12 @@ class ForkedWalks:
 
     def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
         """Whether threads should do what a kernel is about to be called for."""
-        if self.cut is None or self._is_too_large or not _is_at_root(walk):
+        if (
+            self.cut is None
+            or len(self.cut.num_met) == 0
+            or self._is_too_large
+            or not is_at_root(walk)
+        ):
             return False
         job, cursor = task.job.view(np.int64), walk.cursor
         one = self._nodes_of_batch(task, walk)
@@ -174,34 +176,18 @@ class ForkedWalks:
         )
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        least = LEAST_NODES
-        if not self._is_large:
-            least *= _TIMES_IN_CACHE
-        most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
+        most = self._nodes_of_batch(task, walk) / self._tree.num_players // LEAST_NODES
         return int(min(self.num_threads, most))
 
     def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
         """The nodes that an iteration is likely to touch; 0 if nothing is known yet."""
-        return (
-            self._nodes_of_walk(task, walk)
-            * _batch(task, walk)
-            * (self._tree.num_players)
-        )
-
-    def _nodes_of_walk(self, task: kernels.Task, walk: kernels.Walk) -> float:
-        """The mean of the walks so far; 0 before the first."""
-        cursor, given = walk.cursor, int(task.job[kernels.BATCH])
         num_players = self._tree.num_players
-        iteration, player = cursor[[kernels.ITERATION, kernels.PLAYER]].tolist()
-        if cursor[kernels.TOP] == 0:
-            iteration += 1
-        batch = kernels.plain_batch_at(given, iteration)
-        num_walks = num_players * (kernels.plain_walk_number(given, iteration, 0) - 1)
-        num_walks += player * batch + int(cursor[kernels.WALK])
-        return float(cursor[kernels.NODES_TOUCHED]) / num_walks if num_walks else 0.0
+        mean = nodes_of_walk(task, walk, num_players)
+        return mean * batch_of(task, walk) * num_players
 
     def _walks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        batch, mean = _batch(task, walk), max(self._nodes_of_walk(task, walk), 1.0)
+        batch = batch_of(task, walk)
+        mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
         least, most = _NODES_OF_TICKET
         enough = min(-(-batch // 8), -(-least // mean))
         return int(
@@ -214,21 +200,3 @@ class ForkedWalks:
         num_blocks = -(-len(self.cut.num_met) // num_players)
         tickets = self._nodes_of_batch(task, walk) / num_players // _NODES_OF_BLOCKS
         return -(-num_blocks // int(min(max(tickets, 8), num_blocks)))
-
-
-def _batch(task: kernels.Task, walk: kernels.Walk) -> int:
-    iteration = int(walk.cursor[kernels.ITERATION]) + 1
-    return kernels.plain_batch_at(int(task.job[kernels.BATCH]), iteration)
-
-
-def _is_at_root(walk: kernels.Walk) -> bool:
-    """Whether the walk of one thread stands between two walks."""
-    cursor = walk.cursor
-    top = cursor[kernels.TOP]
-    return top == 0 or bool(
-        top == 1
-        and walk.node[0] == 0
-        and cursor[kernels.NUM_UNDO] == 0
-        and cursor[kernels.NUM_MET] == cursor[kernels.NUM_MET_BEFORE]
-        and cursor[kernels.NODES_TOUCHED] == cursor[kernels.NODES_TOUCHED_BEFORE]
-    )

@@ -13,7 +13,6 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.solving.sharing import HEIGHT, MOST_ROOM, ROOM, new_slots
 from mccfr_spiel.tree.blocks import cut_for_batches
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -28,6 +27,15 @@ _COUNTS = [
     kernels.STATUS,
 ]
 _EVENTS, _VISITS, _LEAVES, _TOUCHED, _STATUS = range(len(_COUNTS))
+
+_HEIGHT, _ROOM = 256, 2**12
+"""What a slot has room for at first: nodes in its stack, leaves in its log."""
+
+_MOST_ROOM = 2**17
+"""Walks with more leaves stay in one thread; all logs have 0.2 GB then."""
+
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 8, 16
+"""What the cut takes, and what is needed to make it."""
 
 
 class Records(NamedTuple):
@@ -207,7 +215,7 @@ class SplitBatches:
             self._add = kernels.make_sums_of_split(self._rule)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
-            self.slots = new_slots(len(cut.num_met), HEIGHT, ROOM)
+            self.slots = _new_slots(len(cut.num_met), _HEIGHT, _ROOM)
             self.cut = cut
 
     def walk(self, records: Records, segment: Segment, first: int, end: int) -> WalkLog:
@@ -224,7 +232,7 @@ class SplitBatches:
                 self._run(self._walk, records, numbers)
             log = _packed(self.slots, first, end)
             room = 2 * len(self.slots.leaf) // kernels.NUM_SLOTS
-            if log.status != kernels.LOG_FULL or room > MOST_ROOM:
+            if log.status != kernels.LOG_FULL or room > _MOST_ROOM:
                 return log
             self._enlarge(2 * len(self.slots.node) // kernels.NUM_SLOTS, room)
 
@@ -241,7 +249,7 @@ class SplitBatches:
         room = len(self.slots.leaf) // kernels.NUM_SLOTS
         if most > room:
             height = len(self.slots.node) // kernels.NUM_SLOTS
-            self._enlarge(height, max(most, min(2 * room, MOST_ROOM)))
+            self._enlarge(height, max(most, min(2 * room, _MOST_ROOM)))
         for log in logs:
             _unpack(log, self.slots)
         num_blocks = -(-len(self.cut.num_met) // self._tree.num_players)
@@ -253,7 +261,7 @@ class SplitBatches:
         assert self.cut is not None
         self._framed = ()  # or it would keep the old slots alive meanwhile
         self.slots = None
-        self.slots = new_slots(len(self.cut.num_met), height, room)
+        self.slots = _new_slots(len(self.cut.num_met), height, room)
 
     def _run(self, kernel: Any, records: Records, *arguments: Any) -> None:
         """Runs a kernel in all threads."""
@@ -361,3 +369,21 @@ def _unpack(log: WalkLog, slots: kernels.Slots) -> None:
         leaf["sequence"] = log.sequences[leaves]
         leaf["payoff"] = log.payoffs[leaves]
         leaf["visits_end"] = np.cumsum(log.visits_before[leaves], dtype=np.int32)
+
+
+def _new_slots(num_blocks: int, height: int, room: int) -> kernels.Slots:
+    """Empty slots with room for so many blocks, nodes in a stack, leaves in a log."""
+    count = kernels.NUM_SLOTS
+    return kernels.Slots(
+        node=np.zeros(count * height, np.int32),
+        sequence=np.zeros(count * height, np.int32),
+        weight=np.zeros(count * height),
+        place=np.zeros(count * height, np.uint64),
+        event=np.zeros(count * room, kernels.VISIT),
+        visit=np.zeros(count * room, kernels.VISIT),
+        leaf=np.zeros(count * room, kernels.LEAF),
+        run=np.zeros(count * room, kernels.RUN),
+        order=np.zeros(count * room, np.int32),
+        part_ends=np.zeros(count * (num_blocks + 3), np.int64),
+        counts=np.zeros(count * kernels.NUM_COUNTS, np.int64),
+    )

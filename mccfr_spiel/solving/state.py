@@ -17,7 +17,7 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving import forking, sharing
+from mccfr_spiel.solving import forking, splitting
 from mccfr_spiel.solving.forking import ForkedWalks
 from mccfr_spiel.solving.splitting import Records, SplitBatches
 from mccfr_spiel.storage.checkpoint import DamagedError
@@ -272,8 +272,8 @@ class SolverState:
             per_infoset += forking.BYTES_PER_INFOSET
             per_sequence += forking.BYTES_PER_SEQUENCE
         if self.splitting is not None:
-            per_infoset += sharing.BYTES_PER_INFOSET
-            per_sequence += sharing.BYTES_PER_SEQUENCE
+            per_infoset += splitting.BYTES_PER_INFOSET
+            per_sequence += splitting.BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads

@@ -1,12 +1,12 @@
-"""Batches of walks by several threads, with the bits of one thread.
+"""Batches of walks by way of logs, with the bits of one thread.
 
 A walk only reads the tables. What it would add to the gradient it writes into a log: a
 sequence and a payoff for each leaf, in the order in which it meets them. So the walks
-of a batch go to the threads in any order. Afterwards the logs are read in the order of
-the walks, and every gradient is the sum of the same terms in the same order as in the
-loop of `walks.py`.
+of a batch can be made in any order, by any process. Afterwards the logs are read in the
+order of the walks, and every gradient is the sum of the same terms in the same order as
+in the loop of `walks.py`.
 
-Threads share that, too. The infosets are cut into blocks and a top, as for a pass
+Threads share both. The infosets are cut into blocks and a top, as for a pass
 (`blocks.py`), and each walk sorts its log by blocks. A thread that takes a block reads
 that block's part of all logs, adds, and moves the policies at the infosets met, upward.
 The infosets met between two leaves lie on the way to the second of them, so the leaves
@@ -16,6 +16,9 @@ the average are paid downward, and last, since policies are moved upward.
 
 A batch is walked in one or several segments of up to NUM_SLOTS tickets. How many walks
 a ticket has, and a segment, changes no bit.
+
+`split_batches.py` makes the loops of these pieces. Threads of one process need no logs
+of leaves, see `forked_walks.py`.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -28,15 +31,9 @@ import numpy as np
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.compiled.atomics import (
     CLOSED,
-    FAILED,
-    FINISHED,
-    add_one,
-    is_over,
-    load,
-    next_ticket,
     store,
 )
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
     child_place,
@@ -66,24 +63,17 @@ from mccfr_spiel.kernels.batch_logs import (
     STATUS,
     STATUS_NOW,
     TOUCHED,
-    TOUCHED_NOW,
-    WALKING,
     WALKS_OF_TICKET,
     Cut,
     Slots,
     add_part,
-    hand_over,
     log_of,
     meet_top,
     pay_roots,
     sort_runs,
-    stack_of,
-    take_over,
-    views,
-    worst_status,
 )
 from mccfr_spiel.kernels.batches import batch_at, enter_average, walk_number
-from mccfr_spiel.kernels.minimizers import rule_of, start_tables, update
+from mccfr_spiel.kernels.minimizers import update
 from mccfr_spiel.kernels.rates import rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
 from mccfr_spiel.kernels.stack import (
@@ -96,19 +86,13 @@ from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     BATCH,
     DONE,
-    LAST_ITERATION,
     LOG_FULL,
     NEEDS_ONE_THREAD,
-    NODE_LIMIT,
-    PAUSE_LIMIT,
-    PAUSED,
     SEED,
-    THREAD_FAILED,
     Tables,
     Task,
     TreeArrays,
     Walk,
-    tree_in,
 )
 from mccfr_spiel.kernels.threaded_passes import open_tickets, take_value
 from mccfr_spiel.kernels.walks import (
@@ -250,71 +234,6 @@ def make_walk_ticket(sampled: Sampled) -> Any:
     return walk_ticket
 
 
-def make_shared_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, walks, blocks, desk, leads)` for batches.
-
-    Every thread calls it with the same frame of a complete tree, numbers of walks and
-    of blocks for a ticket, and desk; one of them leads. It returns the statuses of
-    `make_walks`, and
-
-    - LOG_FULL if the slots must be larger first,
-    - NEEDS_ONE_THREAD if the loop of `walks.py` must go on, since a walk met what ends
-      the run,
-    - THREAD_FAILED if another thread failed.
-
-    The cursor must stand between two walks.
-    """
-    walk_ticket = make_walk_ticket(sampled)
-    discounts = rule_of(rule).discounts
-
-    @jit(nogil=True)
-    def iterate(frame, walks, blocks, desk, leads):
-        task, tables = views(frame, Task), views(frame, Tables)
-        tree, walk = tree_in(frame, task.job), views(frame, Walk)
-        cut, slots = views(frame, Cut), views(frame, Slots)
-        parameters = task.parameters
-        if leads:
-            start_tables(tree, tables, walk.known, rule, task.job[SEED], parameters)
-            desk[WALKS_OF_TICKET], desk[BLOCKS_OF_TICKET] = walks, blocks
-            take_over(tree, walk, cut, desk)
-        # One pass of this loop makes the walks of a ticket, or adds up its blocks.
-        while True:
-            ticket = next_ticket(desk, leads)
-            if ticket < 0:
-                if not leads or is_over(desk):
-                    break
-                direct(task, tree, tables, walk, cut, slots, desk, rule, discounts)
-                continue
-            ticket += load(desk, FIRST_TICKET)
-            if load(desk, STAGE) == WALKING:
-                stack, log = stack_of(slots, ticket), log_of(slots, ticket)
-                walk_ticket(task, tree, tables, cut, stack, log, desk, ticket)
-            else:
-                first = desk[FIRST_BLOCK] + ticket * blocks
-                for block in range(first, min(first + blocks, desk[END_BLOCK])):
-                    add_block(
-                        task,
-                        tree,
-                        tables,
-                        walk,
-                        cut,
-                        slots,
-                        desk,
-                        block,
-                        rule,
-                        discounts,
-                    )
-            add_one(desk, FINISHED)
-        if not leads:
-            return DONE
-        if load(desk, FAILED) != 0:
-            return THREAD_FAILED
-        hand_over(tree, walk, cut, desk)
-        return desk[STATUS_NOW]
-
-    return iterate
-
-
 @inlined
 def add_block(
     task: Task,
@@ -409,47 +328,6 @@ def move_top(
     desk[NUM_TOP] = 0
     for player in range(tree.utilities.shape[1]):
         tables.gradient[player] = 0.0
-
-
-@inlined
-def direct(
-    task: Task,
-    tree: TreeArrays,
-    tables: Tables,
-    walk: Walk,
-    cut: Cut,
-    slots: Slots,
-    desk: np.ndarray,
-    rule: int,
-    discounts: bool,
-) -> None:
-    """What the leader does when all tickets are finished: it ends the stage, and
-    opens the tickets of the next one, or closes the desk."""
-    limits = task.job.view(np.int64)
-    if desk[STAGE] == WALKING:
-        status = worst_status(slots, num_tickets(desk))
-        if status != DONE:
-            finish(desk, status)
-            return
-        open_blocks(task, tree, tables, cut, slots, desk)
-        return
-    if desk[STAGE] == ADDING:
-        end_adding(task, tree, tables, walk, cut, desk, rule, discounts)
-        if desk[IS_BEGUN] != 0 and desk[TOUCHED_NOW] >= limits[PAUSE_LIMIT]:
-            finish(desk, PAUSED)
-            return
-    if desk[IS_BEGUN] == 0:
-        if desk[PLAYER_NOW] == 0:
-            is_end = desk[ITERATION_NOW] == limits[LAST_ITERATION]
-            if is_end or desk[TOUCHED_NOW] >= limits[NODE_LIMIT]:
-                finish(desk, DONE)
-                return
-        begin_player(task, tables, walk, desk, rule, discounts)
-    left = batch_at(limits[BATCH], desk[ITERATION_NOW]) - desk[NTH_NOW]
-    num_walks = min(left, NUM_SLOTS * desk[WALKS_OF_TICKET])
-    desk[SEGMENT_END] = desk[NTH_NOW] + num_walks
-    desk[STAGE] = WALKING
-    open_tickets(desk, FIRST_TICKET, 0, num_tickets(desk))
 
 
 @inlined
