@@ -15,7 +15,6 @@ from mccfr_spiel.compiled.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.averaging import pay_debt
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
-    DONE,
     FLOAT,
     INT,
     ITERATION,

@@ -100,7 +100,6 @@ def test_any_number_of_threads_has_the_bits_of_one(sampling, game):
 @pytest.mark.parametrize("game", ["goofspiel", "liars_dice", "uneven_deal"])
 def test_a_stack_in_place_of_queues_changes_no_bit(game, monkeypatch):
     monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 10**6)
-    monkeypatch.setattr(forking, "_TIMES_IN_CACHE", 0.01)
     tree = GameTree(GAMES[game]()).expand_all()
     assert_equal_for_all(tree, batched(ms.EXTERNAL), (1, 1, 30 if IS_COMPILED else 2))
 
