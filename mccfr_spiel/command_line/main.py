@@ -214,10 +214,10 @@ def flags_of_command(command: Command) -> flags.FlagValues:
     values = flags.FlagValues()
     values.set_gnu_getopt()  # flags may follow other words
     command.define(values)
+    for name in {name for one in COMMANDS.values() for name in one.shared}:
+        running.FLAGS[name].unparse()  # main() may be called again in the same process
     for name in command.shared:
-        flag = running.FLAGS[name]
-        flag.unparse()  # main() may be called again in the same process
-        values[name] = flag
+        values[name] = running.FLAGS[name]
     running.FLAGS.mark_as_parsed()
     return values
 

@@ -168,8 +168,8 @@ def test_a_batch_split_by_three_workers_is_the_textbooks():
 @pytest.mark.parametrize("nodes", [1, 40])
 def test_how_batches_go_into_segments_changes_no_bit(nodes, monkeypatch):
     monkeypatch.setattr(batches, "_NODES_OF_TICKET", nodes)
-    monkeypatch.setattr(splitting, "HEIGHT", 2)
-    monkeypatch.setattr(splitting, "ROOM", 2)
+    monkeypatch.setattr(splitting, "_HEIGHT", 2)
+    monkeypatch.setattr(splitting, "_ROOM", 2)
     tree = GameTree(KUHN_3).expand_all()
     for alternating in (True, False):
         algorithm = batched(batch=90, alternating=alternating)
@@ -179,8 +179,8 @@ def test_how_batches_go_into_segments_changes_no_bit(nodes, monkeypatch):
 
 
 def test_walks_too_large_for_logs_are_made_by_the_driver(monkeypatch):
-    monkeypatch.setattr(splitting, "ROOM", 2)
-    monkeypatch.setattr(splitting, "MOST_ROOM", 2)
+    monkeypatch.setattr(splitting, "_ROOM", 2)
+    monkeypatch.setattr(splitting, "_MOST_ROOM", 2)
     alone, split = (
         Solver(GameTree(KUHN_3).expand_all(), batched(), cluster=cluster)
         for cluster in (None, InThisProcess(2))
@@ -195,8 +195,8 @@ def test_walks_too_large_for_logs_are_made_by_the_driver(monkeypatch):
 
 @pytest.mark.long_without_jit
 def test_batches_that_are_too_long_for_logs_go_in_shorter_segments(monkeypatch):
-    monkeypatch.setattr(splitting, "ROOM", 2)
-    monkeypatch.setattr(splitting, "MOST_ROOM", 16)
+    monkeypatch.setattr(splitting, "_ROOM", 2)
+    monkeypatch.setattr(splitting, "_MOST_ROOM", 16)
     tree = GameTree(KUHN_3).expand_all()
     clusters = None, InThisProcess(2)
     solvers = [Solver(tree, batched(batch=400), cluster=one) for one in clusters]
@@ -405,7 +405,14 @@ def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
         tree = GameTree(KUHN_3).expand_all()
         solver = Solver(tree, batched(ms.OUTCOME, 20), cluster=cluster)
         solver.iterate(1)
-        tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
+        solver.iterate(1)
+        trees = [tree.arrays]
+        if solver.cluster is not None:
+            crew = solver.cluster.crew
+            trees += [one._state._tree.arrays for one in crew.workers.values()]
+            assert len(trees) == 3
+        for arrays in trees:
+            arrays.utilities[-1] = 1e295  # as no game is allowed to pay
         with pytest.raises(ValueError, match="no longer fits a floating") as caught:
             solver.iterate(100_000)
         words.append(str(caught.value))

@@ -75,8 +75,13 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
 
 
 def test_flags_of_one_call_are_forgotten_in_the_next(program):
-    flags_of_command(COMMANDS["solve"])["seed"].parse("7")
-    assert flags_of_command(COMMANDS["solve"])["seed"].value == 0
+    for command in ("solve", "experiment"):
+        flag = flags_of_command(COMMANDS["solve"])["game"]
+        flag.parse("leduc_poker")
+        flag.present += 1
+        flags_of_command(COMMANDS[command])
+        assert not flag.present
+        assert flag.value == flag.default
 
 
 @pytest.mark.parametrize(
