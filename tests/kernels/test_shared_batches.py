@@ -457,4 +457,4 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
 
 def test_trees_without_blocks_have_one_thread():
     tree = GameTree("matrix_rps").expand_all()
-    assert_equal_for_all(tree, batched(ms.OUTCOME, 4096), (3, 20))
+    assert_equal_for_all(tree, batched(ms.OUTCOME, 300), (1, 3))
