@@ -32,7 +32,7 @@ GAMES = {
         "kuhn_poker(players=3)",
         "leduc_poker(suit_isomorphism=True)",
         "first_sealed_auction(max_value=4)",
-        "tiny_bridge_2p",
+        pytest.param("tiny_bridge_2p", marks=pytest.mark.long_without_jit),
         "matrix_rps",
         GOOFSPIEL,
     ]
@@ -124,7 +124,7 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
         ("leduc_poker", 9457, 936),
         ("leduc_poker(suit_isomorphism=True)", None, 288),
         ("liars_dice(dice_sides=3)", None, None),
-        ("tiny_bridge_2p", None, None),
+        pytest.param("tiny_bridge_2p", None, None, marks=pytest.mark.long_without_jit),
     ],
 )
 def test_sizes_are_openspiels(game, num_nodes, num_infosets):
