@@ -32,11 +32,14 @@ GAMES = {
         "kuhn_poker(players=3)",
         "leduc_poker(suit_isomorphism=True)",
         "first_sealed_auction(max_value=4)",
-        pytest.param("tiny_bridge_2p", marks=pytest.mark.long_without_jit),
+        "tiny_bridge_2p",
         "matrix_rps",
         GOOFSPIEL,
     ]
 } | {"uneven_deal": uneven_deal, "three_players": three_players}
+
+_LONG = {"tiny_bridge_2p": [pytest.mark.long_without_jit]}  # its twin has a large tree
+NAMES = [pytest.param(name, marks=_LONG.get(name, [])) for name in GAMES]
 
 
 def expanded_by_walks(game):
@@ -47,7 +50,7 @@ def expanded_by_walks(game):
 
 
 @pytest.mark.parametrize("expand", [GameTree.expand_all, expanded_by_walks])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", NAMES)
 def test_numbers_are_as_every_loop_needs_them(game, expand):
     loaded = GAMES[game]()
     tree = expand(GameTree(loaded) if expand is GameTree.expand_all else loaded)
@@ -81,7 +84,7 @@ def test_numbers_are_as_every_loop_needs_them(game, expand):
     assert tree.is_complete
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", NAMES)
 def test_every_node_is_the_state_that_its_moves_lead_to(game):
     tree = GameTree(GAMES[game]()).expand_all()
     stack = [(0, tree.game.new_initial_state(), list(range(tree.num_players)))]
