@@ -408,7 +408,7 @@ def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
         solver.iterate(1)
         trees = [tree.arrays]
         if solver.cluster is not None:
-            crew = solver.cluster.crew
+            crew: Any = solver.cluster.crew
             trees += [one._state._tree.arrays for one in crew.workers.values()]
             assert len(trees) == 3
         for arrays in trees:
