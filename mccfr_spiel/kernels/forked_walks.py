@@ -101,7 +101,7 @@ from mccfr_spiel.kernels.forks import (
     status_of_rows,
     touched_in_rows,
 )
-from mccfr_spiel.kernels.logged_walks import finish, move, move_top, num_tickets
+from mccfr_spiel.kernels.logged_walks import finish, move_block, move_top, num_tickets
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
 from mccfr_spiel.kernels.stack import (
@@ -601,15 +601,7 @@ def settle_block(
     if desk[MOVES] == 0:
         keep_block(infosets, tables, cut, forks, block)
         return
-    begin = cut.ends[block]
-    for visit in range(begin + cut.num_met[block] - 1, begin - 1, -1):
-        infoset = cut.met[visit]
-        start = infosets[infoset]["first_sequence"]
-        parent = infosets[infoset]["parent"]
-        if cut.home[start] & 1:  # the root leaves its value where the top takes it
-            parent = start
-        move(task, tree, tables, walk, infoset, parent, rule, discounts)
-    cut.num_met[block] = cut.num_paid[block] = 0
+    move_block(task, tree, tables, walk, cut, block, rule, discounts)
 
 
 @inlined

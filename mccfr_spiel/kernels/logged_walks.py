@@ -262,9 +262,23 @@ def add_block(
                 log = log_of(slots, slot)
                 num_met = add_part(tree, tables, cut, log, part, num_met, is_far)
         cut.num_met[block] = cut.num_paid[block] = num_met - cut.ends[block]
-    if desk[MOVES] == 0:
-        return
-    begin = cut.ends[block]
+    if desk[MOVES] != 0:
+        move_block(task, tree, tables, walk, cut, block, rule, discounts)
+
+
+@inlined
+def move_block(
+    task: Task,
+    tree: TreeArrays,
+    tables: Tables,
+    walk: Walk,
+    cut: Cut,
+    block: Any,
+    rule: int,
+    discounts: bool,
+) -> None:
+    """Moves the policies at the infosets met in a block, upward."""
+    infosets, begin = tree.infosets, cut.ends[block]
     for visit in range(begin + cut.num_met[block] - 1, begin - 1, -1):
         infoset = cut.met[visit]
         start = infosets[infoset]["first_sequence"]
