@@ -2,7 +2,7 @@
 
     python -m benchmarks.league                 # half an hour; prints the page
     python -m benchmarks.league --write         # also docs/league.md, its files, and
-                                                # what `ms.evaluation.recommend` reads
+                                                # what `ms.recommend` reads
     python -m benchmarks.league --seconds=60    # the long version, some eight hours
     python -m benchmarks.league --only=leduc    # games whose titles contain this
 

@@ -95,7 +95,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` brings these, see there
 
 __version__ = "0.2.0"
 
-# The newer rules can be read from the top, too; `dir` shows the names of first pages.
+# These can be read from the top, too; `dir` shows the names of first pages.
 DCFR_PLUS = algorithms.DCFR_PLUS
 SAPCFR_PLUS = algorithms.SAPCFR_PLUS
 discounted_regret_matching = algorithms.discounted_regret_matching
@@ -103,6 +103,7 @@ hs_dcfr = algorithms.hs_dcfr
 hs_pcfr_plus = algorithms.hs_pcfr_plus
 mmd = algorithms.magnetic_mirror_descent
 predictive_regret_matching_plus = algorithms.predictive_regret_matching_plus
+recommend = evaluation.recommend
 
 __all__ = [
     "ALGORITHMS",

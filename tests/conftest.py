@@ -29,6 +29,20 @@ LONG_WITHOUT_JIT = ("storage/test_checkpoint.py",)
 where indices are checked they show what damaged files can do."""
 
 
+CHECKED = (
+    "compiled/",
+    "evaluation/",
+    "kernels/",
+    "offline/",
+    "rules/",
+    "storage/test_checkpoint.py",
+    "test_newer_rules.py",
+    "tree/",
+    "twins/",
+)
+"""Where loops are that must not leave their arrays. Other files run the same ones."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives the tests of these files their markers."""
     tests = pathlib.Path(__file__).parent
@@ -38,6 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.plain)
         if file.startswith(LONG_WITHOUT_JIT):
             item.add_marker(pytest.mark.long_without_jit)
+        if file.startswith(CHECKED):
+            item.add_marker(pytest.mark.checked)
 
 
 @pytest.fixture

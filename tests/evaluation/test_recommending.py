@@ -16,7 +16,7 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("target", [0.5, 1e-2, 1e-3])
 def test_what_is_recommended_gets_there_as_the_reason_says(target):
-    found = recommend("kuhn_poker", target)
+    found = ms.recommend("kuhn_poker", target)
     assert found.algorithm is not None
     solver = ms.Solver("kuhn_poker", found.algorithm)
     known = max(one for one in ROWS[0][4] if one <= target)

@@ -14,6 +14,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
+from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
@@ -65,14 +66,27 @@ ALGORITHMS = SAMPLINGS | {
     for rule in MINIMIZERS
     for label, sampling in (("external", ms.EXTERNAL), ("outcome", ms.OUTCOME))
 }
+ONLY_PLAIN = (
+    "plus_external",
+    "initial_outcome",
+    "discounted_outcome",
+    "ftrl_outcome",
+    "omd_external",
+)
+"""These are compared without the JIT alone: of each rule one loop is compiled here, of
+each sampling as well, and the parts that they are made of are the same."""
 
 
 def some(names):
     """The names as parameters; all but the first few are slow to compile."""
     quick = "external", "outcome", "chance", "average_strategy", "ftrl_external"
     return [
-        pytest.param(name, marks=[] if name in quick else [pytest.mark.slow])
+        pytest.param(
+            name,
+            marks=[] if name in quick or not IS_COMPILED else [pytest.mark.slow],
+        )
         for name in names
+        if not IS_COMPILED or name not in ONLY_PLAIN
     ]
 
 

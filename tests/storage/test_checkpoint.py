@@ -102,6 +102,7 @@ def smallest_store(game, algorithm, iterations):
 # --- the same bits -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ms.ALGORITHMS)
 @pytest.mark.parametrize("game", GAMES)
 def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
