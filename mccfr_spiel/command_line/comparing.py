@@ -19,6 +19,7 @@ from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
 from mccfr_spiel.experiments.flags import KINDS, named_settings
 from mccfr_spiel.experiments.importing import import_module
+from mccfr_spiel.experiments.screen import show
 from mccfr_spiel.solving.running import Metric
 
 TABLE = "comparison.csv"
@@ -130,8 +131,8 @@ def run(values: flags.FlagValues, games: Sequence[str], signals: Signals) -> int
         figure = table.figure(values.x, metric, style=values.style, band=values.band)
         for one in values.figure_format:
             figure.savefig(folder / f"{name}.{one}")
-    print(table.final().to_string(float_format="{:.4g}".format, na_rep="-"))
-    print(f"The figure, and {TABLE} with all points, are in {folder}")
+    show(table.final().to_string(float_format="{:.4g}".format, na_rep="-"))
+    show(f"The figure, and {TABLE} with all points, are in {folder}")
     return 0
 
 

@@ -13,6 +13,7 @@ from absl import flags
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, EXTERNAL_SAMPLING, Algorithm
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.evaluation.exact import nash_conv
+from mccfr_spiel.experiments.screen import show
 from mccfr_spiel.limits.budget import TreeFullError, in_words
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
@@ -75,7 +76,7 @@ def run(values: flags.FlagValues, game: str) -> int:
         raise ValueError("Which game? As in: mccfr-spiel info leduc_poker")
     tree = GameTree(load_string(game, values.players), max_memory=values.max_memory)
     for name, text in _lines(tree, measure=values.measure):
-        print(f"{name:<12}{text}".rstrip(), flush=True)
+        show(f"{name:<12}{text}".rstrip())
     return 0
 
 

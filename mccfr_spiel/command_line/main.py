@@ -24,6 +24,7 @@ from mccfr_spiel.command_line import (
 )
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments.flags import CLUSTER_FLAGS, KINDS
+from mccfr_spiel.experiments.screen import show
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or arguments[0] in HELP:
-        print(_overview())
+        show(_overview())
         return 0 if arguments else 1
     name, *words = arguments
     if name == "--version":
@@ -199,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     command, values = COMMANDS[name], flags_of_command(COMMANDS[name])
     if {*words} & {*HELP, "--helpfull"}:
-        print(_help(name, values, full="--helpfull" in words))
+        show(_help(name, values, full="--helpfull" in words))
         return 0
     try:
         rest = values([f"{PROGRAM} {name}", *words])[1:]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.experiments.figure_style import (
     Look,
@@ -391,10 +392,10 @@ def legend_name(name: str) -> str:
 
     Labels that users have chosen stay as they are.
     """
-    if name not in METHODS:
+    if name not in METHODS and name not in SCHEDULES:
         return name
-    words = name.replace("_plus", "+").replace("_", " ")
+    words = name.replace("hs_", "HS-").replace("_plus", "+").replace("_", " ")
     return " ".join(
-        word.upper() if word.strip("+") in _ABBREVIATIONS else word
+        word.upper() if word.strip("HS-+") in _ABBREVIATIONS else word
         for word in words.split()
     )

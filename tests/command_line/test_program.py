@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -55,6 +57,15 @@ def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
     }
     assert code == 0
     assert shown == {*flags_of_command(COMMANDS[name])}
+
+
+def test_help_ends_quietly_where_nobody_reads_on():
+    words = [sys.executable, "-m", "mccfr_spiel", "solve", "--help"]
+    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.close()  # before the program has come to print anything
+    _, errors = started.communicate()
+    assert errors == b""
 
 
 def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):

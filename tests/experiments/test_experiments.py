@@ -22,7 +22,7 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.flags import DEFAULT, Flags, flags_of
-from mccfr_spiel.experiments.plotting import convergence_figure
+from mccfr_spiel.experiments.plotting import convergence_figure, legend_name
 from mccfr_spiel.experiments.results import default_folder, row_writer
 from mccfr_spiel.experiments.resuming import resumed_flags
 from mccfr_spiel.experiments.screen import format_row, header
@@ -390,3 +390,17 @@ def test_many_rows_in_a_decade_are_one_an_iteration(per_decade):
         settings = Settings(rows_per_decade=per_decade, rows_from=start)
         dues = list(itertools.islice(row_dues(settings), 1000))
         assert dues == list(range(start, start + 1000))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("pdcfr_plus", "PDCFR+"),
+        ("hs_dcfr", "HS-DCFR"),
+        ("hs_pcfr_plus", "HS-PCFR+"),
+        ("external_sampling", "external sampling"),
+        ("my_plus", "my_plus"),
+    ],
+)
+def test_legends_have_the_names_of_the_literature(name, shown):
+    assert legend_name(name) == shown
