@@ -74,6 +74,7 @@ def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
             Solver(game, algorithm, seed=1).iterate(1000)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("game", LARGE)
 def test_a_walk_without_end_is_refused_soon(game):
     # Battleship has a twin, and the walk goes on until memory is full.

@@ -140,6 +140,7 @@ def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least)
     assert bound.gain.low > least
 
 
+@pytest.mark.long_without_jit
 def test_a_response_faces_the_policy_in_games_of_compiled_rules_too():
     # Expanded by its rules, the tree would let the opponent learn as well.
     game = pyspiel.load_game("python_one_card_poker(cards=5)")

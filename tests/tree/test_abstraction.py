@@ -373,6 +373,7 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
+@pytest.mark.long_without_jit
 def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
     game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
     with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):
