@@ -294,7 +294,7 @@ The command line then keeps what it has, policy and checkpoint included, and say
 
 {markdown(HEADER + OF_POLICIES * bool(FLAGS.response), measured)}
 
-Refused:
+Refused, or ended by an error:
 
 {markdown(["game", "sampling", "why"], why)}
 

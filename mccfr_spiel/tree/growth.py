@@ -45,7 +45,9 @@ _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-_PROBES = 25
+_PROBES, _PROBES_OF_INFOSETS = 25, 400
+"""The most histories that tell of a walk's nodes, and of its infosets. Those must tell
+a walk that does not fit from one that just fits."""
 
 Rates = tuple[int, int]
 """The bytes that an infoset takes, and each of its sequences."""
@@ -378,7 +380,8 @@ class Growth:
         generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
-        while time.monotonic() < end and len(estimates) < _PROBES:
+        probes = _PROBES if rates is None else _PROBES_OF_INFOSETS
+        while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, stream, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:

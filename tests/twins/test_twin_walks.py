@@ -384,7 +384,7 @@ def test_a_walk_that_fits_is_never_refused(game, monkeypatch):
         monkeypatch.setattr(rule_growth, "_SMALL_SHARE", share)
         assert not refusal(high)
         assert refusal(low)
-        assert "surely meets more" in refusal(high // 20)
+        assert "surely meets more" in refusal(high // 10)
 
 
 @pytest.mark.parametrize("game", SMALL_WALKS)
