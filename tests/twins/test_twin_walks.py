@@ -14,7 +14,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.jit import IS_COMPILED, jit
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.budget import TreeFullError
 from mccfr_spiel.solving import rule_growth
@@ -22,6 +22,7 @@ from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
+from mccfr_spiel.twins.spelling import put, put_number, word
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
 
@@ -154,6 +155,24 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
 
 
 # --- places that are known late ------------------------------------------------
+
+COINS = word("Coins: ")
+
+
+@jit
+def written(number):
+    """What `put` and `put_number` write of a number, from the third byte on."""
+    text = np.zeros(40, np.uint8)
+    at = put_number(text, put(text, 2, COINS), number)
+    text[at] = 33
+    return text[: at + 1]
+
+
+def test_numbers_are_spelled_in_decimal_digits():
+    numbers = [*range(-120, 1200), 2**31, 2**62, -(2**62)]
+    for number in numbers:
+        expected = b"\0\0Coins: " + str(number).encode() + b"!"
+        assert written(number).tobytes() == expected
 
 
 def by_openspiel(tree):
