@@ -23,26 +23,18 @@ import pyspiel
 from absl import app, flags
 
 import mccfr_spiel as ms
-from benchmarks.machine import deliver, describe, markdown, per_second, resident
-
-_GOOFSPIEL = (
-    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
-    "points_order=descending))"
+from benchmarks.machine import (
+    LARGE_GAMES as GAMES,
 )
-GAMES = {
-    **{f"goofspiel_{cards}": _GOOFSPIEL.format(cards) for cards in range(7, 14)},
-    "liars_dice": "liars_dice(numdice=2)",
-    "dark_hex": "dark_hex",
-    "dark_hex_numturns": "dark_hex(obstype=reveal-numturns)",
-    "phantom_ttt": "phantom_ttt",
-    "battleship_3x2": (
-        "battleship(board_width=3,board_height=2,ship_sizes=[2],ship_values=[1],"
-        "num_shots=3,allow_repeated_shots=false)"
-    ),
-    "battleship": "battleship",
-    "limit_holdem": pyspiel.hulh_game_string("fcpa"),
-    "leduc_poker": "leduc_poker(players=3)",
-}
+from benchmarks.machine import (
+    deliver,
+    describe,
+    markdown,
+    per_second,
+    resident,
+    touch_memory,
+)
+
 FORGETFUL = {"dark_hex", "limit_holdem"}
 """Their strings forget when a move failed, or which card came when: imperfect recall,
 solved all the same."""
@@ -73,6 +65,9 @@ flags.DEFINE_integer("turns", 5, "In how many turns.", lower_bound=1)
 flags.DEFINE_float("response", 4.0, "To learn a response; 0: none.", lower_bound=0)
 flags.DEFINE_integer("plays", 2000, "Of a response.", lower_bound=2)
 flags.DEFINE_integer("max_nodes", 14_000_000, "As Solver's.", lower_bound=1)
+flags.DEFINE_integer(
+    "touch", 1024, "MiB that are touched and freed before each turn.", lower_bound=0
+)
 flags.DEFINE_integer("gibibytes", 12, "Address space of a process.", lower_bound=1)
 flags.DEFINE_string("out", None, "The markdown file to write; standard output if none.")
 
@@ -88,6 +83,7 @@ class Meter:
 
     def turn(self, seconds: float, most: float = math.inf) -> None:
         """Runs for about so long, or until there were `most` iterations in all."""
+        touch_memory(FLAGS.touch)
         held, done, took = resident(), 0, 0.0
         began = time.process_time()
         while took < 0.95 * seconds and self.iterations < most:
@@ -273,6 +269,9 @@ is the median of {FLAGS.turns} turns of {FLAGS.seconds / FLAGS.turns:g} s. A rat
 our speed divided by that of OpenSpiel's C++ solver with the same sampling, so ours is
 faster where it is above 1.
 
+Before each turn {FLAGS.touch:,} MiB of memory are written to and given back, so that
+the solver does not wait for memory that a virtual machine has to get from its host.
+
 *Cold* runs begin with nothing. The column *nodes* says how ours come to a node. With
 `twin` walks go over the [compiled twin](twins.md) of the game and keep no nodes; what
 they keep is the information sets, most of which are new in a cold run. With `whole` the
@@ -295,7 +294,7 @@ The command line then keeps what it has, policy and checkpoint included, and say
 
 {markdown(HEADER + OF_POLICIES * bool(FLAGS.response), measured)}
 
-Refused:
+Refused, or ended by an error:
 
 {markdown(["game", "sampling", "why"], why)}
 

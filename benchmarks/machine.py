@@ -9,6 +9,9 @@ import pathlib
 import platform
 import sys
 
+import numpy as np
+import pyspiel
+
 GAMES = {
     "kuhn_poker": "kuhn_poker",
     "leduc_poker": "leduc_poker",
@@ -19,6 +22,26 @@ GAMES = {
     ),
 }
 """The games on which speed is measured, by the names that the tables give them."""
+
+_GOOFSPIEL = (
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
+    "points_order=descending))"
+)
+LARGE_GAMES = {
+    **{f"goofspiel_{cards}": _GOOFSPIEL.format(cards) for cards in range(7, 14)},
+    "liars_dice": "liars_dice(numdice=2)",
+    "dark_hex": "dark_hex",
+    "dark_hex_numturns": "dark_hex(obstype=reveal-numturns)",
+    "phantom_ttt": "phantom_ttt",
+    "battleship_3x2": (
+        "battleship(board_width=3,board_height=2,ship_sizes=[2],ship_values=[1],"
+        "num_shots=3,allow_repeated_shots=false)"
+    ),
+    "battleship": "battleship",
+    "limit_holdem": pyspiel.hulh_game_string("fcpa"),
+    "leduc_poker": "leduc_poker(players=3)",
+}
+"""Games whose whole tree nobody makes."""
 
 
 def cpu_model() -> str:
@@ -68,3 +91,42 @@ def resident() -> float:
     """MiB of memory that the process holds now (Linux)."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def touch_memory(mebibytes: int) -> None:
+    """Writes to so much new memory and gives it back.
+
+    A virtual machine may get memory from its host only when it is first written to, and
+    lose it again some seconds after it was given back. That takes up to 40 times as
+    long as all that the system itself does for new memory, and differs from second to
+    second. Whoever runs next finds memory that the machine has.
+    """
+    np.zeros(mebibytes << 17)[:: 4096 // 8] = 1
+
+
+class Reserve:
+    """Memory that the machine has already, for a run that takes more and more of it.
+
+    See `touch_memory`: what is given back must be used soon.
+    """
+
+    _BLOCK = 64
+
+    def __init__(self, mebibytes: int) -> None:
+        """Touches so much memory."""
+        self._given = 0
+        self._blocks: list[np.ndarray] = []
+        self._before = resident()
+        for _ in range(mebibytes // self._BLOCK):
+            self._blocks.append(np.zeros(self._BLOCK << 17))
+            self._blocks[-1][:: 4096 // 8] = 1
+
+    def taken(self) -> float:
+        """MiB by which the process has grown since, the reserve not counted."""
+        return resident() - self._before - self._BLOCK * len(self._blocks)
+
+    def keep_ahead(self, mebibytes: float) -> None:
+        """Gives memory back until there is so much that the run has not taken yet."""
+        while self._blocks and self._given < self.taken() + mebibytes:
+            self._blocks.pop()
+            self._given += self._BLOCK

@@ -708,7 +708,8 @@ class Solver:
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        more = self.tree.abstraction, self._own_rule(), self.threads
+        tree = self.tree
+        more = tree.abstraction, self._own_rule(), self.threads, tree.twin
         return _unpickle, (type(self), data, *more)
 
     @reads
@@ -726,6 +727,7 @@ class Solver:
             tree.budget.limit,
             self._own_rule(),
             self.threads,
+            tree.twin,
         )
 
     def _own_rule(self) -> OwnRule | None:
@@ -843,6 +845,8 @@ def _unpickle(
     abstraction: Abstraction | None,
     minimizer: Minimizer | None = None,
     threads: int | None = 1,
+    twin: bool | None = None,
 ) -> Solver:
     contents = checkpoint.from_bytes(data)
-    return cls.from_contents(contents, None, abstraction, None, minimizer, threads)
+    more = minimizer, threads, twin
+    return cls.from_contents(contents, None, abstraction, None, *more)

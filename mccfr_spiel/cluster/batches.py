@@ -322,6 +322,7 @@ class ClusterBatches:
             minimizer if isinstance(minimizer, OwnRule) else None,
             self._cluster.threads,
             self._cluster.prepare,
+            tree.twin,
         )
 
     def _look_for_workers(self) -> bool:

@@ -34,6 +34,7 @@ class Recipe(NamedTuple):
         own_rule: the user's own rule, which contents do not hold.
         threads: of the worker.
         prepare: is called first; None for nothing.
+        twin: whether the game's compiled twin may expand the tree.
     """
 
     contents: Contents
@@ -41,6 +42,7 @@ class Recipe(NamedTuple):
     own_rule: OwnRule | None
     threads: int
     prepare: Prepare | None
+    twin: bool | None = None
 
 
 class Turn(NamedTuple):
@@ -81,8 +83,8 @@ class Worker:
         header, arrays = contents = recipe.contents
         tree: GameTree | None = None
         if recipe.num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = cached_in_turn(saved_game(header["game"]))
-        tree = files.tree_of(contents, tree, None, None).expand_all()
+            tree = cached_in_turn(saved_game(header["game"]), twin=recipe.twin)
+        tree = files.tree_of(contents, tree, None, None, recipe.twin).expand_all()
         algorithm = files.algorithm_from_json(header["algorithm"], recipe.own_rule)
         threads, seed = recipe.threads, header["seed"]
         state = SolverState(tree, algorithm, seed, threads, splits=True)

@@ -121,6 +121,7 @@ def run(values: flags.FlagValues, games: Sequence[str], signals: Signals) -> int
         imports=imports,
         rows_per_decade=values.rows_per_decade,
         max_memory=values.max_memory,
+        twin=values.twin,
         threads=values.threads,
         progress=sys.stderr.isatty(),
     )

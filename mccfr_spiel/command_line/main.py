@@ -114,7 +114,7 @@ COMMANDS = {
         "Compares algorithms on games, over several seeds. Leaves the figure with "
         "bands and a table of all points. The same command goes on where it was.",
         (
-            *("import", "rows_per_decade", "max_memory", "threads"),
+            *("import", "rows_per_decade", "max_memory", "twin", "threads"),
             *("executor", "ray_address"),
         ),
         comparing.define_flags,

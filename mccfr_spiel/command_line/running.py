@@ -71,7 +71,8 @@ def cluster_of_run(modules: Sequence[str]) -> Cluster | None:
     """
     if FLAGS.executor == "ray":
         prepare = functools.partial(import_games, tuple(modules))
-        return Ray(FLAGS.workers, FLAGS.ray_address, prepare=prepare)
+        threads = FLAGS.threads or 1
+        return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
     for name in CLUSTER_FLAGS:
         if FLAGS[name].present and name != "executor":
             raise ValueError(
@@ -106,12 +107,13 @@ def request() -> Request:
 def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
+    is_table = name == table_1.NAME
     for flag in KINDS:
-        if FLAGS[flag].present and flag != "threads":
+        if FLAGS[flag].present and (is_table or flag != "threads"):
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
     trees = pathlib.Path(FLAGS.tree_cache) if FLAGS.tree_cache else None
-    if name == table_1.NAME:
+    if is_table:
         path = table_1.make_table(folder, imports, trees, only=FLAGS.only)
         print(path.read_text(encoding="utf-8"))
         return 0

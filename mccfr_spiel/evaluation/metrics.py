@@ -95,7 +95,8 @@ class HeadToHead:
         for seat in range(tree.num_players):
             seats = [other] * tree.num_players
             seats[seat] = own
-            returns.append(exact.expected_returns(tree, seats)[seat])
+            found = exact.expected_returns(tree, seats, threads=_threads(solver))
+            returns.append(found[seat])
         return float(np.mean(returns))
 
 

@@ -46,7 +46,12 @@ class GameValue(NamedTuple):
 
 
 def game_value(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> GameValue:
     """Bounds on the value of a two-player zero-sum game, from any policy of both.
 
@@ -57,7 +62,7 @@ def game_value(
         ValueError: the game is not a two-player constant-sum game, so that it need not
             have a value.
     """
-    value = known_value(game, policy, max_memory=max_memory, threads=threads)
+    value = known_value(game, policy, max_memory=max_memory, threads=threads, twin=twin)
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
@@ -68,13 +73,18 @@ def game_value(
 
 
 def known_value(
-    game: Game, policy: Any, *, max_memory: MaxMemory = None, threads: int | None = 1
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> GameValue | None:
     """As `game_value`, but None for a game that is not a two-player constant-sum game.
 
     What counts are the payoffs at the ends of the game, not what it declares.
     """
-    tree, vector = read_policy(game, policy, max_memory)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:

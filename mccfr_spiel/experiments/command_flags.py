@@ -352,8 +352,9 @@ def _define_evaluation() -> None:
     flags.DEFINE_boolean(
         "twin",
         DEFAULT["twin"],
-        "Whether the game's compiled twin expands the whole tree, which takes less "
-        "time and gives the same tree; by default where it has one and saves time.",
+        "Whether the game's compiled twin stands in for it: it expands the whole tree, "
+        "and walks and plays without a tree go over it, in less time and with the same "
+        "results; by default where it has one and saves time.",
     )
     flags.DEFINE_enum(
         "store",
@@ -375,7 +376,8 @@ def _define_evaluation() -> None:
         None,
         "The most threads that share a pass over the whole tree, as CFR and NashConv "
         "make them, or the walks of a large batch; one for each core if not given. A "
-        "small game has fewer. No result depends on them.",
+        "small game has fewer. With --executor=ray each worker of a single run has as "
+        "many, one if not given. No result depends on them.",
         lower_bound=1,
     )
 

@@ -60,6 +60,7 @@ def compare(
     imports: Iterable[str] = (),
     rows_per_decade: int = 5,
     max_memory: int | str | None = None,
+    twin: bool | None = None,
     threads: int | None = None,
     progress: bool = True,
 ) -> "Comparison":
@@ -99,7 +100,7 @@ def compare(
             `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
         imports: more modules, or paths of Python files, that each worker imports first.
         rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
-        max_memory: as in `Solver`, for each run.
+        max_memory, twin: as in `Solver`, for each run.
         threads: as in `Solver`, for each run, but never more than leave a core for each
             thread of all workers together.
         progress: whether to show a bar on standard error.
@@ -129,6 +130,7 @@ def compare(
                             rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
                             evaluate=_evaluate(measures),
                             max_memory=max_memory,
+                            twin=twin,
                             threads=threads,
                         ),
                     )

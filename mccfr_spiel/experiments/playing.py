@@ -25,7 +25,9 @@ def evaluation(
     *,
     plays: int,
     seconds: float,
+    seed: int = 0,
     max_memory: MaxMemory = None,
+    twin: bool | None = None,
     forgets: bool = False,
 ) -> dict[str, Any]:
     """Plays the policy; returns the estimates in the form that is written as JSON.
@@ -40,19 +42,23 @@ def evaluation(
         policy: what is evaluated.
         plays: for each estimate.
         seconds: of learning, for each response.
+        seed: any integer, of all draws. Each response has a seed of its own.
         max_memory: of learning, see `learned_response`.
+        twin: whether walks and plays go over the game's compiled twin, see there.
         forgets: whether the game has imperfect recall.
     """
     game = policy.game
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     uniform = openspiel_policy.UniformRandomPolicy(game)
-    own = sampled_returns(game, policy, plays=plays) if forgets else []
+    num_players, seed = game.num_players(), seed % 2**64
+    how: dict[str, Any] = {"plays": plays, "twin": twin}
+    own = sampled_returns(game, policy, seed=seed, **how) if forgets else []
     players = []
-    for player in range(game.num_players()):
-        seats: list[Any] = [uniform] * game.num_players()
+    for player in range(num_players):
+        seats: list[Any] = [uniform] * num_players
         seats[player] = policy
-        against_uniform = sampled_returns(game, seats, plays=plays)[player]
+        against_uniform = sampled_returns(game, seats, seed=seed, **how)[player]
         if forgets:
             found = _means(
                 value_against_itself=own[player], value_against_uniform=against_uniform
@@ -62,10 +68,10 @@ def evaluation(
                 game,
                 policy,
                 player,
-                plays=plays,
                 seconds=seconds,
-                seed=player,
+                seed=seed * num_players + player,
                 max_memory=max_memory,
+                **how,
             )
             found = _means(
                 value_against_itself=response.own,

@@ -165,6 +165,7 @@ def load_solver(
         abstraction=abstraction_of(settings),
         max_memory=budget_of(settings),
         threads=settings.threads,
+        twin=settings.twin,
         cluster=cluster,
     )
     if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):

@@ -69,9 +69,10 @@ class Settings:
         max_memory: bytes, or words such as "4GiB", that the whole process may take. By
             default, the run may take half of the memory that is free when it begins. A
             run with evaluate other than "exact" leaves a quarter for the end, when
-            policies are written and played.
-        twin: whether the game's compiled twin expands the tree, see `GameTree`; no
-            result depends on it.
+            policies are written and played. Settings that differ only in what a run
+            may take, or in the twin, are equal: they have the same rows.
+        twin: whether the game's compiled twin expands the tree, and whether walks and
+            plays without a tree go over it, see `GameTree`; no result depends on it.
         allow_imperfect_recall: whether a game is solved whose information-state strings
             forget what a player did or saw, by taking those strings as an abstraction,
             see `Solver`. No theorem covers that, and NashConv cannot be computed.
@@ -98,8 +99,8 @@ class Settings:
     evaluate_last: bool = False
     bounds: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
-    max_memory: int | str | None = None
-    twin: bool | None = None
+    max_memory: int | str | None = dataclasses.field(default=None, compare=False)
+    twin: bool | None = dataclasses.field(default=None, compare=False)
     store: str = "auto"
     allow_imperfect_recall: bool = False
     threads: int | None = dataclasses.field(default=None, compare=False)

@@ -369,7 +369,7 @@ def _finish_well(
 
 def _evaluate_by_play(work: Work, request: Request, recording: Recording) -> None:
     """Plays the average policy; the estimates go to the screen and into a file."""
-    solver = work.solver
+    settings, solver = work.settings, work.solver
     show("Playing the average policy ...")
     solver.tree.forget_nodes()  # the policy needs none
     solver.tree.give_back()
@@ -381,8 +381,10 @@ def _evaluate_by_play(work: Work, request: Request, recording: Recording) -> Non
             solver.average_policy(),
             plays=request.plays,
             seconds=request.play_seconds,
+            seed=settings.seed,
             max_memory=max(budget.left, 0) + budget.limit // 4,
-            forgets=work.settings.allow_imperfect_recall,
+            twin=settings.twin,
+            forgets=settings.allow_imperfect_recall,
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         recording.problems.append(f"The policy could not be played: {error}")

@@ -137,7 +137,8 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     settings = task.settings
     tree = None
     if settings.evaluate == "exact":
-        tree = _tree(settings.game, task.trees, settings.max_memory)
+        limits = settings.max_memory, settings.twin
+        tree = _tree(settings.game, task.trees, *limits)
     if settings.is_resumable:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.

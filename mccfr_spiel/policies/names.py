@@ -3,6 +3,7 @@
 import functools
 import itertools
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyspiel
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.rules.expansion import KeyNames
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -131,19 +133,24 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
         return tree
     infosets = tree.infosets[:num_infosets].copy()
     names = tree.infoset_names
-    if isinstance(names, TwinNames):
-        # Their places are those of the strings, which are spelled one by one: there
-        # may be so many that a list of them would not fit into memory.
-        info_states = itertools.islice(names, num_infosets)
-    else:
-        info_states = tree.info_states[:num_infosets]
-        players = infosets["player"].tolist()
-        infosets["place"] = np.fromiter(
-            map(infoset_place, players, info_states), np.uint64, num_infosets
-        )
+    # Strings that are made of keys are made one by one: there may be so many that a
+    # list of them would not fit into memory.
+    is_made = isinstance(names, TwinNames | KeyNames)
+    info_states = iter(names) if is_made else iter(tree.info_states)
+    info_states = itertools.islice(info_states, num_infosets)
+    if not isinstance(names, TwinNames):  # whose places are those of the strings
+        info_states = _placed(info_states, infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
     arrays |= pack_strings(info_states)
     return Names(tree.source, arrays, tree.abstraction)
+
+
+def _placed(info_states: Iterable[str], infosets: np.ndarray) -> Iterator[str]:
+    """Yields the strings of infosets, and writes their places into the records."""
+    places, players = infosets["place"], infosets["player"]
+    for infoset, info_state in enumerate(info_states):
+        places[infoset] = infoset_place(int(players[infoset]), info_state)
+        yield info_state
 
 
 def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:

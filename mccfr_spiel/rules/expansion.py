@@ -18,7 +18,6 @@ from mccfr_spiel.arrays import (
     InfosetNames,
     Name,
     grown_size,
-    shared_by,
 )
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.rules import kernel as kernel
@@ -75,8 +74,9 @@ class KeyNames:
         return self
 
     def shared(self, players: Sequence[int]) -> set[str]:
-        """The strings that more than one player has."""
-        return shared_by(self, players)
+        """The strings that more than one player has: none, as each begins with its
+        player."""
+        return set()
 
     @property
     def nbytes(self) -> int:

@@ -34,6 +34,11 @@ def put_number(text, at, number):
     if 0 <= number < 10:
         text[at] = 48 + number
         return at + 1
+    if 10 <= number < 100:
+        tens = number // 10
+        text[at] = 48 + tens
+        text[at + 1] = 48 + number - 10 * tens
+        return at + 2
     return _put_long(text, at, number)
 
 

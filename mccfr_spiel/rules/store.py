@@ -108,6 +108,28 @@ class RuleStore:
         """How many infosets and sequences there is room for."""
         return len(self.infosets), len(self.known.actions)
 
+    def least_rates(self) -> tuple[int, int]:
+        """The least bytes of the budget that an infoset takes, its key and all tables
+        included, and each of its sequences."""
+        budget = self._budget
+        return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
+
+    def bytes_used(self) -> int:
+        """The bytes of the budget for the infosets met, tables included."""
+        num_infosets, num_sequences = self.sizes()
+        num_values = int(self.known.rows[num_infosets]["start"])
+        return self._bytes_of(num_infosets, num_sequences, num_values)
+
+    def bytes_that_fit(self) -> int:
+        """The bytes that infosets, those met included, may take of the budget."""
+        room = self._bytes_of(*self.room(), len(self.known.values))
+        return room + self._budget.left
+
+    def _bytes_of(self, infosets: int, sequences: int, values: int) -> int:
+        budget = self._budget
+        size = budget.per_infoset * infosets + budget.per_sequence * sequences
+        return size + _BYTES_PER_KEY_VALUE * values
+
     def keys(self) -> kernel.Pool:
         """The keys of the infosets met, each with the player before it; no table."""
         known = self.known
@@ -167,9 +189,7 @@ class RuleStore:
     ) -> None:
         """Takes the bytes of room for so many more, tables included; at most a share of
         those that are left."""
-        budget = self._budget
-        size = budget.per_infoset * infosets + budget.per_sequence * sequences
-        size += _BYTES_PER_KEY_VALUE * values
+        budget, size = self._budget, self._bytes_of(infosets, sequences, values)
         budget.require(int(size / share), "Room for more information sets takes")
         budget.take(size)
 

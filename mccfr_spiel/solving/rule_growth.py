@@ -22,6 +22,10 @@ _LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
 """A walk that has visited so many nodes, some seconds, is looked at; one of more than
 the second number takes days."""
 
+_SMALL_SHARE = 1 / 64
+"""Once what has been met takes this share of the memory that there is for it, the walk
+that has met most of it is looked at."""
+
 
 class RuleGrowth:
     """Makes room for the infosets that walks over rules meet.
@@ -45,7 +49,7 @@ class RuleGrowth:
             probes: what would grow the tree, of which the forecast is used.
         """
         self._tree, self._store, self._path = tree, store, path
-        self._probes, self._is_forecast = probes, False
+        self._probes, self._is_forecast, self._is_measured = probes, False, False
         self.lock = tree.lock
         self.generation = tree.generation
 
@@ -60,9 +64,9 @@ class RuleGrowth:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
 
         Raises:
-            WalkTooLargeError: it would visit more than `_MOST_NODES`, or it is one of
-                the first and has visited more than the tree's `walk_limit`. It stands
-                at its root again.
+            WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
+                fits, or it is one of the first and has visited more than the tree's
+                `walk_limit`. It stands at its root again.
         """
         cursor = walk.cursor
         visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
@@ -76,6 +80,7 @@ class RuleGrowth:
                 "nodes, since this sampling follows all of a player's actions. Use "
                 "outcome sampling, which follows one history."
             )
+        self._measure(tables, walk, seed)
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
@@ -92,19 +97,58 @@ class RuleGrowth:
                 "follows one history."
             )
 
+    def _measure(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+        """Looks once, in the middle of the first walk that takes much memory, whether
+        what it meets surely does not fit.
+
+        All that is certain is that a walk meets each of the updated player's infosets
+        at most once, so that all of them that it meets must be in memory in the end.
+
+        Raises:
+            WalkTooLargeError: they are too many. The walk stands at its root again.
+        """
+        if self._is_measured or not self._probes.follows_all_own:
+            return
+        if self._tree.walk_limit is not None:  # which ends a walk long before
+            return
+        cursor, store, tree = walk.cursor, self._store, self._tree
+        visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
+        most = store.bytes_that_fit()
+        if 2 * visited < store.sizes()[0] or store.bytes_used() < _SMALL_SHARE * most:
+            return
+        self._is_measured = True
+        stream = np.uint64(self._probes.stream_of(walk, seed))
+        tree.note_met()
+        player, rates = int(cursor[kernels.PLAYER]), store.least_rates()
+        if self._probes.surely_meets_more(most, tables, player, stream, rates):
+            # In this order Ctrl-C may come in between.
+            kernels.restart_walk(tree.arrays.infosets, tables, walk)
+            self._is_measured = False
+            raise WalkTooLargeError(
+                f"A single walk over {tree.source} surely meets more information sets "
+                f"than fit {tree.budget.in_words()}, since this sampling follows all "
+                "of a player's actions. Use outcome sampling, which follows one "
+                "history."
+            )
+
     def must_finish(self, walk: kernels.Walk) -> bool:
         """Whether the present walk must end before others may come in."""
         return False
 
-    @held_step
     def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Makes room for the infoset at which the walk stopped, and more.
 
         Raises:
-            WalkTooLargeError: the infosets that the first walk meets do not fit.
+            WalkTooLargeError: the infosets that the first walk meets do not fit, or
+                those that a walk would meet surely do not.
             MemoryBudgetError: the infosets met fill the tree's `max_memory`. The walk
                 stands at its root again.
         """
+        self._measure(tables, walk, seed)
+        self._make_room(tables, walk)
+
+    @held_step
+    def _make_room(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         try:
             self._store.grow()
         except MemoryBudgetError as error:

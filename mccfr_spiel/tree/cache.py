@@ -149,6 +149,7 @@ def cached_in_turn(
     game: pyspiel.Game | str,
     folder: str | os.PathLike[str] | None = None,
     max_memory: MaxMemory = None,
+    twin: bool | None = None,
 ) -> GameTree:
     """As `cached_tree`. If the tree must be made, one process of those that ask makes
     it while the others wait."""
@@ -158,7 +159,7 @@ def cached_in_turn(
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = locks.acquire(base / ".sweeps.lock", seconds=math.inf)
             stack.callback(locks.release, lock)
-        return cached_tree(game, folder, max_memory=max_memory)
+        return cached_tree(game, folder, max_memory=max_memory, twin=twin)
 
 
 def _warn(message: str) -> None:
@@ -231,7 +232,9 @@ def _load(like: GameTree, place: pathlib.Path, *, verify: bool = False) -> GameT
         TreeFullError: it is larger than the limits.
     """
     budget = Budget(like.budget.limit)  # the other tree's bytes are its own
-    tree = GameTree(like.source, max_nodes=like.max_nodes, max_memory=budget)
+    tree = GameTree(
+        like.source, max_nodes=like.max_nodes, max_memory=budget, twin=like.twin
+    )
     manifest = _read_manifest(place)
     if manifest["num_nodes"] > tree.max_nodes:
         raise TreeFullError(

@@ -45,7 +45,12 @@ _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-_PROBES = 25
+_PROBES, _PROBES_OF_INFOSETS = 25, 400
+"""The most histories that tell of a walk's nodes, and of its infosets. Those must tell
+a walk that does not fit from one that just fits."""
+
+Rates = tuple[int, int]
+"""The bytes that an infoset takes, and each of its sequences."""
 
 _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
@@ -66,6 +71,9 @@ class Growth:
     Attributes:
         lock: the tree's.
         generation: that of the nodes which the walk has on its stack.
+        follows_all_own: whether a walk follows all actions of the updated player, and
+            one of each other player and of chance. It then meets each of that player's
+            infosets at most once.
     """
 
     def __init__(self, tree: GameTree, sampling: Sampling, batch: int) -> None:
@@ -79,6 +87,10 @@ class Growth:
         # Whether a walk follows some of the updated player's actions, and which.
         self._follows_some = sampling.player == "average"
         self._prunes = sampling.prune_below is not None
+        is_external = (
+            sampling.chance and sampling.opponents and sampling.player == "all"
+        )
+        self.follows_all_own = is_external and not self._prunes
         self._settings = [0.0] * kernels.NUM_SETTINGS
         self._settings[kernels.EPSILON] = sampling.epsilon
         self._settings[kernels.THRESHOLD] = sampling.threshold
@@ -346,17 +358,31 @@ class Growth:
             raise self._too_large("far more", is_hopeless=True)
 
     def surely_meets_more(
-        self, most: int, tables: kernels.Tables, player: int, stream: np.uint64
+        self,
+        most: int,
+        tables: kernels.Tables,
+        player: int,
+        stream: np.uint64,
+        rates: Rates | None = None,
     ) -> bool:
         """Whether the walk with that stream for a player visits more nodes than that.
 
         It follows some random histories of the walk, for half a second at most.
+
+        Args:
+            most: nodes, or bytes if there are `rates`.
+            tables: those of the walk.
+            player: the updated one.
+            stream: the key of the walk's draws.
+            rates: if given, what the player's infosets take that the walk meets is
+                compared with `most`. Then it must have `follows_all_own`.
         """
         generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
-        while time.monotonic() < end and len(estimates) < _PROBES:
-            size = self._probe(tables, player, stream, generator, _ENOUGH * most)
+        probes = _PROBES if rates is None else _PROBES_OF_INFOSETS
+        while time.monotonic() < end and len(estimates) < probes:
+            size = self._probe(tables, player, stream, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
@@ -371,15 +397,17 @@ class Growth:
         stream: np.uint64,
         generator: random.Random,
         most: int,
+        rates: Rates | None = None,
     ) -> int:
-        """Estimates without bias how many nodes a walk visits (Knuth 1975).
+        """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
+        updated player's infosets take by `rates`.
 
         It follows a random history of the walk, until the estimate is above `most`.
         """
         tree = self._tree
         state = tree.new_state()
         place = ROOT_PLACE
-        size = weight = 1
+        size, weight = int(rates is None), 1
         length, longest = 0, tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
@@ -395,6 +423,8 @@ class Growth:
                 infoset = tree.find_at(state, acting)
                 probs = self._probs(tables, player, infoset, len(actions), acting)
                 draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
+            if rates is not None and acting == player:
+                size += weight * (rates[0] + rates[1] * len(actions))
             if self._follows_all(acting, player):
                 count = len(actions)
                 followed = list(range(count))
@@ -411,7 +441,8 @@ class Growth:
                 child = generator.choice(followed)
             else:
                 child = plain_draw_action(probs, 0, len(probs), draw)
-            size += weight
+            if rates is None:
+                size += weight
             place = np.uint64(child_place(place, child))
             state.apply_action(actions[child])
         return size

@@ -19,6 +19,8 @@ def word(text: str) -> np.ndarray:
 @inlined
 def put(text, at, constant):
     """Writes a constant made by `word`."""
+    # An unsigned index cannot count from the end, so several bytes are written at once.
+    start = np.uint64(at)
     for k in range(len(constant)):
-        text[at + k] = constant[k]
+        text[start + np.uint64(k)] = constant[k]
     return at + len(constant)

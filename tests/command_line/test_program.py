@@ -8,8 +8,10 @@ import sys
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line import comparing, running
 from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
+from mccfr_spiel.experiments import playing, single_run, table_1
 from mccfr_spiel.experiments.flags import KINDS
 
 
@@ -279,3 +281,77 @@ def test_solve_walks_over_rules_without_a_tree(program, tmp_path):
     )
     assert code != 0
     assert "has no compiled rules. Use --store='tree'" in error
+
+
+@pytest.mark.parametrize(("flags", "twin"), [(("--notwin",), False), ((), None)])
+def test_a_policy_is_played_with_the_flags_of_its_run(
+    flags, twin, program, monkeypatch
+):
+    given = {}
+    real = single_run.evaluation
+
+    def noted(policy, **options):
+        given.update(options)
+        return real(policy, **options)
+
+    monkeypatch.setattr(single_run, "evaluation", noted)
+    code, _, err = program(
+        *("solve", "kuhn_poker", "--iterations=20", "--evaluate=sampled", "--seed=7"),
+        *("--evaluation_plays=20", "--evaluation_seconds=0", *flags),
+    )
+    assert code == 0, err
+    assert (given["seed"], given["twin"], given["plays"]) == (7, twin, 20)
+
+
+def test_plays_and_responses_draw_other_numbers_with_another_seed():
+    policy = ms.Solver("leduc_poker", ms.CFR).average_policy()
+    found = {
+        seed: playing.evaluation(policy, plays=50, seconds=0, seed=seed)["players"]
+        for seed in (0, 1, -1)
+    }
+    for name in ("value_against_itself", "value_against_uniform"):
+        means = [[one[name]["mean"] for one in players] for players in found.values()]
+        assert len({*map(tuple, means)}) == 3
+    # Each number is that of the library with the seed that is told.
+    game = policy.game
+    for player in range(2):
+        response = ms.learned_response(
+            game, policy, player, plays=50, seconds=0, seed=2 + player
+        )
+        value = found[1][player]["value_of_learned_response"]["mean"]
+        assert value == response.value.mean
+
+
+def test_compare_hands_its_flags_on(program, monkeypatch):
+    given = {}
+
+    def noted(*arguments, **options):
+        given.update(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(comparing, "compare", noted)
+    program("compare", "kuhn_poker", "--notwin", "--threads=3", "--max_memory=1GiB")
+    assert (given["twin"], given["threads"]) == (False, 3)
+    assert given["max_memory"] == "1GiB"
+
+
+def test_threads_of_a_single_run_on_a_cluster_are_those_of_each_worker(
+    program, monkeypatch
+):
+    made = []
+
+    def noted(request, signals):
+        made.append(request.cluster)
+        return 0
+
+    monkeypatch.setattr(running, "solve", noted)
+    start = "solve", "kuhn_poker", "--batch=64", "--executor=ray", "--workers=2"
+    for flags in ((), ("--threads=3",)):
+        assert program(*start, *flags)[0] == 0
+    assert [(one.workers, one.threads) for one in made] == [(2, 1), (2, 3)]
+
+
+def test_the_table_of_one_thread_takes_no_threads(program):
+    code, _, err = program("experiment", table_1.NAME, "--threads=2")
+    assert code == 1
+    assert f"--threads is fixed by --experiment={table_1.NAME}" in err

@@ -9,6 +9,7 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import experiments
+from mccfr_spiel.evaluation import exact
 from mccfr_spiel.evaluation.metrics import METRICS, named_metrics
 from mccfr_spiel.experiments import runs
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
@@ -178,3 +179,20 @@ def test_a_metric_that_gives_no_number_is_named():
     with pytest.raises(ValueError, match="'odd' returned 'x', which is no number"):
         solver.run(1, metrics={"odd": lambda solver: "x"})  # pyright: ignore
     assert not list(itertools.islice(solver.history, 1))
+
+
+def test_metrics_have_the_threads_of_the_solver(monkeypatch):
+    asked = []
+    real = exact.full_pass
+
+    def noted(tree, threads=1):
+        asked.append(threads)
+        return real(tree, threads)
+
+    monkeypatch.setattr(exact, "full_pass", noted)
+    solver = ms.Solver("kuhn_poker", ms.CFR, threads=2)
+    for metric in METRICS.values():
+        asked.clear()
+        metric(solver)
+        assert asked
+        assert {*asked} == {2}

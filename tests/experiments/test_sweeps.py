@@ -518,3 +518,13 @@ def test_a_figure_takes_folders_and_tells_what_it_cannot_read(tmp_path):
     (tmp_path / "results.csv").write_text("iteration,nash_conv\n1,many\n")
     with pytest.raises(ValueError, match="is not a table of numbers"):
         plotting.read_columns(tmp_path)
+
+
+def test_a_sweep_goes_on_with_other_limits(tmp_path):
+    one = Settings("kuhn_poker", iterations=5, evaluate="none", max_memory="1GiB")
+    in_line = functools.partial(map, sweeps.run_task)
+    assert sweeps.run_sweep({"a": one}, tmp_path, in_line) == []
+    other = one._replace(max_memory="2GiB", twin=False, threads=2)
+    assert sweeps.run_sweep({"a": other, "b": other}, tmp_path, in_line) == []
+    with pytest.raises(ValueError, match="other settings of a"):
+        sweeps.run_sweep({"a": one._replace(iterations=6)}, tmp_path, in_line)

@@ -15,7 +15,10 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.policies.names import Names
+from mccfr_spiel.rules.expansion import KeyNames
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
@@ -433,3 +436,43 @@ def test_a_policy_of_such_walks_is_played_and_answered():
         state.apply_action(max(probs, key=lambda action: probs[action]))
     response = ms.learned_response(game, policy, 0, iterations=30, plays=100)
     assert response.iterations == 30
+
+
+@pytest.mark.parametrize("how", ["file", "pickle"])
+def test_a_policy_is_handed_out_without_a_list_of_its_strings(
+    how, tmp_path, monkeypatch
+):
+    """The strings of millions of infosets take more memory than all else."""
+    solver = Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
+    solver.iterate(30)
+    policy = solver.average_policy()
+
+    def refuse(names):
+        raise AssertionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyNames, "strings", refuse)
+        assert not solver.tree.shared_strings
+        if how == "file":
+            policy.save(tmp_path / "policy")
+            other = ms.SequencePolicy.load(tmp_path / "policy")
+        else:
+            other = pickle.loads(pickle.dumps(policy))
+    assert isinstance(other.tree, Names)
+    # OpenSpiel's states are found in it by their strings, whose hashes are the places.
+    met = set()
+    stack = [policy.turn_based_game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        stack.extend(state.child(action) for action in state.legal_actions())
+        player = state.current_player()
+        if player < 0:
+            continue
+        info_state = state.information_state_string()
+        assert other.action_probabilities(state) == policy.action_probabilities(state)
+        infoset = other.tree.find(info_state, player)
+        if infoset >= 0:
+            met.add(infoset)
+            place = int(other.tree.infosets[infoset]["place"])
+            assert place == infoset_place(player, info_state)
+    assert len(met) == len(policy) > 50

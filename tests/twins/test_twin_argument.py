@@ -1,10 +1,17 @@
 """The argument `twin` does what it says, wherever it is taken."""
 
+import copy
+import pickle
+
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.cluster import batches
+from mccfr_spiel.cluster.crews import InThisProcess
 from mccfr_spiel.evaluation import rule_plays, sampled
+from mccfr_spiel.experiments import Settings, playing, resuming, sweeps
+from mccfr_spiel.experiments.executors import in_this_process
 from mccfr_spiel.tree import twin_trees
 
 KUHN = "kuhn_poker"
@@ -25,6 +32,31 @@ def best_response(game, twin, folder):
     return ms.best_response_policy(game, uniform(game), 0, twin=twin)
 
 
+def compare(game, twin, folder):
+    metric = {"nodes": lambda solver: solver.tree.num_nodes}
+    return ms.compare(
+        game, ms.CFR, 1, metrics=metric, iterations=1, workers=1, twin=twin,
+        progress=False,
+    )  # fmt: skip
+
+
+def sweep(game, twin, folder):
+    table = {"one": Settings(game, ms.CFR, iterations=1, twin=twin)}
+    return sweeps.run_sweep(table, folder, in_this_process, trees=folder / "trees")
+
+
+def resume(game, twin, folder):
+    folder.mkdir(exist_ok=True)
+    ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
+    settings = Settings(game, ms.CFR, iterations=1, twin=twin)
+    return resuming.load_solver(settings, folder / "solver")
+
+
+def copied(game, twin, _):
+    solver = ms.Solver(game, ms.CFR, twin=twin)
+    return pickle.loads(pickle.dumps(solver))
+
+
 EXPANDS = {
     "GameTree": lambda game, twin, _: ms.GameTree(game, twin=twin).expand_all(),
     "Solver": lambda game, twin, _: ms.Solver(game, ms.CFR, twin=twin),
@@ -38,6 +70,13 @@ EXPANDS = {
         game, uniform(game), twin=twin
     ),
     "best_response_policy": best_response,
+    "game_value": lambda game, twin, _: ms.evaluation.game_value(
+        game, uniform(game), twin=twin
+    ),
+    "compare": compare,
+    "run_sweep": sweep,
+    "resume": resume,
+    "pickle": copied,
 }
 """What expands the whole tree."""
 
@@ -56,7 +95,11 @@ def respond(game, twin, folder):
     return found[:4]
 
 
-PLAYS = {"sampled_returns": play, "learned_response": respond}
+def evaluate(game, twin, folder):
+    return playing.evaluation(policy_of(game), plays=20, seconds=0, twin=twin)
+
+
+PLAYS = {"sampled_returns": play, "learned_response": respond, "evaluation": evaluate}
 """What plays the game."""
 
 TAKERS = EXPANDS | PLAYS
@@ -118,3 +161,26 @@ def test_a_small_game_is_not_learned_over_its_twin_unless_asked(monkeypatch):
     for twin in (None, False, True):
         respond(KUHN, twin, None)
     assert stores == ["tree", "tree", "none"]
+
+
+@pytest.mark.parametrize(
+    "how", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+def test_copies_of_a_solver_use_the_twin_as_it_does(how):
+    solver = ms.Solver(KUHN, ms.EXTERNAL_SAMPLING, twin=False)
+    solver.iterate(3)
+    other = how(solver)
+    assert (other.tree is solver.tree, other.tree.twin) == (False, False)
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_workers_of_a_cluster_use_the_twin_as_their_solver_does(
+    twin, uses, monkeypatch
+):
+    monkeypatch.setattr(batches, "LEAST_NODES", 1)
+    algorithm = ms.EXTERNAL_SAMPLING._replace(batch=64)
+    solver = ms.Solver(KUHN, algorithm, twin=twin, cluster=InThisProcess(workers=2))
+    uses.clear()
+    for _ in range(3):  # for which the workers make trees of their own
+        solver.iterate(2)
+    assert bool(uses) == twin

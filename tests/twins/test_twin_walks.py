@@ -4,7 +4,9 @@ The trees are expanded through pyspiel, and the strings are pyspiel's.
 """
 
 import importlib
+import itertools
 import pickle
+import random
 
 import numpy as np
 import pyspiel
@@ -12,13 +14,15 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.jit import IS_COMPILED, jit
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.limits.budget import TreeFullError
 from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
+from mccfr_spiel.twins.spelling import put, put_number, word
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
 
@@ -151,6 +155,24 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
 
 
 # --- places that are known late ------------------------------------------------
+
+COINS = word("Coins: ")
+
+
+@jit
+def written(number):
+    """What `put` and `put_number` write of a number, from the third byte on."""
+    text = np.zeros(40, np.uint8)
+    at = put_number(text, put(text, 2, COINS), number)
+    text[at] = 33
+    return text[: at + 1]
+
+
+def test_numbers_are_spelled_in_decimal_digits():
+    numbers = [*range(-120, 1200), 2**31, 2**62, -(2**62)]
+    for number in numbers:
+        expected = b"\0\0Coins: " + str(number).encode() + b"!"
+        assert written(number).tobytes() == expected
 
 
 def by_openspiel(tree):
@@ -304,6 +326,7 @@ def test_imperfect_recall_is_told_in_the_words_of_the_game():
 )
 def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
     monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
+    monkeypatch.setattr(rule_growth, "_SMALL_SHARE", 2)  # a walk is not measured
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
     with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
@@ -314,6 +337,91 @@ def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
     fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
     fine.iterate(10)
     assert fine.num_iterations == 10
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="A large walk takes minutes.")
+@pytest.mark.parametrize(
+    "game",
+    [
+        "battleship",
+        "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
+        "python_goofspiel(num_cards=20)",
+    ],
+)
+def test_a_first_walk_that_cannot_fit_is_refused_early(game):
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
+    with pytest.raises(WalkTooLargeError, match=r"surely meets more information sets"):
+        solver.iterate(1)
+    store = store_of(solver)
+    assert 0 < store.bytes_used() < 2**30 / 16
+    assert solver.num_iterations == 0
+    solver.average_policy()
+
+
+SMALL_WALKS = [
+    "goofspiel(num_cards=5,imp_info=True,points_order=descending)",
+    "python_goofspiel(num_cards=5)",
+]
+
+
+def own_decisions(state, player):
+    """How many actions there are at each decision of a player, in OpenSpiel's game, if
+    the others and chance do what comes first."""
+    if state.is_terminal():
+        return []
+    actions = state.legal_actions()
+    if state.current_player() != player:
+        return own_decisions(state.child(actions[0]), player)
+    below = (own_decisions(state.child(action), player) for action in actions)
+    return [len(actions), *itertools.chain(*below)]
+
+
+@pytest.mark.long_without_jit
+@pytest.mark.parametrize("game", [LARGE, "python_goofspiel(num_cards=7)"])
+def test_a_walk_that_fits_is_never_refused(game, monkeypatch):
+    def refusal(memory):
+        """How the first iteration of a solver with that memory is refused, if it is."""
+        solver = Solver(
+            game, ms.EXTERNAL_SAMPLING, seed=3, max_memory=memory, store="none"
+        )
+        try:
+            solver.iterate(1)
+        except TreeFullError as error:
+            return str(error)
+        return ""
+
+    # The least memory with which it fits, found without a look ahead.
+    with monkeypatch.context() as patch:
+        patch.setattr(rule_growth, "_SMALL_SHARE", 2)
+        low, high = 300_000, 30_000_000
+        assert refusal(low)
+        assert not refusal(high)
+        while high - low > 10_000:
+            middle = (low + high) // 2
+            low, high = (middle, high) if refusal(middle) else (low, middle)
+    for share in (1 / 64, 1e-9):
+        monkeypatch.setattr(rule_growth, "_SMALL_SHARE", share)
+        assert not refusal(high)
+        assert refusal(low)
+        assert "surely meets more" in refusal(high // 10)
+
+
+@pytest.mark.parametrize("game", SMALL_WALKS)
+def test_what_a_walk_meets_is_estimated_without_bias(game):
+    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, store="none")
+    growth, tables = solver._growth, solver.state.tables
+    assert isinstance(growth, rule_growth.RuleGrowth)
+    probes = growth._probes
+    state = solver.tree.game.new_initial_state()
+    for player, rates in itertools.product((0, 1), [(1, 0), (0, 1), (100, 7)]):
+        decisions = own_decisions(state, player)
+        truth = sum(rates[0] + rates[1] * count for count in decisions)
+        # In this game all of a walk's histories tell the same.
+        for seed in range(3):
+            generator = random.Random(seed)
+            stream = np.uint64(seed)
+            size = probes._probe(tables, player, stream, generator, 10**9, rates)
+            assert size == truth > 50
 
 
 # --- files ------------------------------------------------------------------------
