@@ -63,7 +63,8 @@ def signals_deferred() -> Iterator[None]:
         return
     noted = _Noted()
     try:
-        for number in _SIGNALS:
+        of_python = [n for n in _SIGNALS if callable(_handler_of(n))]
+        for number in of_python:
             handler = _handler_of(number)
             if isinstance(handler, _Noted) and handler.is_over:
                 handler = handler.handlers[number]

@@ -119,14 +119,13 @@ def _nash_conv(
     tree: GameTree, vector: np.ndarray, policy: Any, threads: int | None
 ) -> float:
     """NashConv of a policy that has been read; a solver's average policy is told."""
-    passes = full_pass(tree, threads)
-    found = passes.nash_conv(vector)
+    found = full_pass(tree, threads).nash_conv(vector)
     if (
         isinstance(policy, SequencePolicy)
         and policy.snapshot is not None
         and same_game(tree.source, policy.game)
     ):
-        policy.snapshot.note(policy.vector, found, passes.num_threads)
+        policy.snapshot.note(policy.vector, found)
     return found
 
 

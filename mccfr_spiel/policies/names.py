@@ -49,8 +49,11 @@ _MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
 MANY_INFOSETS = 2**15
-"""From so many on, compiled code looks at a policy's vector; each thread gets as many
-at least."""
+"""From so many on, compiled code looks at a policy's vector."""
+
+LEAST_PART = 2**17
+"""Each of several threads looks at so many infosets at least: a third of a millisecond,
+about what it takes to wake a thread and to wait for it."""
 
 
 class Names:
@@ -182,7 +185,7 @@ def checked_vector(
             # NumPy may round its sums in another way, and has the last word below.
             return kernels.are_distributions(infosets, policy, *part, 0.9 * _MOST_OFF)
 
-        if all(teams.in_parts(threads, len(infosets), MANY_INFOSETS, is_right)):
+        if all(teams.in_parts(threads, len(infosets), LEAST_PART, is_right)):
             return vector
     first = infosets["first_sequence"]
     sums = np.add.reduceat(vector, first)
