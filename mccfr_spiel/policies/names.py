@@ -48,7 +48,7 @@ _ARRAYS = {
 _MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
-MANY_INFOSETS = 2**15
+MANY_INFOSETS = 2**13
 """From so many on, compiled code looks at a policy's vector."""
 
 LEAST_PART = 2**17
