@@ -93,8 +93,10 @@ def test_sums_are_numpys_to_the_bit(size):
 
 
 @pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("most", [1, 5, 16])
-def test_a_range_writes_at_its_own_infosets_only(game, most):
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_a_range_writes_at_its_own_infosets_only(game, most, monkeypatch):
+    monkeypatch.setattr(ranges, "_WINDOW", 0.01)  # cuts in the midst of subtrees
+    monkeypatch.setattr(ranges, "LEAST_RANGE", 1)
     tree = GameTree(GAMES[game]()).expand_all()
     infosets, count = tree.infosets, tree.num_infosets
     cut = ranges.cut_into_ranges(infosets, tree.list_leaves(), tree.num_sequences, most)
@@ -121,6 +123,19 @@ def test_a_range_writes_at_its_own_infosets_only(game, most):
     assert (np.diff(numbers) > 0).all()
     assert set(numbers.tolist()) == set(np.flatnonzero(cut.kinds != INNER).tolist())
     assert set(cut.top[cut.top >= 0].tolist()) == in_top
+
+
+def test_the_top_is_all_that_is_above_another_range():
+    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
+    infosets["first_sequence"] = np.arange(1, 7)
+    infosets["num_actions"] = 1
+    infosets["parent"] = 0, 1, 2, 3, 0, 5
+    owner, jumps = np.full(7, -1, np.int32), np.zeros(7, np.int32)
+    kernels.count_jumps(infosets, owner, jumps)
+    assert jumps.tolist() == [0, 1, 1, 1, 0, 1, 0]
+    kinds = np.zeros(6, np.uint8)
+    kernels.mark_kinds(infosets, np.array((0, 3, 6)), owner, kinds)
+    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
 
 
 def test_evaluations_at_once_have_vectors_of_their_own():
