@@ -1,10 +1,13 @@
 """Iterations of CFR+, and NashConv, by one thread and by several, on large trees.
 
     python -m benchmarks.shared_passes --threads=2
+    python -m benchmarks.shared_passes --evaluations
     python -m benchmarks.shared_passes --first_order --only=goofspiel
 
-With --first_order, iterations of the excessive gap technique and of mirror prox take
-the place of CFR+ and NashConv.
+With --evaluations, single calls of `ms.nash_conv` (of a solver's policy, and of a
+vector, which is looked at first), `ms.expected_returns` and `ms.best_response_policy`
+take the place of CFR+. With --first_order, iterations of the excessive gap technique
+and of mirror prox do.
 
 The two take turns, and the best of each counts, since what else runs on a machine makes
 a turn slower and never faster. The load average is printed: with all cores busy,
@@ -25,7 +28,6 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.offline import ExcessiveGap, MirrorProx
-from mccfr_spiel.tree.full_pass import full_pass
 
 GAMES = {
     "liar's dice, 6 sides": "liars_dice",
@@ -40,6 +42,7 @@ flags.DEFINE_integer("threads", 2, "How many.", lower_bound=2)
 flags.DEFINE_integer("rounds", 6, "Turns of each.", lower_bound=1)
 flags.DEFINE_float("seconds", 0.2, "About how long a turn is.", lower_bound=0)
 flags.DEFINE_bool("first_order", False, "Measure the first-order methods.")
+flags.DEFINE_bool("evaluations", False, "Measure evaluations of policies.")
 flags.DEFINE_list("only", [], "Words that a game's name must contain; all by default.")
 
 
@@ -82,7 +85,6 @@ def measure(name: str, game: str) -> list[str]:
     """A row of the table."""
     tree = ms.cached_tree(game)
     solvers = [ms.Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, FLAGS.threads)]
-    passes = [full_pass(tree, k) for k in (1, FLAGS.threads)]
     for solver in solvers:
         solver.iterate(1)
     began = time.perf_counter()
@@ -93,9 +95,8 @@ def measure(name: str, game: str) -> list[str]:
     single = best_of_turns([times(count, s.iteration) for s in solvers])
     vectors = [solver.average_vector() for solver in solvers]
     assert vectors[0].tobytes() == vectors[1].tobytes()
-    gaps = [one.nash_conv(vectors[0]) for one in passes]
-    assert gaps[0] == gaps[1]
-    evaluated = best_of_turns([lambda p=p: p.nash_conv(vectors[0]) for p in passes])
+    policy = solvers[0].average_policy()
+    evaluated = in_turns(lambda k: ms.nash_conv(tree, policy, threads=k))
     cut = tree.list_blocks()
     return [
         name,
@@ -109,6 +110,35 @@ def measure(name: str, game: str) -> list[str]:
         f"{1e3 * evaluated[0]:.2f}",
         f"{evaluated[0] / evaluated[1]:.2f}",
     ]
+
+
+def in_turns(task: Callable[[int], Any]) -> list[float]:
+    """The least seconds of a task of one thread, and of several."""
+    found = [np.asarray(task(k)).tobytes() for k in (1, FLAGS.threads)]
+    assert found[0] == found[1]
+    tasks = [lambda k=k: task(k) for k in (1, FLAGS.threads)]
+    count = FLAGS.seconds / best_of_turns(tasks[:1])[0] / FLAGS.rounds
+    seconds = [best_of_turns(tasks) for _ in range(max(round(count), 1))]
+    return np.min(seconds, axis=0).tolist()
+
+
+def measure_evaluations(name: str, game: str) -> list[str]:
+    """A row of the table of evaluations."""
+    tree = ms.cached_tree(game)
+    solver = ms.Solver(tree, ms.CFR_PLUS)
+    solver.iterate(3)
+    policy, vector = solver.average_policy(), solver.average_vector()
+    row = [name, f"{tree.num_nodes:,}", f"{tree.num_infosets:,}"]
+    for task in (
+        lambda k: ms.nash_conv(tree, policy, threads=k),
+        lambda k: ms.nash_conv(tree, vector, threads=k),
+        lambda k: ms.expected_returns(tree, policy, threads=k),
+        lambda k: ms.best_response_policy(tree, policy, 0, threads=k).vector,
+    ):
+        best = in_turns(task)
+        row += [f"{1e3 * best[0]:.2f}", f"{1e3 * best[1]:.2f}"]
+        row += [f"{best[0] / best[1]:.2f}"]
+    return row
 
 
 def measure_first_order(name: str, game: str) -> list[str]:
@@ -132,6 +162,7 @@ def main(_: list[str]) -> None:
     for name, game in GAMES.items():
         if all(word in name for word in FLAGS.only):
             measured = measure_first_order if FLAGS.first_order else measure
+            measured = measure_evaluations if FLAGS.evaluations else measured
             rows.append(measured(name, game))
     header = [
         "game",
@@ -146,6 +177,10 @@ def main(_: list[str]) -> None:
     if FLAGS.first_order:
         header = ["game", "nodes", "payoffs", "EGT ms", "times faster"]
         header += ["mirror prox ms", "times faster"]
+    if FLAGS.evaluations:
+        header = ["game", "nodes", "infosets"]
+        for what in ("NashConv", "of a vector", "returns", "response"):
+            header += [f"{what}, ms", f"{FLAGS.threads} threads, ms", "times faster"]
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     print(describe("shared_passes"), f"Load average {load}.", "", sep="\n")
     print(markdown(header, rows))

@@ -81,6 +81,7 @@ def cut_everything() -> None:
             "LEAST_BLOCK_OF_BATCH": 40,
         },
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
+        "tree.ranges": {"LEAST_RANGE": 40},
         "solving.state": {"LEAST_WORK": 1},
         "solving.forking": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
         "offline.first_order": {"LEAST_WORK": 1},

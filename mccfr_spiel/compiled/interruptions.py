@@ -12,7 +12,11 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-_SIGNALS = sorted(signal.valid_signals())
+_SIGNALS = sorted(map(int, signal.valid_signals()))
+
+_handler_of: Callable[[int], object] = getattr(signal, "_signal", signal).getsignal
+"""The handler of a signal, as the C function of CPython has it. `signal.getsignal` adds
+members of an enumeration, for which it takes ten times as long for each signal."""
 
 
 class _Noted:
@@ -59,8 +63,9 @@ def signals_deferred() -> Iterator[None]:
         return
     noted = _Noted()
     try:
-        for number in _SIGNALS:
-            handler = signal.getsignal(number)
+        of_python = [n for n in _SIGNALS if callable(_handler_of(n))]
+        for number in of_python:
+            handler = _handler_of(number)
             if isinstance(handler, _Noted) and handler.is_over:
                 handler = handler.handlers[number]
             if not callable(handler) or isinstance(handler, _Noted):

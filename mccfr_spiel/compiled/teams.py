@@ -13,6 +13,7 @@ wait for ever.
 import concurrent.futures
 import contextlib
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -66,6 +67,27 @@ def run_each(
             found.append(functools.partial(task, item))
     at_last = task(last)
     return [*(result() for result in found), at_last]
+
+
+def in_parts(
+    num_threads: int | None,
+    size: int,
+    least: int,
+    task: Callable[[tuple[int, int]], Any],
+) -> list[Any]:
+    """What a function that lets other threads run gives for the parts of a range.
+
+    Args:
+        num_threads: at most so many parts; None for one for each core.
+        size: the range is 0 .. size - 1.
+        least: the least size of a part, if there are several.
+        task: the function of a part, its begin and its end.
+    """
+    most = num_cores() if num_threads is None else num_threads
+    count = max(min(most, size // least), 1)
+    ends = [size * k // count for k in range(count + 1)]
+    parts = list(itertools.pairwise(ends))
+    return list(map(task, parts)) if count == 1 else run_each(count, task, parts)
 
 
 @signals_deferred()

@@ -10,6 +10,7 @@ from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.answers import is_one_for_each
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_game
@@ -22,9 +23,15 @@ Game = pyspiel.Game | str | GameTree
 
 
 def read_policy(
-    game: Game, policy: Any, max_memory: MaxMemory, twin: bool | None = None
+    game: Game,
+    policy: Any,
+    max_memory: MaxMemory,
+    threads: int | None,
+    twin: bool | None = None,
 ) -> tuple[GameTree, np.ndarray]:
     """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
+
+    Threads share the look whether a vector is a policy.
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
@@ -45,7 +52,7 @@ def read_policy(
     if not isinstance(policy, np.ndarray):
         size += _BYTES_OF_INFOSET * infosets
     tree.budget.require(size, "Reading the policy and its plans takes")
-    return tree, policy_vector(tree, policy)
+    return tree, policy_vector(tree, policy, threads=checked_threads(threads))
 
 
 def _named(tree: GameTree, policy: Any) -> Any:
@@ -87,7 +94,7 @@ def expected_returns(
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin)
     return full_pass(tree, threads).expected_returns(vector)
 
 
@@ -104,7 +111,7 @@ def nash_conv(
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin)
     return _nash_conv(tree, vector, policy, threads)
 
 
@@ -137,7 +144,7 @@ def exploitability(
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{tree.source} is not a two-player constant-sum game, for which alone "
@@ -171,13 +178,13 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)
+    is_theirs = tree.infosets["player"] == player
+    plays = np.repeat(is_theirs, tree.infosets["num_actions"])
     vector = vector.copy()
-    members = passes.members(player)
-    for start, count in tree.infosets[members][["first_sequence", "num_actions"]]:
-        vector[start : start + count] = 0
-    vector[response.choice[members]] = 1
+    vector[tree.num_players :][plays] = 0
+    vector[response.choice[is_theirs]] = 1
     return SequencePolicy(tree, vector)

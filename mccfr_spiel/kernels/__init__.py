@@ -18,6 +18,7 @@
     regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
+    evaluation.py  what a policy gets, and best responses, in one or several threads
     split_batches.py   batches of walks by several processes
     logged_walks.py  the pieces of that
     batch_logs.py  what such walks write down
@@ -62,6 +63,18 @@ from mccfr_spiel.kernels.blocks import (
     weigh_infosets,
 )
 from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.evaluation import (
+    NUM_EVALUATION_NOTES,
+    PIECE,
+    ROOT,
+    Ranges,
+    Vectors,
+    are_distributions,
+    checksum,
+    count_jumps,
+    evaluate,
+    mark_kinds,
+)
 from mccfr_spiel.kernels.forked_walks import LONG_QUEUE, make_forked_walks
 from mccfr_spiel.kernels.forks import (
     BRANCH,
@@ -146,7 +159,6 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.threaded_passes import (
     NUM_NOTES,
     make_threaded_passes,
-    respond_in_threads,
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
@@ -184,6 +196,7 @@ __all__ = [
     "NODE_TO_GROW",
     "NUM_BATCH_NOTES",
     "NUM_COUNTS",
+    "NUM_EVALUATION_NOTES",
     "NUM_EVENTS",
     "NUM_FORK_NOTES",
     "NUM_INFOSETS",
@@ -200,8 +213,10 @@ __all__ = [
     "PAUSED",
     "PAUSE_LIMIT",
     "PER_INFOSET",
+    "PIECE",
     "PLAYER",
     "PRUNE_BELOW",
+    "ROOT",
     "RULES",
     "RUN",
     "SEED",
@@ -222,18 +237,24 @@ __all__ = [
     "LeafRows",
     "Passes",
     "Plans",
+    "Ranges",
     "Sampled",
     "Slots",
     "Tables",
     "Task",
     "TreeArrays",
+    "Vectors",
     "Walk",
     "add_reaches",
+    "are_distributions",
     "best_response",
     "can_be_shared",
+    "checksum",
+    "count_jumps",
     "count_sequences",
     "dilate",
     "empty_tables",
+    "evaluate",
     "fill_gradient",
     "fill_plan",
     "find_blocks",
@@ -249,13 +270,13 @@ __all__ = [
     "make_start_tables",
     "make_sums_of_split",
     "make_walks_of_split",
+    "mark_kinds",
     "name_of_own",
     "normalize",
     "number_of",
     "plain_batch_at",
     "plain_walk_number",
     "pruned_frame_of",
-    "respond_in_threads",
     "restart_walk",
     "settle_average",
     "sort_blocks",

@@ -54,15 +54,21 @@ def add_rows(
     differently.
     """
     ends, others, payoffs = passes.ends, passes.others, passes.payoffs
+    # An unsigned index is used as it is. Of a signed one each use asks whether it is
+    # negative and counts from the end, which takes a third of the time here.
+    place = np.uint64(sequence)
+    row, stop = np.uint64(ends[place]), np.uint64(ends[place + np.uint64(1)])
     if num_others == 1:  # the same as below, without the inner loop's cost
-        for row in range(ends[sequence], ends[sequence + 1]):
-            value += payoffs[row] * plan[others[row, 0]]
+        while row < stop:
+            value += payoffs[row] * plan[np.uint64(others[row, 0])]
+            row += np.uint64(1)
     else:
-        for row in range(ends[sequence], ends[sequence + 1]):
+        while row < stop:
             reach = payoffs[row]
             for other in range(num_others):
-                reach *= plan[others[row, other]]
+                reach *= plan[np.uint64(others[row, other])]
             value += reach
+            row += np.uint64(1)
     return value
 
 

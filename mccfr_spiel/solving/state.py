@@ -215,6 +215,7 @@ class SolverState:
         """As `Solver.memory`."""
         shared = [] if self.forking is None else self.forking.arrays()
         shared += [] if self.splitting is None else self.splitting.arrays()
+        shared += self._tree.kept_for_evaluation()
         whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
 

@@ -10,8 +10,12 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.atomics import new_desk
 from mccfr_spiel.tree.blocks import LEAST_WORK_AT_ONCE, checked_threads, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.ranges import add_pieces, one_range
+
+_NO_CHOICE = np.zeros(0, np.int32)
 
 
 class Response(NamedTuple):
@@ -41,14 +45,14 @@ class FullPass:
         self,
         tree: GameTree,
         arrays: kernels.Passes,
-        blocks: kernels.Blocks | None = None,
+        ranges: kernels.Ranges | None = None,
         num_threads: int = 1,
     ) -> None:
         """Keeps a tree and the list of its leaves; `full_pass` finds both."""
         self.tree = tree
         self.arrays = arrays
-        self.num_threads = 1 if blocks is None else num_threads
-        self._blocks = blocks
+        self.num_threads = 1 if ranges is None else num_threads
+        self._ranges = one_range(tree.num_infosets) if ranges is None else ranges
 
     def members(self, player: int) -> np.ndarray:
         """The player's infosets, ancestors first."""
@@ -80,57 +84,59 @@ class FullPass:
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""
-        if self.num_threads > 1:
-            return self._share(policy, player, player + 1)[2][0]
-        return self.best_response(self.gradient(self.plan(policy), player), player)
+        choice = np.zeros(self.tree.num_infosets, np.int32)
+        values = self._evaluate(policy, player, player + 1, choice=choice)[1]
+        return Response(float(values[0]), choice)
 
     def expected_returns(self, policy: np.ndarray) -> np.ndarray:
         """`[P]` each player's expected return under a policy vector."""
-        num_players = self.tree.num_players
-        if self.num_threads > 1:
-            return self._share(policy, 0, num_players)[0]
-        plan = self.plan(policy)
-        gradients = (self.gradient(plan, player) for player in range(num_players))
-        return np.array([inner(gradient, plan) for gradient in gradients])
+        return self._evaluate(policy, 0, self.tree.num_players, responds=False)[0]
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
-        if self.num_threads > 1:
-            on_policy, best, _ = self._share(policy, 0, self.tree.num_players)
-            return on_policy, best
-        plan = self.plan(policy)
-        on_policy = np.zeros(self.tree.num_players)
-        best = np.zeros(self.tree.num_players)
-        for player in range(self.tree.num_players):
-            gradient = self.gradient(plan, player)
-            on_policy[player] = inner(gradient, plan)
-            best[player] = self.best_response(gradient, player).value
-        return on_policy, best
+        return self._evaluate(policy, 0, self.tree.num_players)
 
-    def _share(
-        self, policy: np.ndarray, player: int, end: int
-    ) -> tuple[np.ndarray, np.ndarray, list[Response]]:
-        """What the players from `player` to `end - 1` get, and by best responses.
+    def _evaluate(
+        self,
+        policy: np.ndarray,
+        player: int,
+        end: int,
+        *,
+        responds: bool = True,
+        choice: np.ndarray = _NO_CHOICE,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What the players from `player` to `end - 1` get.
+
+        Args:
+            policy: `[S]` of all players.
+            player, end: see above.
+            responds: whether their best responses are wanted.
+            choice: `[I]` zeros, which get these responses, as in `Response`; then
+                nobody wants to know the expected returns.
 
         Returns:
-            Their expected returns, those of best responses, and these. All responses
-            have one array for their choices.
+            Their expected returns, and those of best responses.
         """
-        plan, values = np.empty_like(policy), np.empty_like(policy)
-        products = np.zeros((self.tree.num_players, len(policy)))
-        choice = np.zeros(self.tree.num_infosets, np.int32)
-        teams.run(
-            kernels.respond_in_threads,
-            self.num_threads,
-            *(self.tree.infosets, self.arrays, self._blocks, player, end),
-            *(policy, plan, values, products, choice),
-            notes=kernels.NUM_NOTES,
-        )
-        # The same sums as in `inner`, zeros of other players included.
-        sums = teams.run_each(self.num_threads, np.sum, products[player:end])
-        on_policy = np.array([float(total) for total in sums])
-        responses = [Response(float(values[p]), choice) for p in range(player, end)]
-        return on_policy, values[player:end].copy(), responses
+        tree = self.tree
+        policy = np.ascontiguousarray(policy, np.float64)
+        vectors = tree.take_vectors()
+        num_pieces = 0 if len(choice) else len(vectors.pieces) - 1
+        sums = np.zeros((tree.num_players, num_pieces))
+        what = tree.infosets, self.arrays, self._ranges, vectors, player, end
+        how = policy, choice, responds, sums
+        notes = kernels.NUM_EVALUATION_NOTES
+        if self.num_threads == 1:
+            kernels.evaluate(*what, *how, new_desk(notes), True)
+        else:
+            teams.run(kernels.evaluate, self.num_threads, *what, *how, notes=notes)
+        best = vectors.values[player:end].copy()
+        size = len(vectors.plan)
+        tree.keep_vectors(vectors)  # an error leaves them to those who may have them
+        on_policy = np.zeros(end - player)
+        if num_pieces:
+            rows = sums[player:end].tolist()
+            on_policy[:] = [add_pieces(row, size) for row in rows]
+        return on_policy, best
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
@@ -140,15 +146,6 @@ class FullPass:
         """
         on_policy, best = self.values(policy)
         return float(np.maximum(best - on_policy, 0.0).sum())
-
-
-def inner(gradient: np.ndarray, plan: np.ndarray) -> float:
-    """The inner product of a gradient and a plan: the player's expected return.
-
-    BLAS is avoided, since its threads cost more than the sum, and since it rounds
-    differently on other machines.
-    """
-    return float((gradient * plan).sum())
 
 
 def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
@@ -172,4 +169,4 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
     if num_threads == 1:
         return FullPass(tree, passes)
-    return FullPass(tree, passes, tree.list_blocks(), num_threads)
+    return FullPass(tree, passes, tree.list_ranges(num_threads), num_threads)

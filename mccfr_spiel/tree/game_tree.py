@@ -6,6 +6,7 @@ and payoffs), `leaves`; `readable` shows them. Here is how they grow. `GameTree.
 is the one step of it: it reads a state and writes down all that solvers need of it.
 """
 
+import collections
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,8 +34,14 @@ from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
+from mccfr_spiel.tree.ranges import (
+    bytes_of_ranges,
+    cut_into_ranges,
+    new_vectors,
+    num_ranges,
+)
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
+from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, RANGES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     TwinNames,
     checked_twin,
@@ -103,6 +110,8 @@ class GameTree(ReadableTree):
         self._leaves: kernels.Passes | None = None
         self._noted: np.ndarray | None = None
         self._blocks: kernels.Blocks | None = None
+        self._ranges: tuple[int, kernels.Ranges] | None = None
+        self._vectors: collections.deque[kernels.Vectors] = collections.deque(maxlen=1)
         self._ceilings: kernels.Ceilings | None = None
 
     # --- all at once ---------------------------------------------------------
@@ -352,6 +361,43 @@ class GameTree(ReadableTree):
         return self._blocks
 
     @reads
+    def list_ranges(self, num_threads: int) -> kernels.Ranges:
+        """The pieces of an evaluation for threads, made at the first call and kept.
+
+        Another number of threads may have another cut made, which changes no bit of a
+        result. Errors are those of `list_leaves`.
+        """
+        passes, count = self.list_leaves(), num_ranges(num_threads)
+        if self._ranges is None or self._ranges[0] != count:
+            sizes = self.sizes()
+            self.budget.hold(RANGES, bytes_of_ranges(*sizes))
+            cut = cut_into_ranges(self.infosets, passes, sizes[1], count)
+            self._ranges = count, cut
+        return self._ranges[1]
+
+    def take_vectors(self) -> kernels.Vectors:
+        """Vectors for an evaluation of the complete tree.
+
+        Nobody else has them until the caller, who is done and writes to them no more,
+        gives them to `keep_vectors`. Several evaluations may run at once: each has its
+        own, and those of one are kept. `bytes_of_leaves` counts them.
+        """
+        try:  # another thread may come between a question and `pop`
+            return self._vectors.pop()
+        except IndexError:
+            return new_vectors(self.infosets, self.num_players, self.num_sequences)
+
+    def keep_vectors(self, vectors: kernels.Vectors) -> None:
+        """Keeps vectors for the next evaluation, as long as the leaves are kept."""
+        if self._leaves is not None:
+            self._vectors.append(vectors)
+
+    def kept_for_evaluation(self) -> list[np.ndarray]:
+        """The arrays that evaluations have left behind, besides the leaves."""
+        ranges = () if self._ranges is None else self._ranges[1]
+        return [*ranges, *(array for kept in tuple(self._vectors) for array in kept)]
+
+    @reads
     def list_ceilings(self) -> kernels.Ceilings:
         """What regret-based pruning knows of a complete tree of two players, made at
         the first call and kept.
@@ -368,14 +414,17 @@ class GameTree(ReadableTree):
 
     @steps
     def forget_leaves(self) -> None:
-        """Drops what `list_leaves`, `list_blocks` and `list_ceilings` made."""
+        """Drops the list of leaves and all that `list_blocks`, `list_ranges`,
+        `list_ceilings` and evaluations have made."""
         self._forget_leaves()
 
     def _forget_leaves(self) -> None:
-        self._leaves = self._blocks = self._ceilings = None
+        self._leaves = self._blocks = self._ranges = self._ceilings = None
+        self._vectors.clear()
         self.budget.measured(CEILINGS, 0)
         self.budget.measured(LEAVES, 0)
         self.budget.measured(BLOCKS, 0)
+        self.budget.measured(RANGES, 0)
 
     # --- dropping nodes, and the states of nodes -----------------------------
 

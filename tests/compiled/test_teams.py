@@ -1,5 +1,6 @@
 """Threads share work by tickets: each is done once, and no error or absence hangs."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -140,6 +141,18 @@ def test_an_error_of_the_leader_ends_the_others():
 
 def test_each_item_is_handed_to_the_function_in_order():
     assert teams.run_each(3, np.sum, np.ones((4, 5))) == [5.0] * 4
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 250, 1000])
+def test_parts_of_a_range_are_all_of_it_and_none_is_small(size):
+    for threads in (1, 2, 3, 7, None):
+        parts = teams.in_parts(threads, size, 100, tuple)
+        most = teams.num_cores() if threads is None else threads
+        assert len(parts) == max(min(most, size // 100), 1)
+        ends = [0, *(stop for _, stop in parts)]
+        assert parts == list(itertools.pairwise(ends))
+        assert ends[-1] == size
+        assert all(stop - begin >= 100 for begin, stop in parts) or len(parts) == 1
 
 
 # --- lanes ---------------------------------------------------------------------------

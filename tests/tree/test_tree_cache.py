@@ -214,7 +214,7 @@ def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
     ms.nash_conv(whole, solver.average_policy())
     counts = [
         len(kernel.signatures)
-        for kernel in (solver.kernel, kernels.fill_gradient, kernels.best_response)
+        for kernel in (solver.kernel, kernels.evaluate, kernels.fill_plan)
     ]
     assert all(counts)
     other = Solver(cached, ms.EXTERNAL_SAMPLING)
@@ -223,7 +223,7 @@ def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
     ms.nash_conv(cached, other.average_policy())
     assert counts == [
         len(kernel.signatures)
-        for kernel in (solver.kernel, kernels.fill_gradient, kernels.best_response)
+        for kernel in (solver.kernel, kernels.evaluate, kernels.fill_plan)
     ]
     for ours, theirs in zip(cached.arrays, whole.arrays, strict=True):
         assert ours.flags.writeable

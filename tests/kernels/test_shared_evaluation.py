@@ -1,0 +1,265 @@
+"""An evaluation has the bits of NumPy's sums and of gradients made one by one, however
+its work is shared, and evaluations at once do not write to the same memory."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.evaluation import IN_TOP, INNER, ROOT, add_up
+from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.policies import names
+from mccfr_spiel.policies.measured import Measured
+from mccfr_spiel.tree import ranges
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.leaves import bytes_of_leaves
+from mccfr_spiel.tree.sizes import LEAVES
+from tests.small_games import three_players, uneven_deal
+from tests.test_solver import GOOFSPIEL, KUHN_3
+
+THREADS = (1, 2, 3, 7)
+GAMES = {
+    "kuhn_3": lambda: KUHN_3,
+    "goofspiel": lambda: GOOFSPIEL,
+    "liars_dice": lambda: "liars_dice(dice_sides=3)",
+    "uneven_deal": uneven_deal,
+    "three_players": three_players,
+}
+LIARS_DICE = GAMES["liars_dice"]()
+
+
+@pytest.fixture(autouse=True)
+def share_small_trees(monkeypatch):
+    """Lets trees of every size be cut, into ranges of a few infosets."""
+    monkeypatch.setattr(ranges, "LEAST_RANGE", 40)
+    monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
+
+
+def policy_of(tree, seed=2) -> np.ndarray:
+    """A policy that is 0 at some sequences and takes all digits elsewhere."""
+    generator = np.random.default_rng(seed)
+    vector = generator.random(tree.num_sequences)
+    vector[generator.random(tree.num_sequences) < 0.2] = 0
+    vector[tree.infosets["first_sequence"]] += 0.1
+    sums = np.add.reduceat(vector, tree.infosets["first_sequence"])
+    vector[tree.num_players :] /= np.repeat(sums, tree.infosets["num_actions"])
+    vector[: tree.num_players] = 1
+    return vector
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_any_number_of_threads_has_the_bits_of_numpys_sums(game):
+    tree = GameTree(GAMES[game]()).expand_all()
+    vector, players = policy_of(tree), range(tree.num_players)
+    step_by_step = full_pass(tree)
+    plan = step_by_step.plan(vector)
+    gradients = [step_by_step.gradient(plan, p) for p in players]
+    returns = [float(np.sum(gradient * plan)) for gradient in gradients]
+    responses = [step_by_step.best_response(gradients[p].copy(), p) for p in players]
+    for threads in THREADS:
+        passes = full_pass(tree, threads)
+        assert passes.num_threads == threads
+        assert passes.expected_returns(vector).tolist() == returns
+        on_policy, best = passes.values(vector)
+        assert on_policy.tolist() == returns
+        assert best.tolist() == [response.value for response in responses]
+        for p, response in enumerate(responses):
+            found = passes.respond(vector, p)
+            assert found.value == response.value
+            assert found.choice.tobytes() == response.choice.tobytes()
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 127, 128, 129, 130, 1000, 32_769, 70_001])
+def test_sums_are_numpys_to_the_bit(size):
+    generator = np.random.default_rng(size)
+    products = generator.normal(size=size) * 10.0 ** generator.integers(-9, 9, size)
+    owners = generator.integers(0, 3, size).astype(np.int16)
+    infosets = np.zeros(0, INFOSET)
+    pieces = ranges.new_vectors(infosets, size, size).pieces
+    assert len(pieces) >= 2 + size // kernels.PIECE
+    for player in range(3):
+        expected = np.where(owners == player, products, 0.0).sum()
+        found = [
+            add_up(products, owners, player, *piece)
+            for piece in itertools.pairwise(pieces.tolist())
+        ]
+        assert ranges.add_pieces(found, size) == expected
+        assert not found
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_a_range_writes_at_its_own_infosets_only(game, most, monkeypatch):
+    monkeypatch.setattr(ranges, "_WINDOW", 0.01)  # cuts in the midst of subtrees
+    monkeypatch.setattr(ranges, "LEAST_RANGE", 1)
+    tree = GameTree(GAMES[game]()).expand_all()
+    infosets, count = tree.infosets, tree.num_infosets
+    cut = ranges.cut_into_ranges(infosets, tree.list_leaves(), tree.num_sequences, most)
+    assert (cut.ends[0], cut.ends[-1]) == (0, count)
+    assert 1 <= len(cut.ends) - 1 <= most
+    assert (np.diff(cut.ends) > 0).all()
+    home = np.searchsorted(cut.ends, np.arange(count), side="right")
+    owner = {-1: -1} | dict.fromkeys(range(tree.num_players), -1)
+    for i, (_, start, _, size, _) in enumerate(infosets.tolist()):
+        owner |= dict.fromkeys(range(start, start + size), i)
+    above = [owner[parent] for parent in infosets["parent"].tolist()]
+    in_top: set[int] = set()
+    for i in reversed(range(count)):
+        if above[i] >= 0 and (i in in_top or home[i] != home[above[i]]):
+            in_top.add(above[i])
+    assert set(np.flatnonzero(cut.kinds == IN_TOP).tolist()) == in_top
+    for i in range(count):
+        if cut.kinds[i] == INNER:
+            assert home[above[i]] == home[i]
+            assert above[i] not in in_top
+        elif cut.kinds[i] == ROOT:
+            assert above[i] < 0 or above[i] in in_top
+    numbers = np.where(cut.top < 0, ~cut.top, cut.top)
+    assert (np.diff(numbers) > 0).all()
+    assert set(numbers.tolist()) == set(np.flatnonzero(cut.kinds != INNER).tolist())
+    assert set(cut.top[cut.top >= 0].tolist()) == in_top
+
+
+def test_the_top_is_all_that_is_above_another_range():
+    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
+    infosets["first_sequence"] = np.arange(1, 7)
+    infosets["num_actions"] = 1
+    infosets["parent"] = 0, 1, 2, 3, 0, 5
+    owner, jumps = np.full(7, -1, np.int32), np.zeros(7, np.int32)
+    kernels.count_jumps(infosets, owner, jumps)
+    assert jumps.tolist() == [0, 1, 1, 1, 0, 1, 0]
+    kinds = np.zeros(6, np.uint8)
+    kernels.mark_kinds(infosets, np.array((0, 3, 6)), owner, kinds)
+    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
+
+
+def test_evaluations_at_once_have_vectors_of_their_own():
+    tree = GameTree(LIARS_DICE).expand_all()
+    policies = [policy_of(tree, seed) for seed in range(3)]
+    alone = [ms.nash_conv(tree, policy) for policy in policies]
+    assert len(set(alone)) == 3
+    rounds = 100 if IS_COMPILED else 2
+    found: dict[int, set[float]] = {number: set() for number in range(3)}
+
+    def evaluate(number):
+        for turn in range(rounds):
+            threads = 1 + (number + turn) % 3
+            gap = ms.nash_conv(tree, policies[number], threads=threads)
+            found[number].add(gap)
+
+    users = [threading.Thread(target=evaluate, args=(number,)) for number in range(3)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert found == {number: {gap} for number, gap in enumerate(alone)}
+    one, another = tree.take_vectors(), tree.take_vectors()
+    assert not any(map(np.shares_memory, one, another))
+    tree.keep_vectors(one)
+    tree.keep_vectors(another)  # only one of them is kept
+    assert tree.take_vectors() is another
+    assert tree.take_vectors() is not one
+
+
+def test_what_an_evaluation_keeps_is_counted():
+    tree = GameTree(LIARS_DICE).expand_all()
+    solver = Solver(tree, ms.CFR_PLUS)
+    solver.iterate(1)
+    policy = solver.average_policy()
+    before = solver.memory().passes
+    held = tree.budget.held(LEAVES)
+    ms.nash_conv(tree, policy)
+    kept = sum(array.nbytes for array in tree.kept_for_evaluation())
+    assert kept >= 26 * tree.num_sequences
+    assert solver.memory().passes == before + kept
+    assert tree.budget.held(LEAVES) == held >= before + kept
+    left = tree.budget.left
+    ms.nash_conv(tree, policy, threads=2)
+    cut = tree.list_ranges(2)
+    now = sum(array.nbytes for array in tree.kept_for_evaluation())
+    assert now == kept + sum(array.nbytes for array in cut)
+    assert tree.budget.left <= left - sum(array.nbytes for array in cut)
+    left = tree.budget.left
+    for threads in (1, 2, 3, 7):
+        ms.nash_conv(tree, policy, threads=threads)
+        assert tree.budget.left == left
+    tree.forget_leaves()
+    assert tree.kept_for_evaluation() == []
+    assert tree.budget.held(LEAVES) == 0
+    tree.keep_vectors(ranges.new_vectors(tree.infosets, 2, tree.num_sequences))
+    assert tree.kept_for_evaluation() == []  # of an evaluation that began before
+
+
+def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():
+    tree = GameTree(LIARS_DICE).expand_all()
+    policy, budget = policy_of(tree), tree.budget
+    expected = ms.nash_conv(GameTree(LIARS_DICE).expand_all(), policy)
+    needed = bytes_of_leaves(tree.arrays, tree.num_sequences)
+    needed += ranges.bytes_of_ranges(tree.num_infosets, tree.num_sequences)
+    budget.take(budget.left - needed - 48 * tree.num_sequences)
+    budget.take(1)
+    with pytest.raises(MemoryBudgetError):
+        for _ in range(2):
+            ms.nash_conv(tree, policy, threads=2)
+    budget.take(-1)
+    for threads in (2, 1, 2, 2):
+        assert ms.nash_conv(tree, policy, threads=threads) == expected
+
+
+def test_policies_of_integers_are_evaluated_as_those_of_floats():
+    tree = GameTree(KUHN_3).expand_all()
+    pure = np.zeros(tree.num_sequences, np.int64)
+    pure[: tree.num_players] = 1
+    pure[tree.infosets["first_sequence"]] = 1
+    expected = ms.nash_conv(tree, pure.astype(np.float64))
+    assert ms.nash_conv(tree, pure) == expected
+    assert ms.nash_conv(tree, np.repeat(pure, 2)[::2]) == expected
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_compiled_code_finds_what_is_no_policy(threads, monkeypatch):
+    tree = GameTree(KUHN_3).expand_all()
+    vector = policy_of(tree)
+    expected = ms.nash_conv(tree, vector)
+    monkeypatch.setattr(names, "MANY_INFOSETS", 4)
+    monkeypatch.setattr(names, "LEAST_PART", 4)
+    assert ms.nash_conv(tree, vector, threads=threads) == expected
+    for infoset in (0, tree.num_infosets // 2, tree.num_infosets - 1):
+        first = tree.infosets["first_sequence"][infoset]
+        for change in (1e-3, -1e-3, np.nan, np.inf):
+            wrong = vector.copy()
+            wrong[first] += change
+            with pytest.raises(ValueError, match="no distribution over the") as error:
+                ms.nash_conv(tree, wrong, threads=threads)
+            assert repr(tree.info_state(infoset)) in str(error.value)
+        wrong = vector.copy()
+        wrong[first : first + 2] = -0.5, 1.5
+        with pytest.raises(ValueError, match="no distribution over the"):
+            ms.nash_conv(tree, wrong, threads=threads)
+        almost = vector.copy()
+        almost[first] += 0.95e-6  # NumPy's word, since compiled code leaves it open
+        ms.nash_conv(tree, almost, threads=threads)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 43, 1000])
+def test_compiled_code_knows_a_changed_policy_as_such(size, monkeypatch):
+    monkeypatch.setattr("mccfr_spiel.policies.measured._MANY", 1)
+    vector = np.random.default_rng(1).random(size)
+    measured = Measured()
+    snapshot = measured.snapshot(3, vector)
+    for place in {0, size // 2, size - 1}:
+        changed = vector.copy()
+        changed[place] = np.nextafter(changed[place], 2)
+        snapshot.note(changed, 0.5)
+    if size > 1:
+        snapshot.note(vector[::-1], 0.5)
+    if size > 8:
+        snapshot.note(np.roll(vector, 8), 0.5)
+    assert measured.nash_conv is None
+    snapshot.note(vector, 0.25)
+    assert (measured.nash_conv, measured.iterations) == (0.25, 3)
