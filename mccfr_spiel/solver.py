@@ -525,11 +525,12 @@ class Solver:
         return self._call_with(frame)
 
     def _call_with(self, frame: np.ndarray) -> int:
-        if self.state.store is not None:
-            return self.kernel(frame, self.state.store.called)
         if self._shared_kernel is None:
             status = self.state.run_shared()
-            return self.kernel(frame) if status == kernels.NEEDS_ONE_THREAD else status
+            if status != kernels.NEEDS_ONE_THREAD:
+                return status
+            store = self.state.store
+            return self.kernel(frame, *(() if store is None else (store.called,)))
         return teams.run(
             self._shared_kernel,
             self.state.num_threads,

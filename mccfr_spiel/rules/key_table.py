@@ -88,3 +88,17 @@ def refill(table, smaller):
             while table[slot] != _FREE:
                 slot = (slot + 1) & mask
             table[slot] = entry
+
+
+@jit
+def forget_keys(table, rows, count):
+    """Frees the slots of a table with the rows 0 .. count - 1, in which no others are.
+
+    A row is found by its number. Slots freed on the way to it are passed by.
+    """
+    mask = len(table) - 1
+    for number in range(count):
+        slot = np.int64(rows[number]["hash"] >> _HALF) & mask
+        while table[slot] & _LOWER != np.uint64(number) + _ONE:
+            slot = (slot + 1) & mask
+        table[slot] = _FREE
