@@ -29,6 +29,17 @@ def ask_for_slot(table, hashed):
     prefetch(table, np.int64(hashed >> _HALF) & (len(table) - 1))
 
 
+@inlined
+def likely_row(table, hashed):
+    """The row that `find_key` will look at first if its slot has the key's half of the
+    hash; else -1."""
+    half = hashed >> _HALF
+    entry = table[np.int64(half) & (len(table) - 1)]
+    if entry != _FREE and entry >> _HALF == half:
+        return np.int64(entry & _LOWER) - 1
+    return np.int64(-1)
+
+
 @jit
 def find_key(values, rows, table, hashed, key, length):
     """Looks up key[:length].

@@ -112,7 +112,7 @@ from mccfr_spiel.rules.kernel import (
     SEQUENCES,
     check_infoset,
 )
-from mccfr_spiel.rules.key_table import ask_for_slot, find_key, forget_keys
+from mccfr_spiel.rules.key_table import ask_for_slot, find_key, forget_keys, likely_row
 from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.rules.walks import (
     BROKEN,
@@ -173,7 +173,8 @@ class RuleLogs(NamedTuple):
     place: Annotated[np.ndarray, Entry(SPELLED, "[Q C]", "see SPELLED")]
     end: Annotated[np.ndarray, Entry(WALK_END, "[Q C]", "see WALK_END")]
     shared_infoset: Annotated[
-        np.ndarray, Entry(INT, "[Q I]", "the number of an own infoset once it is shared")
+        np.ndarray,
+        Entry(INT, "[Q I]", "the number of an own infoset once it is shared"),
     ]
     shared_sequence: Annotated[
         np.ndarray, Entry(INT, "[Q S]", "the same for own sequences")
@@ -254,7 +255,11 @@ def arrive_apart(
     free: int,
 ) -> tuple[int, int, int]:
     """As `walks.arrive`; an infoset that is not shared is found in the own store, or
-    added there, and has a number from APART on."""
+    added there, and has a number from APART on.
+
+    Nearly always the first slot tells the infoset. Then all that will be read of it, in
+    turn, is asked for at once.
+    """
     length, hashed = np.int64(0), ROOT_PLACE
     if 0 <= acting < len(path.last):
         length, hashed = key_of(rules, game, path, shared.known, acting)
@@ -268,6 +273,13 @@ def arrive_apart(
     if length == 0:
         return BROKEN + BAD_KEY, count, -1
     known = shared.known
+    likely = likely_row(known.table, hashed)
+    if likely >= 0:
+        prefetch(known.rows, likely)
+        first = shared.tree.infosets[likely]["first_sequence"]
+        prefetch(known.values, known.rows[likely]["start"])
+        prefetch(known.actions, first)
+        prefetch(shared.tables.policy, first)
     infoset = find_key(known.values, known.rows, known.table, hashed, path.key, length)
     if infoset >= 0:
         status = check_infoset(
@@ -363,7 +375,10 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                 if infoset >= APART:
                     start_new(own.tree, own.known, own.tables, own.walk, rule, task)
                     record = own.tree.infosets[infoset - APART]
-                    policy, begin = own.tables.policy, np.int64(record["first_sequence"])
+                    policy, begin = (
+                        own.tables.policy,
+                        np.int64(record["first_sequence"]),
+                    )
                     start = begin + APART
                 elif infoset >= 0:
                     record = shared.tree.infosets[infoset]
@@ -401,7 +416,14 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                     save(path, level, acting, start, count)
                     at = Visit(first, begin, count, sequence, weight, place)
                     top = push_weighted_children(
-                        own.tree, Policies(policy), stack, top, at, acting, prune, chance
+                        own.tree,
+                        Policies(policy),
+                        stack,
+                        top,
+                        at,
+                        acting,
+                        prune,
+                        chance,
                     )
                     break
                 if acting >= 0:
@@ -500,18 +522,32 @@ def ask_for(tables: Tables, infosets: np.ndarray, infoset: Any) -> None:
 
 @inlined
 def meet_visited(
-    shared: Store, log: RuleLogs, begin: Any, end: Any, num_met: Any, is_far: bool
+    shared: Store,
+    log: RuleLogs,
+    begin: Any,
+    end: Any,
+    last: Any,
+    num_met: Any,
 ) -> Any:
-    """Meets the infosets that a walk visited; returns how long the list is now."""
+    """Meets the infosets that a walk visited.
+
+    Args:
+        shared: where they are met.
+        log: of the walk.
+        begin, end: the walk's part of `log.event`.
+        last: how far to look ahead there; `begin` for infosets that are likely to be in
+            the processor's caches.
+        num_met: how long the list of those met is.
+
+    Returns:
+        How long it is now.
+    """
     infosets, tables = shared.tree.infosets, shared.tables
     for visit in range(begin, end):
-        if is_far:
-            if visit + _FAR < end:
-                ahead = shared_number(log.shared_infoset, log.event[visit + _FAR])
-                prefetch(infosets, ahead)
-            if visit + _NEAR < end:
-                ahead = shared_number(log.shared_infoset, log.event[visit + _NEAR])
-                ask_for(tables, infosets, ahead)
+        if visit + _FAR < last and log.event[visit + _FAR] < APART:
+            prefetch(infosets, log.event[visit + _FAR])
+        if visit + _NEAR < last and log.event[visit + _NEAR] < APART:
+            ask_for(tables, infosets, log.event[visit + _NEAR])
         infoset = shared_number(log.shared_infoset, log.event[visit])
         record = infosets[infoset]
         at = Visit(
@@ -527,14 +563,12 @@ def meet_visited(
 
 
 @inlined
-def add_leaves(
-    tables: Tables, log: RuleLogs, begin: Any, end: Any, is_far: bool
-) -> None:
-    """Adds the payoffs of a walk's leaves to the gradient, in their order."""
+def add_leaves(tables: Tables, log: RuleLogs, begin: Any, end: Any, last: Any) -> None:
+    """Adds the payoffs of a walk's leaves to the gradient, in their order; looks ahead
+    as `meet_visited` does."""
     for leaf in range(begin, end):
-        if is_far and leaf + _FAR < end:
-            ahead = log.leaf[leaf + _FAR]["sequence"]
-            prefetch(tables.gradient, shared_number(log.shared_sequence, ahead))
+        if leaf + _FAR < last and log.leaf[leaf + _FAR]["sequence"] < APART:
+            prefetch(tables.gradient, log.leaf[leaf + _FAR]["sequence"])
         sequence = shared_number(log.shared_sequence, log.leaf[leaf]["sequence"])
         tables.gradient[sequence] += log.leaf[leaf]["payoff"]
 
@@ -561,7 +595,11 @@ def read_log(
         infoset = log.place[k]["infoset"]
         shared.tree.infosets[infoset]["place"] = log.place[k]["place"]
     event, leaf, infoset = np.int64(0), np.int64(0), np.int64(0)
-    for nth in range(log.counts[NUM_WALKS]):
+    num_walks, last_event, last_leaf = log.counts[NUM_WALKS], event, leaf
+    if is_far and num_walks > 0:
+        last_event = np.int64(log.end[num_walks - 1]["event"])
+        last_leaf = np.int64(log.end[num_walks - 1]["leaf"])
+    for nth in range(num_walks):
         end = log.end[nth]
         if infoset < end["infoset"]:
             status = add_new(
@@ -572,9 +610,9 @@ def read_log(
                 return NEEDS_ONE_THREAD
         infoset = np.int64(end["infoset"])
         desk[NUM_TOP] = meet_visited(
-            shared, log, event, np.int64(end["event"]), desk[NUM_TOP], is_far
+            shared, log, event, np.int64(end["event"]), last_event, desk[NUM_TOP]
         )
-        add_leaves(shared.tables, log, leaf, np.int64(end["leaf"]), is_far)
+        add_leaves(shared.tables, log, leaf, np.int64(end["leaf"]), last_leaf)
         event, leaf = np.int64(end["event"]), np.int64(end["leaf"])
         desk[TOUCHED_NOW] += end["touched"]
         desk[NTH_NOW] += 1
@@ -598,9 +636,7 @@ def move_visited(
                 prefetch(tables.memory, start)
         infoset = met[visit]
         parent = infosets[infoset]["parent"]
-        move(
-            task, shared.tree, tables, shared.walk, infoset, parent, rule, discounts
-        )
+        move(task, shared.tree, tables, shared.walk, infoset, parent, rule, discounts)
     for player in range(shared.tree.utilities.shape[1]):
         tables.gradient[player] = 0.0
     desk[NUM_TOP] = 0
@@ -650,9 +686,7 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
         for nth in range(first, min(first + walks, desk[SEGMENT_END])):
             number = walk_number(given, desk[ITERATION_NOW], nth)
             stream = stream_key(task.job[SEED], number, player, num_players)
-            walk_once(
-                task, shared, own, stack, game, path, log, rules, stream, player
-            )
+            walk_once(task, shared, own, stack, game, path, log, rules, stream, player)
             if log.counts[STATUS] != DONE:
                 return
 
@@ -661,9 +695,7 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
         """Does what the walks of a segment found, as far as they could be made."""
         for slot in range(num_tickets(desk)):
             own, log = store_in(frames[slot]), log_of(logs, slot)
-            status = read_log(
-                task, shared, own, game, path, log, rules, rule, desk
-            )
+            status = read_log(task, shared, own, game, path, log, rules, rule, desk)
             if status != DONE:
                 return status
         return DONE

@@ -171,7 +171,9 @@ class RuleThreads:
         return mean * batch_of(task, walk)
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        most = min(self._nodes_of_batch(task, walk) // LEAST_NODES, batch_of(task, walk))
+        most = min(
+            self._nodes_of_batch(task, walk) // LEAST_NODES, batch_of(task, walk)
+        )
         return int(min(self.num_threads, most))
 
     def _walks_of_ticket(
