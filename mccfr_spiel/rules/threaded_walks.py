@@ -61,6 +61,7 @@ from mccfr_spiel.kernels.batch_logs import (
     TOUCHED_NOW,
     WALKING,
     WALKS_OF_TICKET,
+    Stack,
 )
 from mccfr_spiel.kernels.batches import batch_at, walk_number
 from mccfr_spiel.kernels.forks import LANES
@@ -188,13 +189,22 @@ frame_of_logs = _LAYOUT.frame_of
 _log_views = _LAYOUT.viewer()
 
 
-class Store(NamedTuple):
-    """Infosets with their keys and tables: those that all share, or those of a log."""
+class Shared(NamedTuple):
+    """What walks read of the infosets that all know, and of the solver's tables."""
+
+    infosets: np.ndarray
+    policy: np.ndarray
+    known: Known
+
+
+class Own(NamedTuple):
+    """The same of a log's own store; `tree` is also what a walk knows of one node, and
+    `started` is `Walk.known`."""
 
     tree: TreeArrays
-    tables: Tables
-    walk: Walk
+    policy: np.ndarray
     known: Known
+    started: np.ndarray
 
 
 class Policies(NamedTuple):
@@ -204,13 +214,13 @@ class Policies(NamedTuple):
 
 
 @inlined
-def store_in(frame: np.ndarray) -> Store:
-    """The infosets in a frame of `rules.walks`."""
-    return Store(
+def own_in(frame: np.ndarray) -> Own:
+    """The own store in the frame of a log."""
+    return Own(
         views(frame, TreeArrays),
-        views(frame, Tables),
-        views(frame, Walk),
+        views(frame, Tables).policy,
         views(frame, Known),
+        views(frame, Walk).known,
     )
 
 
@@ -233,12 +243,12 @@ def log_of(logs: RuleLogs, slot: Any) -> RuleLogs:
 
 
 @inlined
-def empty(own: Store, counts: np.ndarray) -> None:
+def empty(own: Own, counts: np.ndarray) -> None:
     """Empties a log and its store."""
     for k in range(NUM_COUNTS):
         counts[k] = 0
     forget_keys(own.known.table, own.known.rows, own.known.counts[INFOSETS])
-    own.known.counts[INFOSETS] = own.known.counts[SEQUENCES] = own.walk.known[0] = 0
+    own.known.counts[INFOSETS] = own.known.counts[SEQUENCES] = own.started[0] = 0
 
 
 # --- the walks -----------------------------------------------------------------------
@@ -249,8 +259,8 @@ def arrive_apart(
     rules: Any,
     game: Game,
     path: Path,
-    shared: Store,
-    own: Store,
+    shared: Shared,
+    own: Own,
     acting: int,
     free: int,
 ) -> tuple[int, int, int]:
@@ -276,14 +286,14 @@ def arrive_apart(
     likely = likely_row(known.table, hashed)
     if likely >= 0:
         prefetch(known.rows, likely)
-        first = shared.tree.infosets[likely]["first_sequence"]
+        first = shared.infosets[likely]["first_sequence"]
         prefetch(known.values, known.rows[likely]["start"])
         prefetch(known.actions, first)
-        prefetch(shared.tables.policy, first)
+        prefetch(shared.policy, first)
     infoset = find_key(known.values, known.rows, known.table, hashed, path.key, length)
     if infoset >= 0:
         status = check_infoset(
-            shared.tree.infosets,
+            shared.infosets,
             known.actions,
             infoset,
             path.last[acting],
@@ -302,8 +312,8 @@ def place_apart(
     rules: Any,
     game: Game,
     path: Path,
-    shared: Store,
-    own: Store,
+    shared: Shared,
+    own: Own,
     log: RuleLogs,
     infoset: int,
 ) -> Any:
@@ -311,7 +321,7 @@ def place_apart(
     the log, as far as there is room."""
     if infoset >= APART:
         return place_at(rules, game, path, own.tree, own.known, infoset - APART)
-    place = shared.tree.infosets[infoset]["place"]
+    place = shared.infosets[infoset]["place"]
     if place == UNKNOWN and len(path.text) > 0:
         place = spelled_place(rules, game, path, shared.known, infoset)
         noted = log.counts[NUM_PLACES]
@@ -322,14 +332,30 @@ def place_apart(
     return place
 
 
+def make_start_own(rule: int) -> Any:
+    """Compiles `start_own(frame, own_frame)`, which starts the tables of the infosets
+    that a log's own store has gained."""
+
+    @jit
+    def start_own(frame, own_frame):
+        tree, tables = views(own_frame, TreeArrays), views(own_frame, Tables)
+        known, walk = views(own_frame, Known), views(own_frame, Walk)
+        start_new(tree, known, tables, walk, rule, views(frame, Task))
+
+    return start_own
+
+
 def make_logged_walk(sampled: Sampled, rule: int) -> Any:
     """Compiles a walk over rules that is logged."""
+    start_own = make_start_own(rule)
     chance, opponents, player_sampling, prune, *_ = sampled
     player_sampled = player_sampling != "all"
     draws_own, weighted = sampled.draws_own, sampled.is_weighted
 
     @inlined
-    def walk_once(task, shared, own, stack, game, path, log, rules, stream, player):
+    def walk_once(
+        task, shared, own, stack, game, path, log, rules, stream, player, frames
+    ):
         """Makes a walk and logs it, or sets the status of the log."""
         counts, nth = log.counts, log.counts[NUM_WALKS]
         num_events, num_leaves, touched = np.int64(0), np.int64(0), np.int64(0)
@@ -370,18 +396,16 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                     is_full = status in (GROW, STACK_FULL)
                     counts[STATUS] = LOG_FULL if is_full else NEEDS_ONE_THREAD
                     return
-                policy, begin = shared.tables.policy, np.int64(0)
+                policy, begin = shared.policy, np.int64(0)
                 start = begin
                 if infoset >= APART:
-                    start_new(own.tree, own.known, own.tables, own.walk, rule, task)
+                    if own.known.counts[INFOSETS] > own.started[0]:
+                        start_own(frames[0], frames[1])
                     record = own.tree.infosets[infoset - APART]
-                    policy, begin = (
-                        own.tables.policy,
-                        np.int64(record["first_sequence"]),
-                    )
+                    policy, begin = own.policy, np.int64(record["first_sequence"])
                     start = begin + APART
                 elif infoset >= 0:
-                    record = shared.tree.infosets[infoset]
+                    record = shared.infosets[infoset]
                     start = begin = np.int64(record["first_sequence"])
                 touched, chosen = touched + 1, 0
                 level = free_level(path)
@@ -453,8 +477,9 @@ def add_new(
     rules: Any,
     game: Game,
     path: Path,
-    shared: Store,
-    own: Store,
+    tree: TreeArrays,
+    known: Known,
+    own: Own,
     log: RuleLogs,
     begin: Any,
     end: Any,
@@ -463,8 +488,8 @@ def add_new(
 
     Args:
         rules, game, path: of the leader; the path's buffers are written to.
-        shared: which gets the infosets.
-        own: of the log.
+        tree, known: the shared infosets, which become more.
+        own: the store of the log.
         log: which learns the shared numbers.
         begin, end: the first of the infosets, and the end of them.
 
@@ -472,11 +497,11 @@ def add_new(
         DONE, or the status of the walk that would have added the infoset.
     """
     for number in range(begin, min(begin + _NEAR, end)):
-        ask_for_slot(shared.known.table, own.known.rows[number]["hash"])
+        ask_for_slot(known.table, own.known.rows[number]["hash"])
     for number in range(begin, end):
         if number + _NEAR < end:
             hashed = own.known.rows[number + _NEAR]["hash"]
-            ask_for_slot(shared.known.table, hashed)
+            ask_for_slot(known.table, hashed)
         record, row = own.tree.infosets[number], own.known.rows[number]
         start = row["start"]
         length = own.known.rows[number + 1]["start"] - start
@@ -491,8 +516,8 @@ def add_new(
             rules,
             game,
             path,
-            shared.tree,
-            shared.known,
+            tree,
+            known,
             acting,
             count,
             length,
@@ -501,11 +526,11 @@ def add_new(
         if status != DONE:
             return status
         log.shared_infoset[number] = infoset
-        begin_there = shared.tree.infosets[infoset]["first_sequence"]
+        begin_there = tree.infosets[infoset]["first_sequence"]
         for k in range(count):
             log.shared_sequence[first + k] = begin_there + k
-        if shared.tree.infosets[infoset]["place"] == UNKNOWN:
-            shared.tree.infosets[infoset]["place"] = record["place"]
+        if tree.infosets[infoset]["place"] == UNKNOWN:
+            tree.infosets[infoset]["place"] = record["place"]
     return DONE
 
 
@@ -522,7 +547,9 @@ def ask_for(tables: Tables, infosets: np.ndarray, infoset: Any) -> None:
 
 @inlined
 def meet_visited(
-    shared: Store,
+    infosets: np.ndarray,
+    tables: Tables,
+    walk: Walk,
     log: RuleLogs,
     begin: Any,
     end: Any,
@@ -532,17 +559,16 @@ def meet_visited(
     """Meets the infosets that a walk visited.
 
     Args:
-        shared: where they are met.
+        infosets, tables, walk: of the solver.
         log: of the walk.
         begin, end: the walk's part of `log.event`.
-        last: how far to look ahead there; `begin` for infosets that are likely to be in
-            the processor's caches.
+        last: how far to look ahead there; 0 for infosets that are likely to be in the
+            processor's caches.
         num_met: how long the list of those met is.
 
     Returns:
         How long it is now.
     """
-    infosets, tables = shared.tree.infosets, shared.tables
     for visit in range(begin, end):
         if visit + _FAR < last and log.event[visit + _FAR] < APART:
             prefetch(infosets, log.event[visit + _FAR])
@@ -558,88 +584,97 @@ def meet_visited(
             1.0,
             ROOT_PLACE,
         )
-        num_met = meet(tables, shared.walk, num_met, infoset, at, False, False)
+        num_met = meet(tables, walk, num_met, infoset, at, False, False)
     return num_met
 
 
 @inlined
-def add_leaves(tables: Tables, log: RuleLogs, begin: Any, end: Any, last: Any) -> None:
+def add_leaves(
+    gradient: np.ndarray, log: RuleLogs, begin: Any, end: Any, last: Any
+) -> None:
     """Adds the payoffs of a walk's leaves to the gradient, in their order; looks ahead
     as `meet_visited` does."""
     for leaf in range(begin, end):
         if leaf + _FAR < last and log.leaf[leaf + _FAR]["sequence"] < APART:
-            prefetch(tables.gradient, log.leaf[leaf + _FAR]["sequence"])
+            prefetch(gradient, log.leaf[leaf + _FAR]["sequence"])
         sequence = shared_number(log.shared_sequence, log.leaf[leaf]["sequence"])
-        tables.gradient[sequence] += log.leaf[leaf]["payoff"]
+        gradient[sequence] += log.leaf[leaf]["payoff"]
 
 
-@inlined
-def read_log(
-    task: Task,
-    shared: Store,
-    own: Store,
-    game: Game,
-    path: Path,
-    log: RuleLogs,
-    rules: Any,
-    rule: int,
-    desk: np.ndarray,
-) -> int:
-    """Does what the walks of a log found, walk by walk.
+def make_read_log(rule: int) -> Any:
+    """Compiles what reads a log."""
 
-    Returns:
-        DONE, or why the walk with which the desk goes on could not be made.
-    """
-    is_far = shared.known.counts[INFOSETS] > LARGE
-    for k in range(log.counts[NUM_PLACES]):
-        infoset = log.place[k]["infoset"]
-        shared.tree.infosets[infoset]["place"] = log.place[k]["place"]
-    event, leaf, infoset = np.int64(0), np.int64(0), np.int64(0)
-    num_walks, last_event, last_leaf = log.counts[NUM_WALKS], event, leaf
-    if is_far and num_walks > 0:
-        last_event = np.int64(log.end[num_walks - 1]["event"])
-        last_leaf = np.int64(log.end[num_walks - 1]["leaf"])
-    for nth in range(num_walks):
-        end = log.end[nth]
-        if infoset < end["infoset"]:
-            status = add_new(
-                rules, game, path, shared, own, log, infoset, np.int64(end["infoset"])
+    @jit
+    def read_log(frame, own_frame, log, rules, desk):
+        """Does what the walks of a log found, walk by walk.
+
+        Returns:
+            DONE, or why the walk with which the desk goes on could not be made.
+        """
+        task, game, path = views(frame, Task), views(frame, Game), views(frame, Path)
+        tree, known = views(frame, TreeArrays), views(frame, Known)
+        tables, walk = views(frame, Tables), views(frame, Walk)
+        own = own_in(own_frame)
+        for k in range(log.counts[NUM_PLACES]):
+            tree.infosets[log.place[k]["infoset"]]["place"] = log.place[k]["place"]
+        event, leaf, infoset = np.int64(0), np.int64(0), np.int64(0)
+        num_walks, last_event, last_leaf = log.counts[NUM_WALKS], event, leaf
+        if known.counts[INFOSETS] > LARGE and num_walks > 0:
+            last_event = np.int64(log.end[num_walks - 1]["event"])
+            last_leaf = np.int64(log.end[num_walks - 1]["leaf"])
+        for nth in range(num_walks):
+            record = log.end[nth]
+            end = np.int64(record["infoset"])
+            if infoset < end:
+                status = add_new(rules, game, path, tree, known, own, log, infoset, end)
+                start_new(tree, known, tables, walk, rule, task)
+                if status != DONE:
+                    return np.int64(NEEDS_ONE_THREAD)
+            infoset, end = end, np.int64(record["event"])
+            desk[NUM_TOP] = meet_visited(
+                tree.infosets, tables, walk, log, event, end, last_event, desk[NUM_TOP]
             )
-            start_new(shared.tree, shared.known, shared.tables, shared.walk, rule, task)
-            if status != DONE:
-                return NEEDS_ONE_THREAD
-        infoset = np.int64(end["infoset"])
-        desk[NUM_TOP] = meet_visited(
-            shared, log, event, np.int64(end["event"]), last_event, desk[NUM_TOP]
-        )
-        add_leaves(shared.tables, log, leaf, np.int64(end["leaf"]), last_leaf)
-        event, leaf = np.int64(end["event"]), np.int64(end["leaf"])
-        desk[TOUCHED_NOW] += end["touched"]
-        desk[NTH_NOW] += 1
-    return log.counts[STATUS]
+            event, end = end, np.int64(record["leaf"])
+            add_leaves(tables.gradient, log, leaf, end, last_leaf)
+            leaf = end
+            desk[TOUCHED_NOW] += record["touched"]
+            desk[NTH_NOW] += 1
+        return log.counts[STATUS]
+
+    return read_log
 
 
-@inlined
-def move_visited(
-    task: Task, shared: Store, desk: np.ndarray, rule: int, discounts: bool
-) -> None:
-    """Moves the policies at the infosets met, bottom up, and clears the gradient."""
-    infosets, tables, met = shared.tree.infosets, shared.tables, shared.walk.met
-    is_far = shared.known.counts[INFOSETS] > LARGE
-    for visit in range(desk[NUM_TOP] - 1, -1, -1):
-        if is_far:
-            if visit >= _FAR:
-                prefetch(infosets, met[visit - _FAR])
-            if visit >= _NEAR:
-                ask_for(tables, infosets, met[visit - _NEAR])
-                start = infosets[met[visit - _NEAR]]["first_sequence"]
-                prefetch(tables.memory, start)
-        infoset = met[visit]
-        parent = infosets[infoset]["parent"]
-        move(task, shared.tree, tables, shared.walk, infoset, parent, rule, discounts)
-    for player in range(shared.tree.utilities.shape[1]):
-        tables.gradient[player] = 0.0
-    desk[NUM_TOP] = 0
+def make_move_visited(rule: int) -> Any:
+    """Compiles what moves the policies."""
+    discounts = rule_of(rule).discounts
+
+    @inlined
+    def move_all(task, tree, tables, walk, num_met, is_far):
+        infosets, met = tree.infosets, walk.met
+        for visit in range(num_met - 1, -1, -1):
+            if is_far:
+                if visit >= _FAR:
+                    prefetch(infosets, met[visit - _FAR])
+                if visit >= _NEAR:
+                    ask_for(tables, infosets, met[visit - _NEAR])
+                    start = infosets[met[visit - _NEAR]]["first_sequence"]
+                    prefetch(tables.memory, start)
+            infoset = met[visit]
+            parent = infosets[infoset]["parent"]
+            move(task, tree, tables, walk, infoset, parent, rule, discounts)
+
+    @jit
+    def move_visited(frame, desk):
+        """Moves the policies at the infosets met, and clears the gradient."""
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        is_far = views(frame, Known).counts[INFOSETS] > LARGE
+        task, walk = views(frame, Task), views(frame, Walk)
+        move_all(task, tree, tables, walk, desk[NUM_TOP], is_far)
+        for player in range(tree.utilities.shape[1]):
+            tables.gradient[player] = 0.0
+        desk[NUM_TOP] = 0
+
+    return move_visited
 
 
 # --- the loop ------------------------------------------------------------------------
@@ -668,17 +703,21 @@ def end_call(walk: Walk, desk: np.ndarray) -> None:
         cursor[TOP] = push(walk, 0, 0, desk[PLAYER_NOW], 1.0, ROOT_PLACE)
 
 
-def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, frames, log_frame, rules, walks, threads, desk, leads)`.
-
-    See `make_rules_in_threads`.
-    """
+def make_walk_ticket(sampled: Sampled, rule: int) -> Any:
+    """Compiles what makes the walks of a ticket."""
     walk_once = make_logged_walk(sampled, rule)
-    discounts = rule_of(rule).discounts
 
-    @inlined
-    def walk_ticket(task, shared, own, stack, game, path, log, rules, desk, slot):
-        """Makes the walks of a ticket."""
+    @jit
+    def walk_ticket(frame, thread_frame, own_frame, log, rules, desk, slot):
+        task, game = views(frame, Task), views(frame, Game)
+        shared = Shared(
+            views(frame, TreeArrays).infosets,
+            views(frame, Tables).policy,
+            views(frame, Known),
+        )
+        path, walk = views(thread_frame, Path), views(thread_frame, Walk)
+        stack = Stack(walk.node, walk.sequence, walk.weight, walk.place)
+        own = own_in(own_frame)
         empty(own, log.counts)
         walks, player = desk[WALKS_OF_TICKET], desk[PLAYER_NOW]
         first, num_players = desk[NTH_NOW] + slot * walks, len(path.last)
@@ -686,36 +725,53 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
         for nth in range(first, min(first + walks, desk[SEGMENT_END])):
             number = walk_number(given, desk[ITERATION_NOW], nth)
             stream = stream_key(task.job[SEED], number, player, num_players)
-            walk_once(task, shared, own, stack, game, path, log, rules, stream, player)
+            walk_once(
+                task,
+                shared,
+                own,
+                stack,
+                game,
+                path,
+                log,
+                rules,
+                stream,
+                player,
+                (frame, own_frame),
+            )
             if log.counts[STATUS] != DONE:
-                return
+                break
+
+    return walk_ticket
+
+
+def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate(frame, frames, log_frame, rules, walks, threads, desk, leads)`.
+
+    See `make_rules_in_threads`. Its parts are functions of their own, since a function
+    with all of them in it takes several times as long to compile.
+    """
+    walk_ticket, read_log = make_walk_ticket(sampled, rule), make_read_log(rule)
+    move_visited = make_move_visited(rule)
+    discounts = rule_of(rule).discounts
 
     @inlined
-    def read_logs(task, shared, game, path, frames, logs, rules, desk):
-        """Does what the walks of a segment found, as far as they could be made."""
-        for slot in range(num_tickets(desk)):
-            own, log = store_in(frames[slot]), log_of(logs, slot)
-            status = read_log(task, shared, own, game, path, log, rules, rule, desk)
-            if status != DONE:
-                return status
-        return DONE
-
-    @inlined
-    def direct(task, shared, game, path, frames, logs, rules, desk):
+    def direct(frame, frames, logs, rules, desk):
         """What the leader does when all tickets are finished: it reads the logs, moves
         the policies if the batch is complete, and opens the tickets of the next
         segment, or closes the desk."""
-        limits, tables, walk = task.job.view(np.int64), shared.tables, shared.walk
-        num_players = len(path.last)
+        task, walk = views(frame, Task), views(frame, Walk)
+        limits, num_players = task.job.view(np.int64), len(views(frame, Path).last)
         if desk[STAGE] == WALKING:
-            status = read_logs(task, shared, game, path, frames, logs, rules, desk)
-            if status != DONE:
-                finish(desk, status)
-                return
+            for slot in range(num_tickets(desk)):
+                log = log_of(logs, slot)
+                status = read_log(frame, frames[slot], log, rules, desk)
+                if status != DONE:
+                    finish(desk, status)
+                    return
             player = desk[PLAYER_NOW]
             if desk[NTH_NOW] == batch_at(limits[BATCH], desk[ITERATION_NOW]):
                 if limits[ALTERNATING] != 0 or player == num_players - 1:
-                    move_visited(task, shared, desk, rule, discounts)
+                    move_visited(frame, desk)
                 desk[NTH_NOW] = desk[IS_BEGUN] = 0
                 desk[PLAYER_NOW] = (player + 1) % num_players
             elif desk[TOUCHED_NOW] >= limits[PAUSE_LIMIT]:
@@ -727,7 +783,7 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
             if desk[PLAYER_NOW] == 0 and is_end:
                 finish(desk, DONE)
                 return
-            begin_player(task, tables, walk, desk, rule, discounts)
+            begin_player(task, views(frame, Tables), walk, desk, rule, discounts)
         left = batch_at(limits[BATCH], desk[ITERATION_NOW]) - desk[NTH_NOW]
         num_walks = min(left, len(frames) * desk[WALKS_OF_TICKET])
         desk[SEGMENT_END] = desk[NTH_NOW] + num_walks
@@ -736,31 +792,31 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
 
     @jit(nogil=True)
     def iterate(frame, frames, log_frame, rules, walks, threads, desk, leads):
-        task, game = views(frame, Task), views(frame, Game)
-        shared, logs = store_in(frame), _log_views(log_frame, RuleLogs)
+        logs = _log_views(log_frame, RuleLogs)
         if leads:
-            start_new(shared.tree, shared.known, shared.tables, shared.walk, rule, task)
+            task, tables = views(frame, Task), views(frame, Tables)
+            tree, known = views(frame, TreeArrays), views(frame, Known)
+            start_new(tree, known, tables, views(frame, Walk), rule, task)
             desk[WALKS_OF_TICKET] = walks
             desk[LANES + NUM_LANES] = min(threads, MOST_LANES)
-            begin_call(shared.walk, desk)
+            begin_call(views(frame, Walk), desk)
         lane = take_lane(desk, LANES, leads)
-        stack, path = views(frames[lane], Walk), views(frames[lane], Path)
         # One pass of this loop makes the walks of a ticket.
         while True:
             slot = next_in_lanes(desk, LANES, lane, leads)
             if slot < 0:
                 if not leads or is_over(desk):
                     break
-                direct(task, shared, game, path, frames, logs, rules, desk)
+                direct(frame, frames, logs, rules, desk)
                 continue
-            own, log = store_in(frames[slot]), log_of(logs, slot)
-            walk_ticket(task, shared, own, stack, game, path, log, rules, desk, slot)
+            log = log_of(logs, slot)
+            walk_ticket(frame, frames[lane], frames[slot], log, rules, desk, slot)
             add_one(desk, FINISHED)
         if not leads:
             return DONE
         if load(desk, FAILED) != 0:
             return THREAD_FAILED
-        end_call(shared.walk, desk)
+        end_call(views(frame, Walk), desk)
         return desk[STATUS_NOW]
 
     return iterate
