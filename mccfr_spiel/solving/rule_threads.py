@@ -28,9 +28,9 @@ _NODES_OF_TICKET = 256, 2**17
 """How many nodes the walks of a ticket should have, unless the tickets would be few,
 and the most: after each segment signals are heard."""
 
-_HEIGHT, _ROOM = 256, 2**10
+_HEIGHT, _ROOM, _SPARE = 256, 2**10, 2.0
 """What there is room for at first: the nodes in a stack, and the entries of each kind
-in a log."""
+in a log; more if the walks of a ticket have as many nodes, times the third number."""
 
 _SEQUENCES, _VALUES = 4, 16
 """The sequences and the numbers of keys that a log's own store has room for, for each
@@ -96,7 +96,7 @@ class RuleThreads:
             )
             nodes = nodes_of_walk(task, walk, self._tree.num_players)
             nodes *= self._walks_of_ticket(task, walk, kernels.NUM_SLOTS)
-            while self._room < 2 * nodes and self._num_logs(2 * self._room):
+            while self._room < _SPARE * nodes and self._num_logs(2 * self._room):
                 self._room *= 2
             self._make_logs()
 
