@@ -546,6 +546,22 @@ def ask_for(tables: Tables, infosets: np.ndarray, infoset: Any) -> None:
 
 
 @inlined
+def ask_for_first(
+    infosets: np.ndarray, tables: Tables, log: RuleLogs, last_event: Any, last_leaf: Any
+) -> None:
+    """Asks for what the first entries of a log will read, all at once."""
+    for visit in range(min(_FAR, last_event)):
+        if log.event[visit] < APART:
+            prefetch(infosets, log.event[visit])
+    for leaf in range(min(_FAR, last_leaf)):
+        if log.leaf[leaf]["sequence"] < APART:
+            prefetch(tables.gradient, log.leaf[leaf]["sequence"])
+    for visit in range(min(_NEAR, last_event)):
+        if log.event[visit] < APART:
+            ask_for(tables, infosets, log.event[visit])
+
+
+@inlined
 def meet_visited(
     infosets: np.ndarray,
     tables: Tables,
@@ -622,6 +638,7 @@ def make_read_log(rule: int) -> Any:
         if known.counts[INFOSETS] > LARGE and num_walks > 0:
             last_event = np.int64(log.end[num_walks - 1]["event"])
             last_leaf = np.int64(log.end[num_walks - 1]["leaf"])
+        ask_for_first(tree.infosets, tables, log, last_event, last_leaf)
         for nth in range(num_walks):
             record = log.end[nth]
             end = np.int64(record["infoset"])
