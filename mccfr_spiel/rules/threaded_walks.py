@@ -183,7 +183,25 @@ class RuleLogs(NamedTuple):
     counts: Annotated[np.ndarray, Entry(LONG, "[Q NUM_COUNTS]", "see STATUS")]
 
 
-_LAYOUT = Layout(RuleLogs)
+class Frames(NamedTuple):
+    """Frames of `walks.frame_of`, of `F` numbers each.
+
+    Compiled code counts references to arrays that it is handed, but not to arrays that
+    it finds in a frame.
+    """
+
+    shared: Annotated[np.ndarray, Entry(LONG, "[F]", "the solver's")]
+    own: Annotated[
+        np.ndarray,
+        Entry(
+            LONG,
+            "[Q, F]",
+            "each with a log's store; those of threads have stacks and paths, too",
+        ),
+    ]
+
+
+_LAYOUT = Layout(RuleLogs, Frames)
 
 frame_of_logs = _LAYOUT.frame_of
 _log_views = _LAYOUT.viewer()
@@ -263,12 +281,13 @@ def arrive_apart(
     own: Own,
     acting: int,
     free: int,
+    is_far: bool,
 ) -> tuple[int, int, int]:
     """As `walks.arrive`; an infoset that is not shared is found in the own store, or
     added there, and has a number from APART on.
 
     Nearly always the first slot tells the infoset. Then all that will be read of it, in
-    turn, is asked for at once.
+    turn, is asked for at once if it is likely to be far, in memory.
     """
     length, hashed = np.int64(0), ROOT_PLACE
     if 0 <= acting < len(path.last):
@@ -283,7 +302,7 @@ def arrive_apart(
     if length == 0:
         return BROKEN + BAD_KEY, count, -1
     known = shared.known
-    likely = likely_row(known.table, hashed)
+    likely = likely_row(known.table, hashed) if is_far else np.int64(-1)
     if likely >= 0:
         prefetch(known.rows, likely)
         first = shared.infosets[likely]["first_sequence"]
@@ -363,6 +382,7 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
             num_events = np.int64(log.end[nth - 1]["event"])
             num_leaves = np.int64(log.end[nth - 1]["leaf"])
         capacity, room = len(stack.node), len(log.leaf)
+        is_far = shared.known.counts[INFOSETS] > LARGE
         utilities, position = own.tree.utilities, path.position
         top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
         # The two loops are those of `walks.make_rule_loop`.
@@ -390,7 +410,7 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                     touched, num_leaves = touched + 1, num_leaves + 1
                     break
                 status, count, infoset = arrive_apart(
-                    rules, game, path, shared, own, acting, capacity - top - 1
+                    rules, game, path, shared, own, acting, capacity - top - 1, is_far
                 )
                 if status != DONE:
                     is_full = status in (GROW, STACK_FULL)
@@ -762,7 +782,7 @@ def make_walk_ticket(sampled: Sampled, rule: int) -> Any:
 
 
 def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, frames, log_frame, rules, walks, threads, desk, leads)`.
+    """Compiles `iterate(frame, rules, walks, threads, desk, leads)`.
 
     See `make_rules_in_threads`. Its parts are functions of their own, since a function
     with all of them in it takes several times as long to compile.
@@ -808,15 +828,16 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
         open_lanes(desk, LANES, num_tickets(desk))
 
     @jit(nogil=True)
-    def iterate(frame, frames, log_frame, rules, walks, threads, desk, leads):
-        logs = _log_views(log_frame, RuleLogs)
+    def iterate(frame, rules, walks, threads, desk, leads):
+        logs, frames = _log_views(frame, RuleLogs), _log_views(frame, Frames).own
+        shared = _log_views(frame, Frames).shared
         if leads:
-            task, tables = views(frame, Task), views(frame, Tables)
-            tree, known = views(frame, TreeArrays), views(frame, Known)
-            start_new(tree, known, tables, views(frame, Walk), rule, task)
+            task, tables = views(shared, Task), views(shared, Tables)
+            tree, known = views(shared, TreeArrays), views(shared, Known)
+            start_new(tree, known, tables, views(shared, Walk), rule, task)
             desk[WALKS_OF_TICKET] = walks
             desk[LANES + NUM_LANES] = min(threads, MOST_LANES)
-            begin_call(views(frame, Walk), desk)
+            begin_call(views(shared, Walk), desk)
         lane = take_lane(desk, LANES, leads)
         # One pass of this loop makes the walks of a ticket.
         while True:
@@ -824,16 +845,16 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
             if slot < 0:
                 if not leads or is_over(desk):
                     break
-                direct(frame, frames, logs, rules, desk)
+                direct(shared, frames, logs, rules, desk)
                 continue
             log = log_of(logs, slot)
-            walk_ticket(frame, frames[lane], frames[slot], log, rules, desk, slot)
+            walk_ticket(shared, frames[lane], frames[slot], log, rules, desk, slot)
             add_one(desk, FINISHED)
         if not leads:
             return DONE
         if load(desk, FAILED) != 0:
             return THREAD_FAILED
-        end_call(views(frame, Walk), desk)
+        end_call(views(shared, Walk), desk)
         return desk[STATUS_NOW]
 
     return iterate
@@ -841,7 +862,7 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
 
 @functools.cache
 def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
-    """Makes `iterate(frame, frames, log_frame, rules, walks, threads, desk, leads)`.
+    """Makes `iterate(frame, rules, walks, threads, desk, leads)`.
 
     Every thread calls it, see `compiled.teams`. It runs whole iterations until the
     job's limits, from a cursor that stands between two walks on. It returns DONE,
@@ -851,10 +872,8 @@ def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
     - NEEDS_ONE_THREAD if the loop of `walks.py` must make the next walk,
     - THREAD_FAILED if another thread failed.
 
-    Its arguments, besides those of each thread, are a frame as for
-    `walks.make_rule_iterate`; `[Q, ...]` such frames with a store for each log, of
-    which that of a thread has its stack and its path, too; the frame of RuleLogs; the
-    rules; how many walks a ticket has; and how many threads there are, at most Q.
+    Its arguments, besides those of each thread, are a frame of RuleLogs and Frames, the
+    rules, how many walks a ticket has, and how many threads there are, at most Q.
 
     Args:
         sampled: what a walk samples; such that `kernels.can_be_shared`.
@@ -868,8 +887,6 @@ def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
         array, number = types.int64[::1], types.int64
         made.compile(
             (
-                array,
-                types.int64[:, ::1],
                 array,
                 types.UniTuple(number, num_rules),
                 number,

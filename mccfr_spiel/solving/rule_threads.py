@@ -80,7 +80,6 @@ class RuleThreads:
         self._kernel: Any = None
         self._height, self._room = _HEIGHT, _ROOM
         self._frames = np.zeros((0, 0), np.int64)
-        self._log_frame = np.zeros(0, np.int64)
         self._kept: list[tuple[np.ndarray, ...]] = []
         self._is_too_large = False
 
@@ -120,13 +119,12 @@ class RuleThreads:
             return kernels.NEEDS_ONE_THREAD
         while self._pays(task, walk):
             store, num_logs = self._store, len(self._frames)
-            held = (keep, store.infosets, store.known, walk, self._kept)
+            frames = threaded_walks.Frames(frame, self._frames)
+            held = (keep, store.infosets, store.known, walk, self._kept, frames)
             status = teams.run(
                 self._kernel,
                 threads,
-                frame,
-                self._frames,
-                self._log_frame,
+                threaded_walks.frame_of_logs(self.logs, frames),
                 store.called,
                 self._walks_of_ticket(task, walk, num_logs),
                 threads,
@@ -221,7 +219,6 @@ class RuleThreads:
             shared_sequence=np.zeros(_SEQUENCES * entries, np.int32),
             counts=np.zeros(num_logs * kernels.NUM_COUNTS, np.int64),
         )
-        self._log_frame = threaded_walks.frame_of_logs(logs)
         self._kept.append(logs)
         self.logs = logs
 
