@@ -153,7 +153,7 @@ class Run:
             is_any = self.kind != "first-order"
             games = [g for g in GAMES if is_any or "players=3" not in g]
         self.game = games[self.below(len(games))]
-        self.tree = trees.get(self.game)
+        self.tree: Any = trees.get(self.game)
         methods = {
             "whole passes": FULL,
             "batches": SAMPLED,

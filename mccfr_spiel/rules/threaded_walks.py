@@ -416,13 +416,15 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                     is_full = status in (GROW, STACK_FULL)
                     counts[STATUS] = LOG_FULL if is_full else NEEDS_ONE_THREAD
                     return
-                policy, begin = shared.policy, np.int64(0)
-                start = begin
+                policy = shared.policy
+                start: Any = np.int64(0)
+                begin: Any = start
                 if infoset >= APART:
                     if own.known.counts[INFOSETS] > own.started[0]:
                         start_own(frames[0], frames[1])
                     record = own.tree.infosets[infoset - APART]
-                    policy, begin = own.policy, np.int64(record["first_sequence"])
+                    policy = own.policy
+                    begin = np.int64(record["first_sequence"])
                     start = begin + APART
                 elif infoset >= 0:
                     record = shared.infosets[infoset]
@@ -612,14 +614,10 @@ def meet_visited(
             ask_for(tables, infosets, log.event[visit + _NEAR])
         infoset = shared_number(log.shared_infoset, log.event[visit])
         record = infosets[infoset]
-        at = Visit(
-            0,
-            np.int64(record["first_sequence"]),
-            np.int64(record["num_actions"]),
-            np.int64(record["parent"]),
-            1.0,
-            ROOT_PLACE,
-        )
+        start: Any = np.int64(record["first_sequence"])
+        count: Any = np.int64(record["num_actions"])
+        parent: Any = np.int64(record["parent"])
+        at = Visit(0, start, count, parent, 1.0, ROOT_PLACE)
         num_met = meet(tables, walk, num_met, infoset, at, False, False)
     return num_met
 

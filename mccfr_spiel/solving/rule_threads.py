@@ -198,13 +198,10 @@ class RuleThreads:
         self._kept = []
         frames = []
         task = kernels.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
-        for slot in range(num_logs):
-            has_thread = slot < self.num_threads
-            records = self._own_records(self._height if has_thread else 0)
-            if has_thread:
-                path = self._store.new_path(
-                    at_once=self._draws_at_start, is_counted=False
-                )
+        for _ in range(num_logs):
+            # The threads, of which there are no more than logs, have one of these each.
+            records = self._own_records(self._height)
+            path = self._store.new_path(at_once=self._draws_at_start, is_counted=False)
             frames.append(
                 walks.frame_of(task, *records[:3], self._store.game, records[3], path)
             )

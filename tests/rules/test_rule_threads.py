@@ -42,7 +42,7 @@ def batched(sampling, batch: Any = 10, rule=None, *, alternating=True):
     return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
 
 
-def started(game, algorithm, threads, seed=5, **more) -> Solver:
+def started(game, algorithm, threads, seed=5, **more) -> Any:
     return Solver(game, algorithm, seed=seed, threads=threads, store="none", **more)
 
 
