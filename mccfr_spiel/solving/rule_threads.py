@@ -132,7 +132,8 @@ class RuleThreads:
                 keep=held,
             )
             if status == kernels.NEEDS_ONE_THREAD:
-                break
+                self._pause_soon(task, walk)
+                return status
             if status != kernels.LOG_FULL:
                 return status
             if not self._num_logs(2 * self._room):
@@ -140,15 +141,18 @@ class RuleThreads:
                 return kernels.NEEDS_ONE_THREAD
             self._room, self._height = 2 * self._room, 2 * self._height
             self._make_logs()
-        self._pause_soon(task, walk)
+        if not is_at_root(walk):
+            self._pause_soon(task, walk)
         return kernels.NEEDS_ONE_THREAD
 
     def _pause_soon(self, task: kernels.Task, walk: kernels.Walk) -> None:
-        """Lets one thread make a walk or two before threads are asked again."""
+        """Lets one thread make a walk or two before threads are asked again, or, since
+        it may pause in mid-walk, finish the iteration."""
         limits, touched = task.job.view(np.int64), walk.cursor[kernels.NODES_TOUCHED]
         more = 2 * nodes_of_walk(task, walk, self._tree.num_players) + 1
         soon = int(touched) + int(more)
         limits[kernels.PAUSE_LIMIT] = min(limits[kernels.PAUSE_LIMIT], soon)
+        limits[kernels.NODE_LIMIT] = min(limits[kernels.NODE_LIMIT], touched + 1)
 
     def _pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
         """Whether threads should do what a kernel is about to be called for."""
