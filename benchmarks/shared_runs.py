@@ -10,6 +10,8 @@ compared bit by bit, and NashConv, expected returns and best responses, which th
 compute, too. Trees are cut into small pieces, and every pass and batch is shared, so
 that small games try what large ones need.
 
+With --over_rules all runs are batches of walks that keep no tree.
+
 A difference is printed with what repeats it: --seed=S --first=N --runs=1.
 """
 
@@ -57,6 +59,19 @@ SAMPLED = {
     "opponent": ms.OPPONENT_SAMPLING,
     "external, simultaneous": ms.EXTERNAL_SAMPLING._replace(alternating=False),
 }
+OVER_RULES = {name: SAMPLED[name] for name in ("external", "outcome", "chance")}
+OVER_RULES |= {
+    "external, random regrets": ms.Algorithm(
+        ms.EXTERNAL, ms.algorithms.regret_matching(initial_regret=0.5)
+    ),
+    "outcome, simultaneous": ms.OUTCOME_SAMPLING._replace(alternating=False),
+}
+RULES_GAMES = [
+    *(game for game in GAMES if "goofspiel" not in game),
+    "python_goofspiel(num_cards=4,points_order=random)",
+    "python_leduc_ranks(ranks=2)",
+    "python_princess_and_monster(rows=2,cols=3,horizon=4,evader=1)",
+]
 OFFLINE = {"egt": EGT, "practical egt": PRACTICAL_EGT, "mirror prox": MIRROR_PROX}
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
@@ -68,6 +83,7 @@ OF_LAST_WALK = [
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("runs", 1000, "How many.", lower_bound=1)
 flags.DEFINE_integer("first", 0, "The number of the first run.", lower_bound=0)
+flags.DEFINE_bool("over_rules", False, "Whether walks keep no tree.")
 flags.DEFINE_integer("seed", 0, "Of the drawing of runs.", lower_bound=0)
 
 
@@ -84,6 +100,7 @@ def cut_everything() -> None:
         "tree.ranges": {"LEAST_RANGE": 40},
         "solving.state": {"LEAST_WORK": 1},
         "solving.forking": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
+        "solving.rule_threads": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
         "offline.first_order": {"LEAST_WORK": 1},
         "offline.shared_steps": {"LEAST_PIECE": 8},
     }
@@ -98,6 +115,8 @@ def bits(solver: Any) -> dict[str, Any]:
     """All that a solver has learned, and where it is."""
     if isinstance(solver, ms.Solver):
         arrays = solver.state.saved()
+        if solver.state.store is not None:
+            arrays |= solver.state.store.saved()
         cursor = arrays["cursor"].copy()
         if not cursor[kernels.TOP]:
             cursor[OF_LAST_WALK] = 0
@@ -128,14 +147,23 @@ class Run:
 
     def __init__(self, number: int, trees: dict[str, ms.GameTree]) -> None:
         self.draw = np.random.default_rng((FLAGS.seed, number))
-        self.kind = ("whole passes", "batches", "first-order")[self.below(3)]
-        games = [g for g in GAMES if self.kind != "first-order" or "players=3" not in g]
+        self.kind = "batches over rules"
+        games = RULES_GAMES
+        if not FLAGS.over_rules:
+            self.kind = ("whole passes", "batches", "first-order")[self.below(3)]
+            is_any = self.kind != "first-order"
+            games = [g for g in GAMES if is_any or "players=3" not in g]
         self.game = games[self.below(len(games))]
-        self.tree = trees[self.game]
-        methods = {"whole passes": FULL, "batches": SAMPLED, "first-order": OFFLINE}
+        self.tree: Any = trees.get(self.game)
+        methods = {
+            "whole passes": FULL,
+            "batches": SAMPLED,
+            "first-order": OFFLINE,
+            "batches over rules": OVER_RULES,
+        }
         self.name = list(methods[self.kind])[self.below(len(methods[self.kind]))]
         self.method: Any = methods[self.kind][self.name]
-        if self.kind == "batches":
+        if self.kind.startswith("batches"):
             batch = BATCHES[self.below(len(BATCHES))]
             self.method = self.method._replace(batch=batch)
             self.name += f", batch {batch}"
@@ -154,7 +182,10 @@ class Run:
         """A solver."""
         if isinstance(self.method, OfflineMethod):
             return self.method.start(self.tree, threads)
-        return ms.Solver(self.tree, self.method, seed=self.solver_seed, threads=threads)
+        game, store = self.tree or self.game, "auto" if self.tree else "none"
+        return ms.Solver(
+            game, self.method, seed=self.solver_seed, threads=threads, store=store
+        )
 
     def differs(self, folder: pathlib.Path) -> list[str]:
         """Runs it; returns the names of what is not equal."""
@@ -180,6 +211,8 @@ class Run:
             mine, theirs = bits(shared), bits(alone)
             if mine != theirs:
                 return [name for name in theirs if mine.get(name) != theirs[name]]
+        if self.tree is None:
+            return []
         self.counts["evaluations"] += 1
         threads = self.threads()
         if evaluated(shared, threads) != evaluated(alone, 1):
@@ -190,7 +223,10 @@ class Run:
 def main(_: list[str]) -> None:
     cut_everything()
     began = time.perf_counter()
-    trees = {game: ms.GameTree(game).expand_all() for game in GAMES}
+    importlib.import_module("mccfr_spiel.games")
+    trees = {}
+    if not FLAGS.over_rules:
+        trees = {game: ms.GameTree(game).expand_all() for game in GAMES}
     counts: Counter[str] = Counter()
     num_different = 0
     with tempfile.TemporaryDirectory() as name:

@@ -153,12 +153,13 @@ class Solver:
                 more than max_nodes or max_memory allow. A twin is used by itself for
                 trees of more than about half a million nodes.
             threads: how many threads may share a pass over the whole tree, or the
-                walks of a batch on one; None for one for each core. Algorithms that
-                sample nothing make such passes, and so do `ms.metrics`. Results are
-                equal to the bit for any number. Fewer threads run where more would
-                gain nothing, and one where there is an abstraction or a rule in plain
-                Python. Walks that are no batch have one thread, and so have those with
-                baselines, with average-strategy sampling, and on trees that grow.
+                walks of a batch on one or over compiled rules; None for one for each
+                core. Algorithms that sample nothing make such passes, and so do
+                `ms.metrics`. Results are equal to the bit for any number. Fewer threads
+                run where more would gain nothing, and one where there is an abstraction
+                or a rule in plain Python. Walks that are no batch have one thread, and
+                so have those with baselines, with average-strategy sampling, and on
+                trees that grow.
             cluster: where other processes split the batches of walks with this one,
                 such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
                 Results are equal to the bit with any cluster, and without. It is for
@@ -525,11 +526,12 @@ class Solver:
         return self._call_with(frame)
 
     def _call_with(self, frame: np.ndarray) -> int:
-        if self.state.store is not None:
-            return self.kernel(frame, self.state.store.called)
         if self._shared_kernel is None:
             status = self.state.run_shared()
-            return self.kernel(frame) if status == kernels.NEEDS_ONE_THREAD else status
+            if status != kernels.NEEDS_ONE_THREAD:
+                return status
+            store = self.state.store
+            return self.kernel(frame, *(() if store is None else (store.called,)))
         return teams.run(
             self._shared_kernel,
             self.state.num_threads,

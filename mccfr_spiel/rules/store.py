@@ -301,20 +301,22 @@ class RuleStore:
 
     # --- walks ---------------------------------------------------------------
 
-    def new_path(self, *, at_once: bool) -> walks.Path:
+    def new_path(self, *, at_once: bool, is_counted: bool = True) -> walks.Path:
         """A path that stands at the root.
 
         Args:
             at_once: whether new infosets need their places at once, because tables
                 start by draws.
+            is_counted: whether the budget holds its bytes.
 
         Raises:
             MemoryBudgetError: it does not fit the budget.
         """
         sizes, players = self.rules.sizes, self.rules.num_players
         depth, most = self.longest + 2, sizes.max_children
-        held = self._budget.held(PATH)
-        self._budget.hold(PATH, held + 8 * depth * (sizes.state + most + players + 4))
+        if is_counted:
+            size = 8 * depth * (sizes.state + most + players + 4)
+            self._budget.hold(PATH, self._budget.held(PATH) + size)
         path = walks.Path(
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],

@@ -485,13 +485,21 @@ def place_at(
     """
     place = tree.infosets[infoset]["place"]
     if place == UNKNOWN and len(path.text) > 0:
-        length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
-        place = place_of(
-            *(rules[SPELL], game.settings, path.key, length),
-            *(place, path.text, path.scratch),
-        )
+        place = spelled_place(rules, game, path, known, infoset)
         tree.infosets[infoset]["place"] = place
     return place
+
+
+@inlined
+def spelled_place(
+    rules: Any, game: Game, path: Path, known: Known, infoset: int
+) -> Any:
+    """The place of the infoset where the walk is, from the string that is spelled."""
+    length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
+    return place_of(
+        *(rules[SPELL], game.settings, path.key, length),
+        *(UNKNOWN, path.text, path.scratch),
+    )
 
 
 @inlined

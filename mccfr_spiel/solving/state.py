@@ -19,6 +19,7 @@ from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving import forking, splitting
 from mccfr_spiel.solving.forking import ForkedWalks
+from mccfr_spiel.solving.rule_threads import RuleThreads
 from mccfr_spiel.solving.splitting import Records, SplitBatches
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
@@ -93,6 +94,7 @@ class SolverState:
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
         forking: runs walks in several threads; None if none may be shared.
+        rule_threads: the same for batches of walks over compiled rules.
         splitting: does what is this process's when several split batches; else None.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
@@ -167,11 +169,19 @@ class SolverState:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
         self.forking: ForkedWalks | None = None
+        self.rule_threads: RuleThreads | None = None
         self.splitting: SplitBatches | None = None
         most_threads = num_cores() if threads is None else threads
         rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
         if most_threads > 1 and self._can_share_walks():
-            self.forking = ForkedWalks(tree, sampled, rule, most_threads)
+            if self.store is None:
+                self.forking = ForkedWalks(tree, sampled, rule, most_threads)
+            else:
+                self.rule_threads = RuleThreads(
+                    *(tree, self.store, sampled, rule, most_threads),
+                    tables=self._optional_tables,
+                    draws_at_start=self._draws_at_start,
+                )
         if splits:
             self.splitting = SplitBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
@@ -214,6 +224,7 @@ class SolverState:
     def memory(self) -> Memory:
         """As `Solver.memory`."""
         shared = [] if self.forking is None else self.forking.arrays()
+        shared += [] if self.rule_threads is None else self.rule_threads.arrays()
         shared += [] if self.splitting is None else self.splitting.arrays()
         shared += self._tree.kept_for_evaluation()
         whole = itertools.chain(*self.whole, shared)
@@ -226,9 +237,8 @@ class SolverState:
             algorithm.sampling.is_sampled and tree.num_nodes >= forking.LEAST_TREE
         )
         return (
-            tree.is_complete
+            (tree.is_complete or self.store is not None)
             and (algorithm.batch != 1 or may_fork)
-            and self.store is None
             and _can_share(tree, algorithm.minimizer)
             and kernels.can_be_shared(sampled_by(algorithm))
         )
@@ -237,6 +247,8 @@ class SolverState:
         """Compiles what threads need to share walks, once these are long enough."""
         if self.forking is not None:
             self.forking.get_ready(self._task, self.walk)
+        if self.rule_threads is not None:
+            self.rule_threads.get_ready(self._task, self.walk)
 
     def run_shared(self) -> int:
         """Lets threads run the kernel where that pays, right after `frame`.
@@ -244,6 +256,10 @@ class SolverState:
         Returns:
             Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
         """
+        if self.rule_threads is not None:
+            return self.rule_threads.run(
+                self._task, self._frame, self.walk, (self.tables, self.path)
+            )
         shared = self.forking
         if shared is None or not shared.pays(self._task, self.walk):
             return kernels.NEEDS_ONE_THREAD
