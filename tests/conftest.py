@@ -2,6 +2,7 @@
 
 import gc
 import pathlib
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -41,6 +42,13 @@ CHECKED = (
     "twins/",
 )
 """Where loops are that must not leave their arrays. Other files run the same ones."""
+
+
+def pytest_configure() -> None:
+    """Lets Ctrl-C be heard, also by programs that tests start: a shell has what it runs
+    in the background ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
