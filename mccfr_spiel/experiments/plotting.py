@@ -396,6 +396,6 @@ def legend_name(name: str) -> str:
         return name
     words = name.replace("hs_", "HS-").replace("_plus", "+").replace("_", " ")
     return " ".join(
-        word.upper() if word.strip("HS-+") in _ABBREVIATIONS else word
+        word.upper() if word.removeprefix("HS-").strip("+") in _ABBREVIATIONS else word
         for word in words.split()
     )

@@ -137,8 +137,7 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     settings = task.settings
     tree = None
     if settings.evaluate == "exact":
-        limits = settings.max_memory, settings.twin
-        tree = _tree(settings.game, task.trees, *limits)
+        tree = _tree(settings.game, task.trees, settings.max_memory, settings.twin)
     if settings.is_resumable:
         # Without a good checkpoint, or without the rows before it, the task begins
         # anew. It ends with the same rows, since its settings determine them.

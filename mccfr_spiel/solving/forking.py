@@ -11,7 +11,13 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.solving.batch_sizes import batch_of, is_at_root, nodes_of_walk
+from mccfr_spiel.solving.batch_sizes import (
+    batch_of,
+    is_at_root,
+    nodes_of_call,
+    nodes_of_walk,
+    walks_of_ticket,
+)
 from mccfr_spiel.tree.blocks import cut_for_batches
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -103,12 +109,7 @@ class ForkedWalks:
             or not is_at_root(walk)
         ):
             return False
-        job, cursor = task.job.view(np.int64), walk.cursor
-        one = self._nodes_of_batch(task, walk)
-        more = one * float(job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION])
-        left = float(job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED])
-        # An iteration that was begun is finished whatever the limits are.
-        nodes = one * int(cursor[kernels.TOP]) + max(min(more, left), 0.0)
+        nodes = nodes_of_call(task, walk, self._nodes_of_batch(task, walk))
         return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(task, walk) > 1
 
     def run(
@@ -137,7 +138,13 @@ class ForkedWalks:
                 self._kernel,
                 threads,
                 self._frame,
-                self._walks_of_ticket(task, walk),
+                walks_of_ticket(
+                    task,
+                    walk,
+                    self._tree.num_players,
+                    kernels.NUM_SLOTS,
+                    _NODES_OF_TICKET,
+                ),
                 self._blocks_of_ticket(task, walk),
                 threads,
                 notes=kernels.NUM_FORK_NOTES,
@@ -184,15 +191,6 @@ class ForkedWalks:
         num_players = self._tree.num_players
         mean = nodes_of_walk(task, walk, num_players)
         return mean * batch_of(task, walk) * num_players
-
-    def _walks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        batch = batch_of(task, walk)
-        mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
-        least, most = _NODES_OF_TICKET
-        enough = min(-(-batch // 8), -(-least // mean))
-        return int(
-            min(max(-(-batch // kernels.NUM_SLOTS), enough), max(most // mean, 1))
-        )
 
     def _blocks_of_ticket(self, task: kernels.Task, walk: kernels.Walk) -> int:
         assert self.cut is not None

@@ -14,7 +14,13 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels import forks
 from mccfr_spiel.rules import kernel, key_table, threaded_walks, walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving.batch_sizes import batch_of, is_at_root, nodes_of_walk
+from mccfr_spiel.solving.batch_sizes import (
+    batch_of,
+    is_at_root,
+    nodes_of_call,
+    nodes_of_walk,
+    walks_of_ticket,
+)
 from mccfr_spiel.tree.game_tree import GameTree
 
 LEAST_NODES = 250
@@ -158,13 +164,8 @@ class RuleThreads:
         """Whether threads should do what a kernel is about to be called for."""
         if not is_at_root(walk):
             return False
-        job, cursor = task.job.view(np.int64), walk.cursor
         one = self._nodes_of_batch(task, walk) * self._tree.num_players
-        more = one * float(job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION])
-        left = float(job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED])
-        # An iteration that was begun is finished whatever the limits are.
-        nodes = one * int(cursor[kernels.TOP]) + max(min(more, left), 0.0)
-        return nodes >= LEAST_NODES_AT_ONCE
+        return nodes_of_call(task, walk, one) >= LEAST_NODES_AT_ONCE
 
     def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
         """The nodes that a player's walks in an iteration are likely to touch; 0 if
@@ -181,11 +182,8 @@ class RuleThreads:
     def _walks_of_ticket(
         self, task: kernels.Task, walk: kernels.Walk, num_logs: int
     ) -> int:
-        batch = batch_of(task, walk)
-        mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
-        least, most = _NODES_OF_TICKET
-        enough = min(-(-batch // 8), -(-least // mean))
-        return int(min(max(-(-batch // num_logs), enough), max(most // mean, 1)))
+        num_players = self._tree.num_players
+        return walks_of_ticket(task, walk, num_players, num_logs, _NODES_OF_TICKET)
 
     # --- the logs ------------------------------------------------------------
 

@@ -1,10 +1,13 @@
-"""Ctrl-C at random moments, for the tests of what threads share."""
+"""Ctrl-C at random moments, and errors in the middle of an iteration, for the tests of
+what threads share."""
 
 import signal
+from typing import Any
 
 import numpy as np
 
 from mccfr_spiel import Solver
+from mccfr_spiel.storage.checkpoint import Contents
 
 
 def iterate_interrupted(solver: Solver) -> int:
@@ -29,3 +32,16 @@ def iterate_interrupted(solver: Solver) -> int:
     finally:
         signal.signal(signal.SIGALRM, before)
     return interruptions
+
+
+def contents_midway(solver: Any) -> Contents:
+    """The contents of a solver that an error keeps from finishing its iteration."""
+    kernel, run = solver.kernel, solver.state.run_shared
+
+    def fail(*_):
+        raise RuntimeError
+
+    solver.kernel = solver.state.run_shared = fail
+    contents = solver.contents()
+    solver.kernel, solver.state.run_shared = kernel, run
+    return contents

@@ -14,7 +14,7 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import batch_logs, forked_walks
 from mccfr_spiel.solving import forking
 from mccfr_spiel.tree import blocks
-from tests.kernels.interruptions import iterate_interrupted
+from tests.kernels.interruptions import contents_midway, iterate_interrupted
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
@@ -273,25 +273,14 @@ def test_a_pause_amid_a_batch_is_saved_and_one_thread_goes_on(monkeypatch):
         shared.iterate(1)
     assert cut.is_midway
     assert cut.walk.cursor[kernels.WALK]
-    again = Solver.from_contents(pickle.loads(pickle.dumps(_midway(shared))), tree)
+    again = Solver.from_contents(
+        pickle.loads(pickle.dumps(contents_midway(shared))), tree
+    )
     again.iterate(3 - again.num_iterations)
     assert bits(again) == bits(alone)
     cut.forking.run = run  # type: ignore[method-assign]
     shared.iterate(3 - shared.num_iterations)
     assert bits(shared) == bits(alone)
-
-
-def _midway(solver):
-    """The contents of a solver that an error keeps from finishing its iteration."""
-    kernel, run = solver.kernel, solver.state.run_shared
-
-    def fail(*_):
-        raise RuntimeError
-
-    solver.kernel = solver.state.run_shared = fail
-    contents = solver.contents()
-    solver.kernel, solver.state.run_shared = kernel, run
-    return contents
 
 
 @ONLY_COMPILED

@@ -13,6 +13,7 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import store, threaded_walks
 from mccfr_spiel.solving import rule_threads
+from tests.kernels.interruptions import contents_midway
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
 importlib.import_module("mccfr_spiel.games")
@@ -264,7 +265,7 @@ def test_a_pause_amid_a_batch_is_saved_and_another_number_goes_on(monkeypatch):
         shared.iterate(1)
     assert state.is_midway
     assert state.walk.cursor[kernels.WALK]
-    contents = pickle.loads(pickle.dumps(_midway(shared)))
+    contents = pickle.loads(pickle.dumps(contents_midway(shared)))
     for threads in (1, 2):
         again = Solver.from_contents(contents, threads=threads)
         again.iterate(3 - again.num_iterations)
@@ -272,19 +273,6 @@ def test_a_pause_amid_a_batch_is_saved_and_another_number_goes_on(monkeypatch):
     state.rule_threads.run = run
     shared.iterate(3 - shared.num_iterations)
     assert bits(shared) == bits(alone)
-
-
-def _midway(solver):
-    """The contents of a solver that an error keeps from finishing its iteration."""
-    kernel, run = solver.kernel, solver.state.run_shared
-
-    def fail(*_):
-        raise RuntimeError
-
-    solver.kernel = solver.state.run_shared = fail
-    contents = solver.contents()
-    solver.kernel, solver.state.run_shared = kernel, run
-    return contents
 
 
 @pytest.mark.parametrize("fault", sorted(set(EXPANDED) - {"overflow"}))
