@@ -9,7 +9,7 @@ from which they are restored.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.compiled.jit import inlined, pasted
 from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import AVERAGE_WEIGHT, Tables, Walk
 
@@ -66,7 +66,7 @@ def plain_walk_number(given: int, iteration: int, nth: int) -> int:
 walk_number = inlined(plain_walk_number)
 
 
-@inlined
+@pasted
 def enter_average(
     tables: Tables,
     walk: Walk,
