@@ -154,6 +154,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
     empty_tables,
+    empty_walk,
     frame_of,
 )
 from mccfr_spiel.kernels.threaded_passes import (
@@ -254,6 +255,7 @@ __all__ = [
     "count_sequences",
     "dilate",
     "empty_tables",
+    "empty_walk",
     "evaluate",
     "fill_gradient",
     "fill_plan",

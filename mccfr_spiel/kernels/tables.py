@@ -385,6 +385,24 @@ def empty_tables(
     return Tables(**tables)
 
 
+def empty_walk(height: int, num_infosets: int, num_undo: int) -> Walk:
+    """A walk that has not begun, and tables of which none has been started.
+
+    Args:
+        height: the nodes that there is room for on the stack.
+        num_infosets: the infosets that there is room for in the list of those met.
+        num_undo: the gradients that there is room for in the list to take back.
+    """
+    sizes = {"met": num_infosets, "known": 1, "cursor": CURSOR_SIZE}
+    sizes |= {"clock": CLOCK_SIZE, "undo_sequence": num_undo, "undo_gradient": num_undo}
+    return Walk(
+        **{
+            name: np.zeros(sizes.get(name, height), entry.dtype)
+            for name, entry in entries_of(Walk).items()
+        }
+    )
+
+
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)
 """What a frame holds. Kernels that walk do not look at the last three, and only those
 that run in several threads look at the last one."""

@@ -236,18 +236,7 @@ class RuleThreads:
         tables = tables._replace(
             gradient=none, average=none, paid=none, is_met=np.zeros(0, np.uint8)
         )
-        walk = kernels.Walk(
-            node=np.zeros(height, np.int32),
-            sequence=np.zeros(height, np.int32),
-            weight=np.zeros(height),
-            place=np.zeros(height, np.uint64),
-            met=np.zeros(0, np.int32),
-            known=np.zeros(1, np.int64),
-            cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
-            clock=np.zeros(kernels.CLOCK_SIZE),
-            undo_sequence=np.zeros(0, np.int32),
-            undo_gradient=none,
-        )
+        walk = kernels.empty_walk(height, 0, 0)
         known = walks.Known(
             actions=np.zeros(_SEQUENCES * room, np.int64),
             values=np.zeros(_VALUES * room, walks.KEY),

@@ -186,7 +186,8 @@ class SolverState:
             self.splitting = SplitBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        self.walk = _new_walk(is_batched=self.batch != 1)
+        num_undo = HEIGHT if self.batch != 1 else 0
+        self.walk = kernels.empty_walk(HEIGHT, HEIGHT, num_undo)
         self.counts = self.walk.cursor.data
         self.tables = self._new_tables()
         self._note_room()
@@ -544,19 +545,3 @@ class SolverState:
                 digest.update(np.ascontiguousarray(array).view(np.uint8).data)
             self._leaves_digest = digest.hexdigest()
         return self._leaves_digest
-
-
-def _new_walk(*, is_batched: bool) -> kernels.Walk:
-    """A walk between two iterations, with room for a few nodes and infosets."""
-    return kernels.Walk(
-        node=np.zeros(HEIGHT, np.int32),
-        sequence=np.zeros(HEIGHT, np.int32),
-        weight=np.zeros(HEIGHT),
-        place=np.zeros(HEIGHT, np.uint64),
-        met=np.zeros(16, np.int32),
-        known=np.zeros(1, np.int64),
-        cursor=np.zeros(kernels.CURSOR_SIZE, np.int64),
-        clock=np.zeros(kernels.CLOCK_SIZE),
-        undo_sequence=np.zeros(HEIGHT if is_batched else 0, np.int32),
-        undo_gradient=np.zeros(HEIGHT if is_batched else 0),
-    )
