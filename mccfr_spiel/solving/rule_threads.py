@@ -12,7 +12,7 @@ from mccfr_spiel import kernels
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels import forks
-from mccfr_spiel.rules import kernel, key_table, threaded_walks, walks
+from mccfr_spiel.rules import kernel, key_table, threaded_walks, walk_logs, walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving.batch_sizes import (
     batch_of,
@@ -55,7 +55,7 @@ class RuleThreads:
 
     Attributes:
         num_threads: at most so many.
-        logs: see `threaded_walks.RuleLogs`; None until they are needed.
+        logs: see `walk_logs.RuleLogs`; None until they are needed.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class RuleThreads:
         self._sampled, self._rule, self._tables = sampled, rule, tables
         self._draws_at_start = draws_at_start
         self.num_threads = min(num_threads, kernels.NUM_SLOTS)
-        self.logs: threaded_walks.RuleLogs | None = None
+        self.logs: walk_logs.RuleLogs | None = None
         self._kernel: Any = None
         self._height, self._room = _HEIGHT, _ROOM
         self._frames = np.zeros((0, 0), np.int64)
@@ -209,11 +209,11 @@ class RuleThreads:
             )
             self._kept += [task, *records, path]
         self._frames = np.array(frames)
-        logs = threaded_walks.RuleLogs(
+        logs = walk_logs.RuleLogs(
             event=np.zeros(entries, np.int32),
             leaf=np.zeros(entries, kernels.LEAF),
-            place=np.zeros(entries, threaded_walks.SPELLED),
-            end=np.zeros(entries, threaded_walks.WALK_END),
+            place=np.zeros(entries, walk_logs.SPELLED),
+            end=np.zeros(entries, walk_logs.WALK_END),
             shared_infoset=np.zeros(entries, np.int32),
             shared_sequence=np.zeros(_SEQUENCES * entries, np.int32),
             counts=np.zeros(num_logs * kernels.NUM_COUNTS, np.int64),
