@@ -39,6 +39,7 @@ def test_a_run_prints_a_line_for_each_mark(tmp_path):
     assert "grew by" in out.read_text()
 
 
+@pytest.mark.long_without_jit
 def test_a_run_ends_when_its_memory_is_full(capsys):
     arguments = ["--marks=100,1e9", "--gibibytes=0.01", "--seconds=0", "--noreserve"]
     infosets.main(["infosets", "--game=liars_dice(numdice=2)", *arguments])

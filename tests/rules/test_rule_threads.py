@@ -93,7 +93,7 @@ def test_other_samplings_and_rules_have_the_bits_of_one_thread():
         (ms.OPPONENT, algorithms.discounted_regret_matching(1.5, -0.5)),
     ):
         for game in ("python_leduc_ranks(ranks=2)", "leduc_poker"):
-            assert_equal_for_all(game, batched(sampling, 7, rule), (1, 1, 5))
+            assert_equal_for_all(game, batched(sampling, 3, rule), (1, 1, 1))
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "python_leduc_ranks(ranks=2)"])
