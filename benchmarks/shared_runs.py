@@ -99,7 +99,11 @@ def cut_everything() -> None:
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
         "tree.ranges": {"LEAST_RANGE": 40},
         "solving.state": {"LEAST_WORK": 1},
-        "solving.forking": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
+        "solving.forking": {
+            "LEAST_NODES": 1,
+            "SMALL_TREE": 0,
+            "LEAST_NODES_AT_ONCE": 1,
+        },
         "solving.rule_threads": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
         "offline.first_order": {"LEAST_WORK": 1},
         "offline.shared_steps": {"LEAST_PIECE": 8},

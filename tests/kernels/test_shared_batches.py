@@ -45,6 +45,7 @@ STALE = [kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE]
 def share_small_batches(monkeypatch):
     """Lets batches of every size be shared, in blocks of a few infosets."""
     monkeypatch.setattr(forking, "LEAST_NODES", 1)
+    monkeypatch.setattr(forking, "SMALL_TREE", 0)
     monkeypatch.setattr(forking, "LEAST_NODES_AT_ONCE", 0)
     monkeypatch.setattr(forking, "LEAST_TREE", 0)
     monkeypatch.setattr(forking, "LEAST_QUEUED_TREE", 0)
