@@ -14,20 +14,28 @@ PLAIN = (
     "drawing/",
     "experiments/",
     "exploring/",
+    "limits/",
+    "policies/",
     "reading/",
     "storage/test_atomic.py",
     "storage/test_folders.py",
+    "test_all_games.py",
+    "test_drop_in.py",
     "test_moved.py",
     "test_package.py",
     "test_readme.py",
     "test_structure.py",
 )
-"""Files whose tests read sources, pages and settings, or start programs whose loops
-other tests run in each mode."""
+"""Files whose tests read sources, pages and settings, or run loops, some of them in
+programs that they start, which other tests run in each mode."""
 
-LONG_WITHOUT_JIT = ("storage/test_checkpoint.py",)
-"""Files that compare compiled loops with themselves, after a file was written and read;
-where indices are checked they show what damaged files can do."""
+LONG_WITHOUT_JIT = (
+    "storage/test_checkpoint.py",
+    "tree/test_tree_cache.py",
+    "tree/test_tree_lock.py",
+)
+"""Files that compare compiled loops with themselves, after a file was written and read
+or a lock was taken; where indices are checked they show what damaged files can do."""
 
 
 CHECKED = (

@@ -81,8 +81,8 @@ def combinations():
             yield pytest.param(rule, estimator, marks=marks)
 
 
-@pytest.mark.parametrize(("rule", "estimator"), list(combinations()))
 @pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+@pytest.mark.parametrize(("rule", "estimator"), list(combinations()))
 def test_the_solver_is_the_textbook_over_many_iterations(game, rule, estimator):
     sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
     for alternating, gamma in MODES:
@@ -169,10 +169,10 @@ def start_without_ties(solver):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL, "uneven_deal", "three_players"])
 @pytest.mark.parametrize(
     ("rule", "estimator"), [param.values for param in combinations()]
 )
-@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL, "uneven_deal", "three_players"])
 def test_the_solver_is_the_textbook_from_a_random_start(game, rule, estimator):
     game = GAMES[game]()
     sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
@@ -406,8 +406,8 @@ MAX_NODES = {  # a little more than one walk of chance, opponent, ... needs
 }
 
 
-@pytest.mark.parametrize("estimator", SAMPLED)
 @pytest.mark.parametrize("game", MAX_NODES)
+@pytest.mark.parametrize("estimator", SAMPLED)
 def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
     max_nodes = MAX_NODES[game][SAMPLED.index(estimator)]
     game = GAMES[game]()

@@ -77,6 +77,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walks import Sampled
+from mccfr_spiel.rules.calls import SPELL
 from mccfr_spiel.rules.log_reading import make_move_visited, make_read_log
 from mccfr_spiel.rules.logged_walks import Shared, make_logged_walk
 from mccfr_spiel.rules.walk_logs import STATUS, RuleLogs, empty, log_of, own_in
@@ -251,7 +252,7 @@ def make_threaded_rule_walks(sampled: Sampled, rule: int) -> Any:
 
 
 @functools.cache
-def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
+def make_rules_in_threads(sampled: Sampled, rule: str) -> Any:
     """Makes `iterate(frame, rules, walks, threads, desk, leads)`.
 
     Every thread calls it, see `compiled.teams`. It runs whole iterations until the
@@ -268,7 +269,6 @@ def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
     Args:
         sampled: what a walk samples; such that `kernels.can_be_shared`.
         rule: as in `walks.make_rule_iterate`; a user's own rule must be compiled.
-        num_rules: the length of `RuleStore.called`.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
@@ -278,7 +278,7 @@ def make_rules_in_threads(sampled: Sampled, rule: str, num_rules: int) -> Any:
         made.compile(
             (
                 array,
-                types.UniTuple(number, num_rules),
+                types.UniTuple(number, SPELL + 1),
                 number,
                 number,
                 array,

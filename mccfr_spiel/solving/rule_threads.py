@@ -97,7 +97,7 @@ class RuleThreads:
         """Compiles the kernel and makes the logs if walks are long enough for that."""
         if self.logs is None and self._useful_threads(task, walk) > 1:
             self._kernel = threaded_walks.make_rules_in_threads(
-                self._sampled, self._rule, len(self._store.called)
+                self._sampled, self._rule
             )
             nodes = nodes_of_walk(task, walk, self._tree.num_players)
             nodes *= self._walks_of_ticket(task, walk, kernels.NUM_SLOTS)

@@ -51,9 +51,9 @@ def plans_of(form, vector):
     return [policy_to_plan(plex, vector[plex.sequences]) for plex in form.treeplexes]
 
 
+@pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("estimator", REGRET_BOUNDS)
-@pytest.mark.parametrize("game", GAMES)
 def test_measured_regret_is_below_theorems_3_4_and_5(game, estimator, alternating):
     form = ms.sequence_form(game)
     sampling, bound = REGRET_BOUNDS[estimator]
@@ -115,9 +115,9 @@ SAMPLINGS = {
 }
 
 
+@pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("estimator", SAMPLINGS)
 @pytest.mark.parametrize("rule", ["regret_matching", "regret_matching_plus", "ftrl"])
-@pytest.mark.parametrize("game", GAMES)
 def test_measured_gap_is_below_proposition_2(game, rule, estimator):
     form = ms.sequence_form(game)
     dues = [t for t in range(1, 301) if t <= 10 or t % 50 == 0]

@@ -38,9 +38,9 @@ KINDS = ("learned", "predictive")
 BASES = {"outcome": ms.outcome(0.4), "external": ms.EXTERNAL}
 
 
+@pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("game", GAMES)
 def test_the_solver_is_the_textbook(game, kind, base):
     game = GAMES[game]()
     sampling = BASES[base]._replace(baseline=kind, baseline_rate=0.3)

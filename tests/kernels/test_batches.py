@@ -37,9 +37,9 @@ def batched(estimator, batch: Any = 3, *, alternating=True):
     )
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_batched_solver_is_the_textbook(game, estimator, alternating):
     for batch in (2, 5):
         algorithm = batched(estimator, batch, alternating=alternating)

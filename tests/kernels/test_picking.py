@@ -41,8 +41,8 @@ GAMES = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLINGS)
 @pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("name", SAMPLINGS)
 def test_the_solver_is_the_textbook(game, name):
     game = GAMES[game]()
     for alternating in (True, False):

@@ -255,8 +255,8 @@ def test_these_abstractions_make_players_forget():
         assert len(strings) < GameTree(game).expand_all().num_infosets
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("game", ["kuhn_poker(players=3)", LEDUC, GOOFSPIEL])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_the_identity_changes_no_bit(game, sampling):
     algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
     plain = Solver(game, algorithm, seed=4)

@@ -83,8 +83,8 @@ def tables_by_name(solver):
 # --- the same bits --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", some(ALGORITHMS))
 @pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("name", some(ALGORITHMS))
 def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     algorithm = ALGORITHMS[name]
     whole = Solver(GameTree(game, twin=False).expand_all(), algorithm, seed=5)
@@ -101,8 +101,8 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     assert walking.tree.num_nodes == 1
 
 
-@pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("game", [LEDUC, HEX, BRIDGE])
+@pytest.mark.parametrize("name", QUICK)
 def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, name):
     grown = Solver(game, ALGORITHMS[name], seed=6, twin=False)
     walking = Solver(game, ALGORITHMS[name], seed=6, store="none")
