@@ -150,10 +150,6 @@ CALLS = {
         lambda n: ms.MirrorProx(KUHN).iterate(n),
         ODD_COUNTS,
     ),
-    "excessive gap iterate": (
-        lambda n: ms.ExcessiveGap(KUHN).iterate(n),
-        ODD_COUNTS,
-    ),
     # seeds
     "seed": (lambda s: solver(seed=s), ODD_SEEDS),
     "bot's seed": (lambda s: bot(seed=s), ODD_SEEDS),
