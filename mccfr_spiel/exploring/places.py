@@ -5,6 +5,7 @@ of an infoset lie below the same moves of that player, and a search from the roo
 follows these moves and tries all of the others' meets few nodes besides.
 """
 
+import bisect
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -167,7 +168,7 @@ def _way_to(tree: GameTree, infoset: int) -> list[tuple[int, int]]:
     way = []
     parent = int(infosets[infoset]["parent"])
     while parent >= num_players:
-        above = int(np.searchsorted(infosets["first_sequence"], parent, "right")) - 1
+        above = bisect.bisect_right(infosets["first_sequence"], parent) - 1
         way.append((above, parent))
         parent = int(infosets[above]["parent"])
     return way[::-1]

@@ -5,6 +5,7 @@ of an expansion through pyspiel, to the bit. Only the time differs. So nothing t
 made of a tree, such as a checkpoint or a policy, knows how the tree was expanded.
 """
 
+import bisect
 import math
 import statistics
 import warnings
@@ -112,9 +113,11 @@ class TwinNames:
             write_places(self._rules, self._keys, self._infosets)
             self._order = np.argsort(places, kind="stable").astype(np.int32)
         place = np.uint64(infoset_place(player, string))
-        position = int(np.searchsorted(places, place, sorter=self._order))
-        while position < len(self) and places[self._order[position]] == place:
-            infoset = int(self._order[position])
+        # Not NumPy's search, which first copies the places, a column, at each call.
+        order = self._order
+        position = bisect.bisect_left(order, place, key=places.__getitem__)
+        while position < len(self) and places[order[position]] == place:
+            infoset = int(order[position])
             if self.info_state(infoset) == string:
                 return infoset
             position += 1
