@@ -49,14 +49,15 @@ CHECKED = (
     "tree/",
     "twins/",
 )
+"""Where loops are that must not leave their arrays. Other files run the same ones."""
+
 NOT_CHECKED = (
     "evaluation/test_bounds.py",
     "evaluation/test_theory.py",
     "offline/test_linear_program.py",
     "tree/test_memory.py",
 )
-"""Where loops are that must not leave their arrays, but for files of the second list.
-Other files run the same loops."""
+"""Files in the folders above that run no loop of their own."""
 
 
 def pytest_configure() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.kernels import walks
 from mccfr_spiel.solving.batch_sizes import (
     batch_of,
     is_at_root,
@@ -25,9 +26,10 @@ LEAST_NODES = 1000
 """The nodes of a player's walks for each thread from which on sharing gains something.
 """
 
-SMALL_TREE, LEAST_NODES_IN_SMALL = 2**16, 20_000
-"""A tree of fewer nodes than the first number stays in a core's own cache, where a node
-takes a fraction of the time. There the second number is in the place of LEAST_NODES."""
+SMALL_TREE, LEAST_NODES_IN_SMALL = walks.LARGE, 20_000
+"""A tree of no more nodes than the first number stays in a core's own cache, where a
+node takes a fraction of the time. There the second number is in the place of
+LEAST_NODES."""
 
 LEAST_NODES_AT_ONCE = 20_000
 """The same for a call, for which the threads must be woken."""
@@ -187,7 +189,7 @@ class ForkedWalks:
         )
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
-        is_small = self._tree.num_nodes < SMALL_TREE
+        is_small = self._tree.num_nodes <= SMALL_TREE
         least = LEAST_NODES_IN_SMALL if is_small else LEAST_NODES
         most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
         return int(min(self.num_threads, most))
