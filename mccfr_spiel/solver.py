@@ -237,6 +237,7 @@ class Solver:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
+        self._fault = ""  # what a user's own rule did wrong
         self._shared_kernel: Any = None
         if self.state.num_threads > 1:
             self._shared_kernel = kernels.make_iterate_in_threads(rule)
@@ -444,6 +445,7 @@ class Solver:
         have waited for long, the slice ends between two steps, perhaps in the middle of
         an iteration.
         """
+        self._check_usable()
         self.state.get_ready_to_share()
         if self.cluster is not None:
             self.cluster.get_ready()
@@ -510,14 +512,22 @@ class Solver:
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.tables, state.walk)
+        status = kernels.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
-            if status != kernels.NEEDS_ONE_THREAD:
-                return status
-        is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
-        if is_plain or not IS_COMPILED:
-            return self._interpret(frame)
-        return self._call_with(frame)
+        rule = self._own_rule()
+        is_plain = not IS_COMPILED or (rule is not None and not rule.compiled)
+        if status == kernels.NEEDS_ONE_THREAD:
+            try:
+                status = (self._interpret if is_plain else self._call_with)(frame)
+            except BaseException as error:
+                if rule is not None:
+                    self._fault = f"{rule.name} was stopped by {error!r}"
+                raise
+        if rule is not None:
+            self._fault = self.state.fault_of(rule)
+            self._check_usable()
+        return status
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
@@ -597,11 +607,13 @@ class Solver:
         return SequencePolicy(self.tree, self.current_vector())
 
     def _check_overflow(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double.
+        """Raises ValueError if the sums of the state no longer fit a double, or an own
+        rule has failed.
 
         This can only happen to outcome sampling, whose weights have no bound, and only
         with payoffs or step sizes beyond 1e18.
         """
+        self._check_usable()
         for table in (self.state.tables.memory, self.state.tables.average):
             used = table[: self.tree.num_sequences]
             if (
@@ -614,6 +626,14 @@ class Solver:
                     "earlier checkpoint, and scale the payoffs, take a smaller step "
                     "size, or sample less."
                 )
+
+    def _check_usable(self) -> None:
+        """Raises ValueError if an own rule has left an update half done."""
+        if self._fault:
+            raise ValueError(
+                f"{self._fault}. The solver stands in the middle of that update: make "
+                "a new one, or load a checkpoint."
+            )
 
     @reads
     def average_policy(self) -> SequencePolicy:
@@ -746,6 +766,7 @@ class Solver:
     def contents(self) -> checkpoint.Contents:
         """What `save` writes, in memory. Call it where nothing else runs the solver."""
         state = self.state
+        self._check_usable()
         if state.is_midway and self.lock.is_nested:
             self.lock.refuse("saving or copying in the middle of an iteration")
         try:

@@ -29,7 +29,7 @@ class OwnRule(Minimizer):
     compiled: bool = True
     everywhere: bool = False
     rule: ClassVar[str] = "own_rule"
-    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative", "faults")
 
     def __post_init__(self) -> None:
         function: Any = getattr(self.update, "py_func", self.update)
@@ -97,6 +97,8 @@ def own_rule(
 
     Such a rule goes with every sampling. Abstractions are refused, and a saved solver
     is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
+    If `update` raises an exception, or writes what is no distribution, the solver
+    stands in the middle of an update: make a new one, or load a checkpoint.
 
     Args:
         update: the function. It is compiled by numba, so it must be of the kind that
@@ -105,8 +107,7 @@ def own_rule(
             prompt.
         parameters: numbers that it gets as an array `parameters`.
         compiled: False calls `update` as plain Python, with NumPy or anything else.
-            That is some hundred times slower. An error in it leaves the solver in the
-            middle of an update: make a new one.
+            That is some hundred times slower.
         everywhere: whether the rule moves the policy where the gradient is 0, too; it
             then needs FULL.
     """

@@ -17,6 +17,13 @@ from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, uncached
 from mccfr_spiel.kernels.minimizers import Rule, add_own
 from mccfr_spiel.kernels.rates import AHEAD, Rates
 
+TOLERANCE = 1e-6
+"""How far the probabilities that a user's function writes may sum from 1."""
+
+BAD_POLICY, BAD_VALUE = 1.0, 2.0
+"""What `Tables.faults` says of an update: the function wrote no distribution, which
+`Tables.memory` then has, or returned no finite number."""
+
 _NAMES: dict[tuple[Callable[..., float], bool], str] = {}
 
 
@@ -52,9 +59,18 @@ def _update_of(called: Any) -> Any:
         gradient = tables.gradient[start:stop]
         policy, memory = tables.policy[start:stop], tables.memory[start:stop]
         value = called(policy, memory, gradient, parameters, np.int64(t))
-        for s in range(start, stop):
-            tables.gradient[s] = 0.0
-        return value
+        fault, total = 0.0 if math.isfinite(value) else BAD_VALUE, 0.0
+        for k in range(stop - start):
+            gradient[k] = 0.0
+            total += policy[k] if policy[k] >= 0.0 else np.nan
+        if not abs(total - 1.0) <= TOLERANCE:
+            fault = BAD_POLICY
+        if fault != 0.0 and tables.faults[infoset] == 0.0:
+            # The kernel goes on until its slice is over, and must be able to.
+            tables.faults[infoset] = fault
+            for k in range(stop - start):
+                memory[k], policy[k] = policy[k], 1.0 / (stop - start)
+        return value if tables.faults[infoset] == 0.0 else 0.0
 
     return update
 
