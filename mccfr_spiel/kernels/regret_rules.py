@@ -11,10 +11,6 @@ from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE, Rates
 from mccfr_spiel.kernels.tables import Tables
 
-LEAST_REGRET = float(np.finfo(np.float64).tiny)
-"""The least normal double, at which a positive regret stays that only fades. Underflow
-to 0 would make the policy uniform, while exactly it still plays the action."""
-
 
 @pasted
 def match_regrets(
@@ -27,7 +23,7 @@ def match_regrets(
     rates: Rates,
 ) -> float:
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
-    return add_regrets(tables, start, stop, False, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, False, 1.0, 1.0)
 
 
 @pasted
@@ -41,25 +37,7 @@ def match_regrets_plus(
     rates: Rates,
 ) -> float:
     """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
-    return add_regrets(tables, start, stop, True, False, 1.0, 1.0)
-
-
-@pasted
-def discounted(memory: float, rate: float, now: float) -> float:
-    """A cumulative regret after one more iteration.
-
-    The regret of the iteration is a difference of its own, since a faded memory would
-    be lost in the rounding of `memory * rate + gradient`.
-
-    Args:
-        memory: the cumulative regret.
-        rate: what it is multiplied by.
-        now: the instantaneous regret.
-    """
-    regret = memory * rate + now
-    if memory > 0.0 and now == 0.0:
-        regret = max(regret, LEAST_REGRET)
-    return regret
+    return add_regrets(tables, start, stop, True, 1.0, 1.0)
 
 
 @pasted
@@ -68,7 +46,6 @@ def add_regrets(
     start: int,
     stop: int,
     floored: bool,
-    discounts: bool,
     positive: float,
     negative: float,
 ) -> float:
@@ -79,8 +56,6 @@ def add_regrets(
         start: the first sequence.
         stop: the end of the sequences.
         floored: whether sums of regrets below 0 become 0.
-        discounts: whether sums shrink, and are added up by `discounted`. Regret
-            matching keeps the order of additions that it always had.
         positive: what a sum above 0 is multiplied by before the regret is added.
         negative: what any other sum is.
 
@@ -94,10 +69,7 @@ def add_regrets(
     total = 0.0
     for s in range(start, stop):
         rate = positive if memory[s] > 0.0 else negative
-        if discounts:
-            regret = discounted(memory[s], rate, gradient[s] - value)
-        else:
-            regret = memory[s] * rate + gradient[s] - value
+        regret = memory[s] * rate + gradient[s] - value
         gradient[s] = 0.0
         if floored and regret < 0.0:
             regret = 0.0
@@ -152,8 +124,7 @@ def discount_regrets(
     R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
     b ~ [R]+.
     """
-    positive, negative = rates[POSITIVE], rates[NEGATIVE]
-    return add_regrets(tables, start, stop, False, True, positive, negative)
+    return add_regrets(tables, start, stop, False, rates[POSITIVE], rates[NEGATIVE])
 
 
 @pasted
@@ -180,7 +151,7 @@ def predict_regrets(
     for s in range(start, stop):
         now = gradient[s] - value
         gradient[s] = 0.0
-        regret = max(discounted(memory[s], rates[POSITIVE], now), 0.0)
+        regret = max(memory[s] * rates[POSITIVE] + now, 0.0)
         memory[s] = regret
         ahead = max(regret * rates[AHEAD] + prediction * now, 0.0)
         policy[s] = ahead
