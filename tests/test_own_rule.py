@@ -202,3 +202,53 @@ def test_the_pages_example_runs_and_converges(capsys):
     report, gap = capsys.readouterr().out.strip().split("\n")
     assert report.startswith("RuleReport(num_updates=1000")
     assert float(gap) < 0.3  # the uniform policy has 4.75
+
+
+def tenths(policy, memory, gradient, parameters, t):
+    policy[:] = 0.1
+    return 0.0
+
+
+def one_too_many(policy, memory, gradient, parameters, t):
+    policy[:] = -1.0
+    policy[0] = 2.0
+    return 0.0
+
+
+def without_value(policy, memory, gradient, parameters, t):
+    return np.nan
+
+
+def failing(policy, memory, gradient, parameters, t):
+    if t > 3:
+        raise ZeroDivisionError("by nothing")
+    return 0.0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("estimator", ["full", "external"])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (tenths, r"tenths wrote the policy \[0.1, 0.1\].* information state '"),
+        (one_too_many, r"one_too_many wrote the policy \[2.0, -1.0\]"),
+        (without_value, "without_value returned a value that is not finite"),
+        (failing, "by nothing"),
+    ],
+)
+def test_what_an_own_rule_does_wrong_stops_the_solver_for_good(
+    function, words, estimator, compiled, tmp_path
+):
+    rule = algorithms.own_rule(function, compiled=compiled)
+    solver = Solver("kuhn_poker", ms.Algorithm(ESTIMATORS[estimator], rule))
+    with pytest.raises((ValueError, ZeroDivisionError), match=words):
+        solver.iterate(10)
+    for call in (
+        lambda: solver.iterate(1),
+        solver.average_policy,
+        solver.current_vector,
+        lambda: solver.save(tmp_path / "solver"),
+        lambda: copy.copy(solver),
+    ):
+        with pytest.raises(ValueError, match="make a new one, or load a checkpoint"):
+            call()

@@ -6,33 +6,41 @@ nor a full disk leaves a half-written file under the final name.
 """
 
 import contextlib
+import errno
 import os
 import pathlib
+import secrets
 from collections.abc import Callable
 from typing import IO
 
 PART = ".part"
-"""What the name of an unfinished file ends with, if the caller wants nothing else."""
+"""What the name of an unfinished file ends with."""
+
+
+def unused_beside(path: pathlib.Path) -> pathlib.Path:
+    """A name in a file's folder that no other writer has, which ends with PART."""
+    name = path.name[:200]  # with what is added it still is a name
+    return path.with_name(f"{name}.{secrets.token_hex(8)}{PART}")
 
 
 def write_file(
     path: str | os.PathLike[str],
     content: bytes | Callable[[IO[bytes]], object],
     *,
-    ending: str = PART,
     lasting: bool = False,
     put: Callable[[pathlib.Path, pathlib.Path], None] | None = None,
     opener: Callable[[str, int], int] | None = None,
 ) -> None:
     """Writes a file, replacing an older one of that name.
 
+    Several may write a file at once: the last one wins, whole. Nobody's unfinished file
+    is written over, nor is a link of that name followed. What a kill has left behind
+    stays, under a name that ends with PART.
+
     Args:
         path: the file.
         content: its bytes, or a function that writes them into a binary file which can
             be read, too.
-        ending: is added to the name while the file is unfinished. If several processes
-            may write the file at once, each needs another ending; otherwise what a kill
-            has left is written over.
         lasting: whether the file must survive a power cut once this returns.
         put: moves the finished file (first argument) to its path (second), in place of
             a plain `os.replace`.
@@ -43,9 +51,9 @@ def write_file(
             other exception, be it of `content` or Ctrl-C, and nothing unfinished stays.
     """
     path = pathlib.Path(path)
-    part = path.with_name(path.name + ending)
+    part = unused_beside(path)
     try:
-        with open(part, "w+b", opener=opener) as file:
+        with open(part, "x+b", opener=opener) as file:
             if callable(content):
                 content(file)
             else:
@@ -57,12 +65,23 @@ def write_file(
             os.replace(part, path)
         else:
             put(part, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise OSError(
+                error.errno,
+                f"{os.strerror(error.errno)}: make room there, or write elsewhere; "
+                "what stood there is as it was",
+                str(path),
+            ) from error
         raise
     if lasting:
         _sync_folder(path.parent)
+
+
+_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+"""Of errors that name no file, since they come when one is written to."""
 
 
 def _sync_folder(folder: pathlib.Path) -> None:

@@ -1,10 +1,12 @@
 """Files are written whole or not at all."""
 
+import errno
 import os
+import secrets
 
 import pytest
 
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.atomic import unused_beside, write_file
 
 
 def files_in(folder):
@@ -49,9 +51,9 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     assert files_in(tmp_path) == {"file": b"older"}
 
 
-def test_what_a_kill_left_is_written_over_and_the_file_is_put_as_asked(tmp_path):
+def test_the_file_is_put_as_asked_and_others_unfinished_files_stay(tmp_path):
     path = tmp_path / "file"
-    (tmp_path / "file.part").write_bytes(b"half a file")
+    (tmp_path / "file.0.part").write_bytes(b"half a file")
     moved = []
 
     def put(part, final):
@@ -59,5 +61,29 @@ def test_what_a_kill_left_is_written_over_and_the_file_is_put_as_asked(tmp_path)
         os.replace(part, final)
 
     write_file(path, b"new", put=put)
-    assert moved == [("file.part", "file", b"new")]
-    assert files_in(tmp_path) == {"file": b"new"}
+    [(part, final, content)] = moved
+    assert part.startswith("file.")
+    assert part.endswith(".part")
+    assert (final, content) == ("file", b"new")
+    assert files_in(tmp_path) == {"file": b"new", "file.0.part": b"half a file"}
+
+
+def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * size)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    unused_beside(tmp_path / "file").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "file", b"new")
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="make room") as caught:
+        write_file(tmp_path / "file", full)
+    assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename == str(tmp_path / "file")
+    assert files_in(tmp_path) == {}

@@ -1,5 +1,6 @@
 """Saved and loaded, pickled, interrupted: the same bits. Damaged: refused in words."""
 
+import concurrent.futures
 import copy
 import hashlib
 import io
@@ -419,7 +420,26 @@ def test_an_error_at_any_step_leaves_a_good_file(saved, step, links, monkeypatch
     solver = Solver.load_newest(saved)
     solver.save(saved)
     assert Solver.load(saved).num_iterations == solver.num_iterations
-    assert set(files_in(saved.parent)) <= {"solver", "solver.previous", "solver.older"}
+    assert set(files_in(saved.parent)) == {"solver", "solver.previous"}
+
+
+def save_in_turns(path):
+    """Saves an own solver three times; also run by another process."""
+    solver = Solver("kuhn_poker", seed=os.getpid())
+    for _ in range(3):
+        solver.iterate(1)
+        solver.save(path)
+
+
+def test_two_writers_of_one_file_leave_a_whole_one(tmp_path):
+    for number in range(20):
+        path = tmp_path / str(number) / "solver"
+        path.parent.mkdir()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(save_in_turns, [path, path]))
+        for name in ("solver", "solver.previous"):
+            assert Solver.load(path.with_name(name)).num_iterations in (1, 2, 3)
+        assert set(files_in(path.parent)) == {"solver", "solver.previous"}
 
 
 def test_a_place_that_cannot_be_written_is_an_os_error(saved):
@@ -436,13 +456,13 @@ def test_a_place_that_cannot_be_written_is_an_os_error(saved):
     assert Solver.load(saved).num_iterations == 20
 
 
-def test_what_a_kill_left_behind_is_written_over(saved):
-    for ending in (".new", ".older"):
-        saved.with_name(saved.name + ending).write_bytes(b"half a file")
+def test_what_a_kill_left_behind_disturbs_nobody(saved):
+    left = saved.with_name(saved.name + ".0.part")
+    left.write_bytes(b"half a file")
     solver = Solver.load_newest(saved)
     solver.iterate(1)
     solver.save(saved)
-    assert set(files_in(saved.parent)) == {"solver", "solver.previous"}
+    assert set(files_in(saved.parent)) == {"solver", "solver.previous", left.name}
     assert Solver.load(saved).num_iterations == 21
 
 
