@@ -4,6 +4,7 @@ Everything that is refused before a single state is looked at is refused here.
 """
 
 import difflib
+import importlib
 
 import pyspiel
 
@@ -25,6 +26,8 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
     if not isinstance(game, str):
         raise ValueError(f"{game!r} is neither a pyspiel.Game nor the name of one.")
     name = game.split("(", 1)[0].strip()
+    if "python_" in game:  # perhaps one of the package's own, which are registered then
+        importlib.import_module("mccfr_spiel.games")
     if name not in pyspiel.registered_names():
         raise ValueError(
             f"OpenSpiel has no game named {name!r}.{_similar_names(name)} If it is a "

@@ -1,6 +1,8 @@
 """`load_policy` reads whatever the package writes, or says why it cannot."""
 
 import shutil
+import subprocess
+import sys
 
 import pyspiel
 import pytest
@@ -92,3 +94,16 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(ms.CheckpointError, match="damaged"):
         ms.load_policy(path)
     assert len(ms.load_policy(tmp_path / "whole")) == 12
+
+
+def test_a_policy_of_one_of_our_own_games_is_read_by_a_fresh_process(tmp_path):
+    solver = ms.Solver("python_leduc_ranks(ranks=3)", ms.EXTERNAL_SAMPLING)
+    write_policy(tmp_path, solver.average_policy())
+    path = tmp_path / "policy.json"
+    program = (
+        f"import mccfr_spiel as ms; print(len(ms.load_policy({str(path)!r}).vector))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
