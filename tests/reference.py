@@ -12,6 +12,7 @@ A sequence of a player is `(info_state, action)`, or `EMPTY` before its first ac
 from __future__ import annotations
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -179,6 +180,19 @@ def regret_matching(policy, memory, gradient, minimizer, beta, t):
     return normalized([max(regret, 0.0) for regret in memory]), memory, value
 
 
+def discounted_regret_matching(policy, memory, gradient, minimizer, beta, t):
+    """Memory: the regrets, discounted already (Brown, Sandholm 2019)."""
+    value = value_where_regrets_fade(policy, gradient)
+    memory = [regret + (g - value) for regret, g in zip(memory, gradient, strict=True)]
+    return normalized([max(regret, 0.0) for regret in memory]), memory, value
+
+
+def value_where_regrets_fade(policy, gradient):
+    """What is played is nowhere worse than all of its actions, by rounding either."""
+    best = max(g for b, g in zip(policy, gradient, strict=True) if b > 0)
+    return min(dot(policy, gradient), best)
+
+
 def regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
     """Memory: the regrets, cut at 0 after each update (Tammelin 2014)."""
     _, memory, value = regret_matching(policy, memory, gradient, minimizer, beta, t)
@@ -208,7 +222,7 @@ def omd(policy, memory, gradient, minimizer, beta, t):
 
 def predictive_regret_matching_plus(policy, memory, gradient, minimizer, beta, t):
     """Memory: the regrets, discounted already (Farina et al. 2021, Xu et al. 2024)."""
-    value = dot(policy, gradient)
+    value = value_where_regrets_fade(policy, gradient)
     now = [g - value for g in gradient]
     memory = [max(total + r, 0.0) for total, r in zip(memory, now, strict=True)]
     ahead = discounted(memory, minimizer, t + 1)
@@ -239,7 +253,7 @@ def magnetic_mirror_descent(policy, memory, gradient, minimizer, beta, t):
 RULES = {
     "regret_matching": regret_matching,
     "regret_matching_plus": regret_matching_plus,
-    "discounted_regret_matching": regret_matching,
+    "discounted_regret_matching": discounted_regret_matching,
     "predictive_regret_matching_plus": predictive_regret_matching_plus,
     "ftrl": ftrl,
     "omd": omd,
@@ -250,19 +264,23 @@ RULES = {
 
 
 def discounted(memory: list[float], minimizer: Any, t: int) -> list[float]:
-    """What is left in iteration t of memories from before it."""
+    """What is left in iteration t of memories from before it.
 
-    def kept(power: float, offset: float) -> float:
+    What is above 0 stays there: it would in exact arithmetic.
+    """
+
+    def left(total: float, power: float, offset: float) -> float:
         k = t - 1
-        return k**power / (k**power + offset) if k else 1.0  # there is nothing yet
+        kept = k**power / (k**power + offset) if k else 1.0  # there is nothing yet
+        return max(total * kept, sys.float_info.min) if total > 0 else total * kept
 
     if minimizer.rule == "discounted_regret_matching":
         done = min((t - 1) / minimizer.horizon, 1.0) if minimizer.horizon else 0.0
         alpha = minimizer.alpha + minimizer.alpha_change * done
         beta = minimizer.beta + minimizer.beta_change * done
-        return [total * kept(alpha if total > 0 else beta, 1.0) for total in memory]
+        return [left(total, alpha if total > 0 else beta, 1.0) for total in memory]
     if getattr(minimizer, "alpha", None) is not None:
-        return [total * kept(minimizer.alpha, minimizer.offset) for total in memory]
+        return [left(total, minimizer.alpha, minimizer.offset) for total in memory]
     return memory
 
 

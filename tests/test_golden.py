@@ -31,9 +31,12 @@ RUNS = {
         50,
         0.0,
     ),
-    # exp and log of other C libraries may differ in the last bit
+    # pow, exp and log of other C libraries may differ in the last bit
     "ftrl": ("kuhn_poker", ms.Algorithm(ms.EXTERNAL, ms.ftrl(0.5)), 40, 1e-13),
     "omd": ("kuhn_poker", ms.Algorithm(ms.EXTERNAL, ms.omd(0.5)), 40, 1e-13),
+    "lcfr": ("kuhn_poker", ms.LCFR, 20, 0.0),
+    "dcfr": ("kuhn_poker", ms.DCFR, 20, 1e-13),
+    "external_dcfr": (GOOFSPIEL, ms.DCFR._replace(sampling=ms.EXTERNAL), 40, 1e-13),
 }
 
 
@@ -68,4 +71,4 @@ def test_the_policy_is_the_recorded_one(name):
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: result(name) for name in RUNS}, indent=0) + "\n")
+    FILE.write_text(json.dumps({name: result(name) for name in RUNS}, indent=1) + "\n")

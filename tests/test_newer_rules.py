@@ -8,6 +8,7 @@ import math
 import pathlib
 
 import numpy as np
+import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -68,6 +69,40 @@ def test_linear_cfr_parts_company_with_what_was_published_by_rounding_only():
     found = ms.exploitability("kuhn_poker", solver.average_policy())
     assert found == pytest.approx(9.352992791014647e-05, rel=5e-6)
     assert found == pytest.approx(9.352975941445685e-05, rel=1e-6)
+
+
+# --- regrets that fade -----------------------------------------------------------
+
+FADING = {
+    "alpha 0": algorithms.discounted_regret_matching(0.0, 0.0),
+    "alpha -1": algorithms.discounted_regret_matching(-1.0, 0.0),
+    "RM+": algorithms.predictive_regret_matching_plus(0.0, alpha=-1.0),
+    "RM+ with predictions": algorithms.predictive_regret_matching_plus(alpha=-20.0),
+}
+# One action is worse than all others, which are the same; the column is settled, too.
+ONE_BEST = "matrix_pd"
+TIED = pyspiel.create_matrix_game([[0.0, 0.0]] + [[0.3, 0.7]] * 3, [[1.0, 0.9]] * 4)
+
+
+@pytest.mark.parametrize("game", [ONE_BEST, TIED], ids=["one best", "tied"])
+@pytest.mark.parametrize("name", FADING)
+def test_what_is_dominated_is_not_played_again_however_far_regrets_fade(game, name):
+    """In exact arithmetic a regret is above 0 for good once one was: the regrets of an
+    iteration are 0 on average over what is played, so one of these is not below 0."""
+    rule = FADING[name]
+    for sampling in [ms.FULL] if rule.moves_everywhere else [ms.FULL, ms.EXTERNAL]:
+        solver = Solver(game, ms.Algorithm(sampling, rule), seed=2)
+        for iteration in range(3000 if IS_COMPILED else 300):
+            solver.iterate(1)
+            assert solver.current_vector()[2] == 0.0, (sampling, iteration)
+
+
+@pytest.mark.parametrize("game", [ONE_BEST, TIED], ids=["one best", "tied"])
+def test_the_textbooks_regrets_do_not_fade_to_0_either(game):
+    textbook = Textbook(game, ms.FULL, FADING["alpha -1"], ms.UNIFORM)
+    textbook.run(400)
+    first = next(iter(textbook.average_policy().values()))
+    assert first[0] == pytest.approx(1 / len(first) / 400, rel=1e-9)
 
 
 # --- the same numbers, the same bits -------------------------------------------

@@ -11,6 +11,37 @@ from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE, Rates
 from mccfr_spiel.kernels.tables import Tables
 
+LEAST = float(np.finfo(np.float64).tiny)
+"""The least double with all its digits."""
+
+
+@pasted
+def faded(regret: float, rate: float) -> float:
+    """A regret times a discount.
+
+    A positive regret stays positive: in exact arithmetic it never fades to 0, and where
+    no other regret is positive, what it is makes no difference to the policy.
+    """
+    return max(regret * rate, LEAST) if regret > 0.0 else regret * rate
+
+
+@pasted
+def value_of(
+    policy: np.ndarray, gradient: np.ndarray, start: int, stop: int, capped: bool
+) -> float:
+    """<b, G>, which rounding may take beyond the best G of an action that is played.
+
+    Where regrets fade, the loss of all actions that are played, by a rounding, would
+    outweigh what is left of their regrets, and the policy would become uniform. So
+    there the value is capped: in exact arithmetic that changes nothing.
+    """
+    value, best = 0.0, -np.inf
+    for s in range(start, stop):
+        value += policy[s] * gradient[s]
+        if policy[s] > 0.0:
+            best = max(best, gradient[s])
+    return min(value, best) if capped else value
+
 
 @pasted
 def match_regrets(
@@ -23,7 +54,7 @@ def match_regrets(
     rates: Rates,
 ) -> float:
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
-    return add_regrets(tables, start, stop, False, 1.0, 1.0)
+    return add_regrets(tables, start, stop, False, False, 1.0, 1.0)
 
 
 @pasted
@@ -37,7 +68,7 @@ def match_regrets_plus(
     rates: Rates,
 ) -> float:
     """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
-    return add_regrets(tables, start, stop, True, 1.0, 1.0)
+    return add_regrets(tables, start, stop, True, False, 1.0, 1.0)
 
 
 @pasted
@@ -46,6 +77,7 @@ def add_regrets(
     start: int,
     stop: int,
     floored: bool,
+    discounted: bool,
     positive: float,
     negative: float,
 ) -> float:
@@ -56,6 +88,8 @@ def add_regrets(
         start: the first sequence.
         stop: the end of the sequences.
         floored: whether sums of regrets below 0 become 0.
+        discounted: whether regrets fade; a constant, because the sums of rules that
+            discount nothing are to stay as they are to the last bit.
         positive: what a sum above 0 is multiplied by before the regret is added.
         negative: what any other sum is.
 
@@ -63,13 +97,14 @@ def add_regrets(
         <b, G>.
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
-    value = 0.0
-    for s in range(start, stop):
-        value += policy[s] * gradient[s]
+    value = value_of(policy, gradient, start, stop, discounted)
     total = 0.0
     for s in range(start, stop):
         rate = positive if memory[s] > 0.0 else negative
-        regret = memory[s] * rate + gradient[s] - value
+        if discounted:
+            regret = faded(memory[s], rate) + (gradient[s] - value)
+        else:
+            regret = memory[s] * rate + gradient[s] - value
         gradient[s] = 0.0
         if floored and regret < 0.0:
             regret = 0.0
@@ -124,7 +159,8 @@ def discount_regrets(
     R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
     b ~ [R]+.
     """
-    return add_regrets(tables, start, stop, False, rates[POSITIVE], rates[NEGATIVE])
+    positive, negative = rates[POSITIVE], rates[NEGATIVE]
+    return add_regrets(tables, start, stop, False, True, positive, negative)
 
 
 @pasted
@@ -144,16 +180,14 @@ def predict_regrets(
     """
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     prediction = parameters[0]
-    value = 0.0
-    for s in range(start, stop):
-        value += policy[s] * gradient[s]
+    value = value_of(policy, gradient, start, stop, rates[POSITIVE] < 1.0)
     total = 0.0
     for s in range(start, stop):
         now = gradient[s] - value
         gradient[s] = 0.0
-        regret = max(memory[s] * rates[POSITIVE] + now, 0.0)
+        regret = max(faded(memory[s], rates[POSITIVE]) + now, 0.0)
         memory[s] = regret
-        ahead = max(regret * rates[AHEAD] + prediction * now, 0.0)
+        ahead = max(faded(regret, rates[AHEAD]) + prediction * now, 0.0)
         policy[s] = ahead
         total += ahead
     for s in range(start, stop):
