@@ -444,6 +444,7 @@ class Solver:
         have waited for long, the slice ends between two steps, perhaps in the middle of
         an iteration.
         """
+        self._check_own_rule()
         self.state.get_ready_to_share()
         if self.cluster is not None:
             self.cluster.get_ready()
@@ -510,14 +511,20 @@ class Solver:
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.tables, state.walk)
+        status = kernels.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
-            if status != kernels.NEEDS_ONE_THREAD:
-                return status
-        is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
-        if is_plain or not IS_COMPILED:
-            return self._interpret(frame)
-        return self._call_with(frame)
+        if status == kernels.NEEDS_ONE_THREAD:
+            is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
+            call = self._interpret if is_plain or not IS_COMPILED else self._call_with
+            try:
+                status = call(frame)
+            except BaseException:  # Ctrl-C is heard in plain rules, too
+                if self._own_rule() is not None:
+                    state.tables.memory[kernels.FAULT] = -1.0
+                raise
+        self._check_own_rule()
+        return status
 
     @held_step
     def _interpret(self, frame: np.ndarray) -> int:
@@ -596,12 +603,35 @@ class Solver:
         """A snapshot of the policy that the next iteration uses."""
         return SequencePolicy(self.tree, self.current_vector())
 
+    def _check_own_rule(self) -> None:
+        """Raises ValueError if a rule of the user's own has failed, now or before."""
+        rule = self._own_rule()
+        if rule is None or not (fault := int(self.state.tables.memory[kernels.FAULT])):
+            return
+        did = "was stopped by an exception"
+        if fault > 0:
+            self.tree.note_met()
+            infoset = self.tree.infosets[fault - 1]
+            start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
+            row = self.state.tables.memory[start : start + count].tolist()
+            did = (
+                f"left the policy {row} at the information state "
+                f"{self.tree.info_state(fault - 1)!r}, or returned no finite number: "
+                "probabilities are not below 0, and sum to 1"
+            )
+        raise ValueError(
+            f"{rule.name} {did}. The solver stands in the middle of that update: make "
+            "it anew, or load a checkpoint."
+        )
+
     def _check_overflow(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double.
+        """Raises ValueError if the sums of the state no longer fit a double, or a rule
+        of the user's own has failed.
 
         This can only happen to outcome sampling, whose weights have no bound, and only
         with payoffs or step sizes beyond 1e18.
         """
+        self._check_own_rule()
         for table in (self.state.tables.memory, self.state.tables.average):
             used = table[: self.tree.num_sequences]
             if (
@@ -757,6 +787,7 @@ class Solver:
             raise
         except Exception:  # mostly of the game's own, which the walk meets again
             state.restart_walk()
+        self._check_own_rule()
         state.start_infosets()
         return files.contents_of(
             self.tree, self.algorithm, self.seed, self.seconds, state

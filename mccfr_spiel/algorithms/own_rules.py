@@ -97,6 +97,9 @@ def own_rule(
 
     Such a rule goes with every sampling. Abstractions are refused, and a saved solver
     is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
+    If the function raises an exception, writes probabilities that are below 0 or do not
+    sum to 1 within 1e-6, or returns no finite number, `iterate` raises, and the solver
+    can do nothing more: make it anew, or load a checkpoint.
 
     Args:
         update: the function. It is compiled by numba, so it must be of the kind that
@@ -105,8 +108,7 @@ def own_rule(
             prompt.
         parameters: numbers that it gets as an array `parameters`.
         compiled: False calls `update` as plain Python, with NumPy or anything else.
-            That is some hundred times slower. An error in it leaves the solver in the
-            middle of an update: make a new one.
+            That is some hundred times slower.
         everywhere: whether the rule moves the policy where the gradient is 0, too; it
             then needs FULL.
     """
