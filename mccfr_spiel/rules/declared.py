@@ -9,6 +9,7 @@ different ones, so the checks cost nothing that one could measure.
 
 import math
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -51,6 +52,8 @@ class Declared(NamedTuple):
         utility_sum: what returns add up to; None if it varies, or if a constant sum is
             declared without its value.
         way_out: where a game declares its kind of sum, for messages.
+        is_openspiels: whether OpenSpiel's own C++ declares it, which users cannot
+            correct. No algorithm here asks for the range, so there it may be wrong.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Declared(NamedTuple):
     utility: pyspiel.GameType.Utility
     utility_sum: float | None
     way_out: str
+    is_openspiels: bool = False
 
 
 def declared_by(game: pyspiel.Game) -> Declared:
@@ -87,7 +91,19 @@ def declared_by(game: pyspiel.Game) -> Declared:
         utility=utility,
         utility_sum=total,
         way_out=way_out,
+        is_openspiels=_is_openspiels(game),
     )
+
+
+def _is_openspiels(game: pyspiel.Game) -> bool:
+    """Whether a game is one of OpenSpiel's own in C++, be it inside its wrappers."""
+    inner = game.get_parameters().get("game")
+    if isinstance(inner, dict):
+        try:
+            return _is_openspiels(pyspiel.load_game(inner.pop("name"), inner))
+        except Exception:  # games raise what they like, and code may have made this one
+            return False
+    return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
 def returns_of(state: Any) -> tuple[float, ...]:
@@ -130,11 +146,21 @@ def check_returns(declared: Declared, returns: Sequence[float]) -> Declared:
         min(returns) < declared.low - rounding
         or max(returns) > declared.high + rounding
     ):
-        raise GameError(
+        found = (
             f"{name} has {shown}, outside of the declared range "
-            f"{declared.low:g} .. {declared.high:g}. Correct min_utility and "
-            "max_utility, or the returns."
+            f"{declared.low:g} .. {declared.high:g}."
         )
+        if not declared.is_openspiels:
+            raise GameError(
+                f"{found} Correct min_utility and max_utility, or the returns."
+            )
+        warnings.warn(
+            f"{found} That is an error of OpenSpiel's game. Nothing in this package "
+            "uses the range, so its results are right; others may use min_utility() "
+            "and max_utility(), which are wrong here.",
+            stacklevel=2,
+        )
+        declared = declared._replace(low=-MAX_UTILITY, high=MAX_UTILITY)
     constant = declared.utility == pyspiel.GameType.Utility.CONSTANT_SUM
     if constant and declared.utility_sum is None:
         return declared._replace(utility_sum=math.fsum(returns))
@@ -148,9 +174,10 @@ def limits_of(declared: Declared) -> tuple[float, float, float, float]:
     from it returns may be."""
     rounding = _ROUNDING * max(abs(declared.low), abs(declared.high))
     total = math.nan if declared.utility_sum is None else declared.utility_sum
+    slack = MAX_UTILITY if declared.is_openspiels else rounding
     return (
-        max(declared.low - rounding, -MAX_UTILITY),
-        min(declared.high + rounding, MAX_UTILITY),
+        max(declared.low - slack, -MAX_UTILITY),
+        min(declared.high + slack, MAX_UTILITY),
         total,
         _SUM_TOLERANCE + rounding,
     )

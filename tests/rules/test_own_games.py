@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -483,3 +484,28 @@ def test_the_command_line_tells_the_history_of_an_error_of_the_game(tmp_path):
         r"\[1, ., 1, 0\]\.$",
         result.stderr,
     )
+
+
+OPENSPIELS = (
+    "goofspiel(players=4,num_cards=3,returns_type=point_difference,"
+    "points_order=descending)"
+)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"twin": False}, {"twin": True}, {"store": "none"}], ids=str
+)
+def test_a_range_that_openspiels_own_game_declares_wrongly_is_told_and_harmless(
+    arguments,
+):
+    """Three points in four parts: who has none loses 1.25, or less than the range."""
+    assert pyspiel.load_game(OPENSPIELS).min_utility() == -1.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solver = ms.Solver(OPENSPIELS, ms.EXTERNAL_SAMPLING, seed=1, **arguments)
+        solver.iterate(20)
+        found = ms.expected_returns(OPENSPIELS, solver.average_policy())
+    assert sum(found) == pytest.approx(0.0, abs=1e-9)
+    assert {str(one.message).partition("range -1 .. ")[2][:39] for one in caught} == {
+        "4.5. That is an error of OpenSpiel's ga"
+    }
