@@ -55,7 +55,7 @@ _BEGIN = b"mccfr_spiel code 1\n"
 _DIGEST = 16
 _HEAD = len(_BEGIN) + _DIGEST
 _FOLDER = re.compile(r"code-[0-9a-f]{24}(-[0-9a-f]{24})?(\.new-[0-9a-f]{32})?")
-_FILE = re.compile(r".+-[0-9a-f]{32}\.code(\.new-[0-9a-f]{32})?")
+_FILE = re.compile(r".+-[0-9a-f]{32}\.code(\.part-[0-9a-f]{16}|\.new-[0-9a-f]{32})?")
 _DAY, _MONTH = 24 * 3600, 30 * 24 * 3600
 _OPTIONS = (
     "BOUNDSCHECK",
@@ -133,12 +133,7 @@ class CodeStore:
         """
         path = self.make(folder) / file
         try:
-            write_file(
-                path,
-                _head(file, content) + content,
-                ending=f".new-{uuid.uuid4().hex}",
-                opener=_open_private,
-            )
+            write_file(path, _head(file, content) + content, opener=_open_private)
         except PermissionError:
             # Windows: another process has it open, so it has just been written.
             if os.name != "nt" or not path.exists():
@@ -222,7 +217,7 @@ class CodeStore:
 
 def _open_private(path: str, flags: int) -> int:
     """Opens a file that must not exist yet, and that only this user can read."""
-    return os.open(path, flags | os.O_EXCL, 0o600)
+    return os.open(path, flags, 0o600)
 
 
 def _head(file: str, content: bytes | memoryview) -> bytes:

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.atomic import part_of, write_file
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
@@ -145,7 +145,6 @@ def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) 
     write_file(
         path,
         lambda file: write(file, contents, kind),
-        ending=".new",
         lasting=True,
         put=_put_keeping_previous if kind.keeps_previous else None,
     )
@@ -156,13 +155,17 @@ def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
 
     With a second name for the older file, there is a file at `path` at any moment.
     Where the file system has no hard links, there is a moment with none but the
-    previous one, which `load_newest` would take.
+    previous one, which `load_newest` would take. Of two that do this at once, each puts
+    a whole file in both places.
     """
-    older = path.with_name(path.name + ".older")
+    older = part_of(path)
     previous = path.with_name(path.name + PREVIOUS)
     if _link(path, older):
-        os.replace(new, path)
-        os.replace(older, previous)
+        try:
+            os.replace(new, path)
+            os.replace(older, previous)
+        finally:  # a rename does nothing if both names are those of one file
+            older.unlink(missing_ok=True)
     else:
         with contextlib.suppress(FileNotFoundError):
             os.replace(path, previous)
@@ -322,7 +325,6 @@ def check_infosets(
 def _link(path: pathlib.Path, other: pathlib.Path) -> bool:
     """Gives a file a second name; returns whether the file system can do that."""
     try:
-        other.unlink(missing_ok=True)
         os.link(path, other)
     except (OSError, NotImplementedError, AttributeError):
         return False

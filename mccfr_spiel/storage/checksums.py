@@ -8,7 +8,6 @@ blocks are compared that are drawn at random.
 
 import contextlib
 import json
-import os
 import pathlib
 import random
 import stat
@@ -112,4 +111,4 @@ def _read_note(folder: pathlib.Path) -> Any:
 def _write_note(folder: pathlib.Path, seen: dict[str, list[int]]) -> None:
     data = json.dumps(seen).encode()
     with contextlib.suppress(OSError):  # then they are read again next time
-        write_file(folder / NOTE, data, ending=f".{os.getpid()}")
+        write_file(folder / NOTE, data)

@@ -33,7 +33,6 @@ ALL_FILES: tuple[str, ...] = (
     RESULTS,
     POLICY,
     BINARY_POLICY,
-    BINARY_POLICY + ".new",
     *PICTURES,
     EVALUATION,
     SOLUTION,
@@ -42,7 +41,7 @@ ALL_FILES: tuple[str, ...] = (
     RESULTS + DAMAGED,
     CHECKPOINT,
     FIRST_CHECKPOINT,
-    *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED, ".new", ".older")),
+    *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED)),
 )
 """Every file that a run may leave behind; a new run in the folder replaces them all."""
 
