@@ -1,0 +1,209 @@
+"""Final tables of many runs, to the last bit, wherever their nodes come from.
+
+    python -m tests.golden_bits
+
+writes golden_bits.json anew; say in the commit why bits had to change.
+
+`tests/golden.json` has a few average policies in full, for a reader. This file has one
+line for each combination of algorithm, batch and source of nodes: a hash of all that
+the solver has learned, ordered by information state, so that it does not depend on how
+infosets are numbered.
+"""
+
+import hashlib
+import json
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mccfr_spiel as ms
+from mccfr_spiel.algorithms import external, full, outcome
+from tests.small_games import three_players, uneven_deal
+
+FILE = pathlib.Path(__file__).parent / "golden_bits.json"
+
+WHOLE, GROWING, SMALL, RULES = "whole", "growing", "small", "rules"
+"""Where nodes come from: a tree that was expanded at once, one that grows through
+pyspiel, one that is emptied many times, compiled rules."""
+
+LEDUC, KUHN3 = "leduc_poker", "kuhn_poker(players=3)"
+GOOFSPIEL = (
+    "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=4,"
+    "points_order=random))"
+)
+OWN = {"uneven_deal": uneven_deal, "three_players": three_players}
+
+
+class Run(NamedTuple):
+    """What is run, for how many iterations.
+
+    Attributes:
+        is_exact: whether it calls neither exp nor log nor pow, whose last bits are
+            those of the C library.
+    """
+
+    game: str
+    algorithm: ms.Algorithm
+    iterations: int
+    source: str
+    is_exact: bool = True
+    abstraction: Any = None
+
+
+def forget_own_card(state: Any, player: int) -> str:
+    """The information state of Leduc without the private card's suit."""
+    words = state.information_state_string(player).split("]")
+    return "]".join(
+        f"[Private: {int(word.split(': ')[1]) // 2}" if "Private" in word else word
+        for word in words
+    )
+
+
+SAMPLINGS = {
+    "chance": ms.CHANCE,
+    "opponent": ms.OPPONENT,
+    "external": ms.EXTERNAL,
+    "outcome": ms.OUTCOME,
+    "average_strategy": ms.average_strategy(0.05, 100.0, 50.0),
+    "external_learned": external(baseline="learned"),
+    "external_predictive": external(baseline="predictive"),
+    "outcome_learned": outcome(0.6, baseline="learned"),
+    "outcome_predictive": outcome(0.6, baseline="predictive"),
+    "prune_below": ms.EXTERNAL._replace(prune_below=-4.0),
+    "pruned_chance": ms.CHANCE._replace(prune=True),
+    "balanced": ms.BALANCED_OUTCOME,
+}
+LONG = ("outcome", "outcome_learned", "outcome_predictive", "balanced")
+INEXACT = ("lcfr", "dcfr", "dcfr_plus", "pdcfr_plus", "ftrl", "omd")
+
+
+def runs() -> dict[str, Run]:
+    """All of them by name."""
+    found: dict[str, Run] = {}
+    for name, algorithm in ms.ALGORITHMS.items():
+        if not algorithm.sampling.is_sampled:
+            for game in (LEDUC, KUHN3, "uneven_deal"):
+                is_exact = name not in INEXACT
+                found[f"{name} {game}"] = Run(game, algorithm, 12, WHOLE, is_exact)
+    for name in ("cfr", "external_sampling", "outcome_sampling"):
+        at_once = ms.ALGORITHMS[name]._replace(alternating=False)
+        found[f"{name} at once"] = Run(KUHN3, at_once, 30, WHOLE)
+    by_regret = ms.Algorithm(full(prune="regret"), ms.regret_matching())
+    found["pruned by regret"] = Run(LEDUC, by_regret, 60, WHOLE)
+    for name, sampling in SAMPLINGS.items():
+        algorithm = ms.Algorithm(sampling, ms.regret_matching())
+        iterations = 2000 if name in LONG else 60
+        sources = [WHOLE] if name == "balanced" else [WHOLE, GROWING, SMALL, RULES]
+        for source in sources:
+            found[f"{name} {source}"] = Run(LEDUC, algorithm, iterations, source)
+        for game in OWN:
+            found[f"{name} {game}"] = Run(game, algorithm, 200, WHOLE)
+            if name != "balanced":
+                found[f"{name} {game} growing"] = Run(game, algorithm, 200, GROWING)
+    for name in ("ftrl", "omd"):
+        for source in (WHOLE, GROWING, RULES):
+            algorithm = ms.ALGORITHMS[name]
+            found[f"{name} {source}"] = Run(LEDUC, algorithm, 60, source, False)
+    discounted = ms.discounted_regret_matching(1.5, 0.0)
+    for source in (WHOLE, GROWING, RULES):
+        algorithm = ms.Algorithm(ms.EXTERNAL, discounted, ms.LINEAR)
+        found[f"discounted {source}"] = Run(LEDUC, algorithm, 100, source, False)
+        algorithm = ms.Algorithm(
+            ms.EXTERNAL, ms.regret_matching_plus(), ms.LINEAR, alternating=False
+        )
+        found[f"plus at once {source}"] = Run(GOOFSPIEL, algorithm, 60, source)
+    drawn = ms.Algorithm(ms.EXTERNAL, ms.regret_matching(initial_regret=1.0))
+    for source in (WHOLE, GROWING, SMALL):
+        found[f"drawn start {source}"] = Run(LEDUC, drawn, 60, source)
+    for batch in (3, 64, "auto"):
+        for name in ("chance", "opponent", "external", "outcome", "external_learned"):
+            sources = (WHOLE, GROWING, SMALL) if name == "external" else (WHOLE,)
+            for source in sources:
+                algorithm = ms.Algorithm(
+                    SAMPLINGS[name], ms.regret_matching(), batch=batch
+                )
+                iterations = 300 if batch == "auto" else 12
+                found[f"{name} batch {batch} {source}"] = Run(
+                    LEDUC, algorithm, iterations, source
+                )
+    for name in ("external", "outcome", "chance"):
+        for source in (WHOLE, GROWING):
+            algorithm = ms.Algorithm(SAMPLINGS[name], ms.regret_matching())
+            found[f"{name} abstraction {source}"] = Run(
+                LEDUC, algorithm, 60, source, True, forget_own_card
+            )
+    return found
+
+
+RUNS = runs()
+
+
+def solver_of(run: Run) -> ms.Solver:
+    """The solver of a run, before its first iteration."""
+    game = OWN[run.game]() if run.game in OWN else run.game
+    if run.source == WHOLE:
+        tree = ms.GameTree(game, abstraction=run.abstraction)
+        return ms.Solver(tree.expand_all(), run.algorithm, seed=39823987)
+    more: dict[str, Any] = {"store": "tree", "twin": False}
+    if run.source == RULES:
+        more = {"store": "none", "twin": True}
+    if run.source == SMALL:
+        more["max_nodes"] = 6000 if run.algorithm.sampling.opponents else 30_000
+    return ms.Solver(
+        game, run.algorithm, seed=39823987, abstraction=run.abstraction, **more
+    )
+
+
+def names_of_infosets(tree: Any) -> list[tuple]:
+    """A name for each infoset that says how its player came there."""
+    infosets, actions = tree.infosets, tree.actions
+    owner = np.full(tree.num_sequences, -1)
+    for infoset, record in enumerate(infosets):
+        start = record["first_sequence"]
+        owner[start : start + record["num_actions"]] = infoset
+    names: list[tuple] = []
+    for infoset, record in enumerate(infosets):
+        parent = int(record["parent"])
+        above = owner[parent]
+        past = () if above < 0 else (*names[above], int(actions[parent]))
+        names.append((*past, int(record["player"]), tree.info_state(infoset)))
+    return names
+
+
+def result(name: str) -> dict[str, Any]:
+    """What golden_bits.json holds of a run: nodes touched, a hash of all that was
+    learned, and a sum of each table for runs whose last bits are the C library's."""
+    run = RUNS[name]
+    solver = solver_of(run)
+    solver.iterate(run.iterations)
+    tree, tables = solver.tree, solver.state.tables
+    policy, average = solver.current_vector(), solver.average_vector()
+    learned = {"policy": policy, "average": average, "memory": tables.memory}
+    if len(tables.baseline):
+        learned["baseline"] = tables.baseline
+    digest = hashlib.blake2b(digest_size=12)
+    sums = dict.fromkeys(learned, 0.0)
+    names = names_of_infosets(tree)
+    for rank, infoset in enumerate(sorted(range(len(names)), key=names.__getitem__)):
+        record = tree.infosets[infoset]
+        start = record["first_sequence"]
+        digest.update(repr(names[infoset]).encode())
+        for label, table in learned.items():
+            row = table[start : start + record["num_actions"]] + 0.0  # no -0.0
+            digest.update(np.ascontiguousarray(row).view(np.uint8).data)
+            sums[label] += float((row.ravel() @ np.arange(1, row.size + 1)).sum()) * (
+                1 + rank % 7
+            )
+    found = {"nodes_touched": solver.nodes_touched, "infosets": len(names)}
+    return found | ({"digest": digest.hexdigest()} if run.is_exact else {"sums": sums})
+
+
+def main() -> None:
+    """Runs all and writes the file, a line a run."""
+    lines = [f"{json.dumps(name)}: {json.dumps(result(name))}" for name in RUNS]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""What many runs have learned in the end, against golden_bits.json."""
+
+import json
+
+import pytest
+
+from tests.golden_bits import FILE, RUNS, result
+
+pytestmark = pytest.mark.plain
+
+
+def test_every_run_is_recorded():
+    assert json.loads(FILE.read_text()).keys() == RUNS.keys()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_run_has_learned_what_is_recorded(name):
+    recorded, mine = json.loads(FILE.read_text())[name], result(name)
+    sums = recorded.pop("sums", {})
+    assert mine.pop("sums", {}) == pytest.approx(sums, rel=1e-11)
+    assert mine == recorded
