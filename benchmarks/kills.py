@@ -22,6 +22,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+from mccfr_spiel.storage.atomic import PARTS
 from mccfr_spiel.storage.checkpoint import CheckpointError
 
 FLAGS = flags.FLAGS
@@ -131,7 +132,8 @@ def main(_: list[str]) -> None:
                     file.unlink()
                 continue
             counts["kills"] += 1
-            if path.with_name("solver.new").exists():
+            for part in pathlib.Path(folder).glob(path.name + PARTS):
+                part.unlink()
                 counts["kills in the midst of a write"] += 1
             whole = path.exists() and previous.exists() and not is_refused(path)
             if whole and generator.random() < 0.3:  # about a quarter of all kills

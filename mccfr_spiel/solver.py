@@ -237,7 +237,6 @@ class Solver:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
-        self._fault = ""  # what a user's own rule did wrong
         self._shared_kernel: Any = None
         if self.state.num_threads > 1:
             self._shared_kernel = kernels.make_iterate_in_threads(rule)
@@ -445,7 +444,7 @@ class Solver:
         have waited for long, the slice ends between two steps, perhaps in the middle of
         an iteration.
         """
-        self._check_usable()
+        self._check_own_rule()
         self.state.get_ready_to_share()
         if self.cluster is not None:
             self.cluster.get_ready()
@@ -515,18 +514,16 @@ class Solver:
         status = kernels.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
-        rule = self._own_rule()
-        is_plain = not IS_COMPILED or (rule is not None and not rule.compiled)
         if status == kernels.NEEDS_ONE_THREAD:
+            is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
+            call = self._interpret if is_plain or not IS_COMPILED else self._call_with
             try:
-                status = (self._interpret if is_plain else self._call_with)(frame)
-            except BaseException as error:
-                if rule is not None:
-                    self._fault = f"{rule.name} was stopped by {error!r}"
+                status = call(frame)
+            except BaseException:  # Ctrl-C is heard in plain rules, too
+                if self._own_rule() is not None:
+                    state.tables.memory[kernels.FAULT] = -1.0
                 raise
-        if rule is not None:
-            self._fault = self.state.fault_of(rule)
-            self._check_usable()
+        self._check_own_rule()
         return status
 
     @held_step
@@ -606,14 +603,35 @@ class Solver:
         """A snapshot of the policy that the next iteration uses."""
         return SequencePolicy(self.tree, self.current_vector())
 
+    def _check_own_rule(self) -> None:
+        """Raises ValueError if a rule of the user's own has failed, now or before."""
+        rule = self._own_rule()
+        if rule is None or not (fault := int(self.state.tables.memory[kernels.FAULT])):
+            return
+        did = "was stopped by an exception"
+        if fault > 0:
+            self.tree.note_met()
+            infoset = self.tree.infosets[fault - 1]
+            start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
+            row = self.state.tables.memory[start : start + count].tolist()
+            did = (
+                f"left the policy {row} at the information state "
+                f"{self.tree.info_state(fault - 1)!r}, or returned no finite number: "
+                "probabilities are not below 0, and sum to 1"
+            )
+        raise ValueError(
+            f"{rule.name} {did}. The solver stands in the middle of that update: make "
+            "it anew, or load a checkpoint."
+        )
+
     def _check_overflow(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double, or an own
-        rule has failed.
+        """Raises ValueError if the sums of the state no longer fit a double, or a rule
+        of the user's own has failed.
 
         This can only happen to outcome sampling, whose weights have no bound, and only
         with payoffs or step sizes beyond 1e18.
         """
-        self._check_usable()
+        self._check_own_rule()
         for table in (self.state.tables.memory, self.state.tables.average):
             used = table[: self.tree.num_sequences]
             if (
@@ -626,14 +644,6 @@ class Solver:
                     "earlier checkpoint, and scale the payoffs, take a smaller step "
                     "size, or sample less."
                 )
-
-    def _check_usable(self) -> None:
-        """Raises ValueError if an own rule has left an update half done."""
-        if self._fault:
-            raise ValueError(
-                f"{self._fault}. The solver stands in the middle of that update: make "
-                "a new one, or load a checkpoint."
-            )
 
     @reads
     def average_policy(self) -> SequencePolicy:
@@ -766,7 +776,6 @@ class Solver:
     def contents(self) -> checkpoint.Contents:
         """What `save` writes, in memory. Call it where nothing else runs the solver."""
         state = self.state
-        self._check_usable()
         if state.is_midway and self.lock.is_nested:
             self.lock.refuse("saving or copying in the middle of an iteration")
         try:
@@ -778,6 +787,7 @@ class Solver:
             raise
         except Exception:  # mostly of the game's own, which the walk meets again
             state.restart_walk()
+        self._check_own_rule()
         state.start_infosets()
         return files.contents_of(
             self.tree, self.algorithm, self.seed, self.seconds, state

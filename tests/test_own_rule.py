@@ -13,6 +13,7 @@ from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.experiments import Settings
+from mccfr_spiel.solving import state
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests import reference
 from tests.reference import Textbook
@@ -142,6 +143,105 @@ def uniform_rule(policy, memory, gradient, parameters, t):
     return policy @ gradient
 
 
+# --- rules that fail ------------------------------------------------------------
+
+
+def sums_to_a_fifth(policy, memory, gradient, parameters, t):
+    if t == 3:
+        policy[:] = 0.1
+    return policy @ gradient
+
+
+def has_a_negative(policy, memory, gradient, parameters, t):
+    if t == 3:
+        policy[0], policy[1] = -1.0, 2.0
+    return policy @ gradient
+
+
+def becomes_nan(policy, memory, gradient, parameters, t):
+    if t == 3:
+        policy[1] = math.nan
+    return policy @ gradient
+
+
+def returns_infinity(policy, memory, gradient, parameters, t):
+    return math.inf if t == 3 else 0.0
+
+
+def divides_by_zero(policy, memory, gradient, parameters, t):
+    return 1 // int(t != 3) * float(policy @ gradient)
+
+
+FAILING = {
+    sums_to_a_fifth: r"left the policy \[0\.1, 0\.1\] at the information state '\d",
+    has_a_negative: r"left the policy \[-1\.0, 2\.0\] at the information state '\d",
+    becomes_nan: r"left the policy \[0\.5, nan\] at the information state '\d",
+    returns_infinity: r"left the policy \[0\.5, 0\.5\] at .*, or returned no finite",
+}
+LOOPS = {"full": (ms.FULL, 1), "external": (ms.EXTERNAL, 1), "batch": (ms.OUTCOME, 8)}
+FAILURES = [
+    (function, loop, compiled)
+    for function in FAILING
+    for loop in LOOPS
+    for compiled in (False, True)
+    # Each loop is compiled with one of the functions, which takes long.
+    if not compiled or loop == "full" or function is has_a_negative
+]
+
+
+def fails_for_good(solver, words):
+    """A solver whose rule fails in iteration 3, and is of no use from then on."""
+    solver.iterate(2)
+    before = copy.copy(solver)
+    with pytest.raises(ValueError, match=words):
+        solver.iterate(100)
+    for call in (
+        lambda: solver.iterate(1),
+        lambda: solver.run(1),
+        solver.average_policy,
+        solver.current_policy,
+        solver.contents,
+        lambda: copy.copy(solver),
+        lambda: pickle.dumps(solver),
+    ):
+        with pytest.raises(ValueError, match=r"make it anew, or load a checkpoint"):
+            call()
+    assert "kuhn" in repr(solver).lower()
+    assert before.num_iterations == 2
+    before.average_policy()
+
+
+@pytest.mark.parametrize(("function", "loop", "compiled"), FAILURES)
+def test_a_rule_that_writes_no_distribution_is_refused_where_it_does(
+    function, loop, compiled
+):
+    sampling, batch = LOOPS[loop]
+    rule = algorithms.own_rule(function, compiled=compiled)
+    solver = Solver("kuhn_poker", ms.Algorithm(sampling, rule, batch=batch), seed=4)
+    fails_for_good(solver, f"{function.__name__} {FAILING[function]}")
+
+
+def test_threads_tell_of_a_rule_that_writes_no_distribution(monkeypatch):
+    monkeypatch.setattr(state, "LEAST_WORK", 1)
+    rule = algorithms.own_rule(has_a_negative)
+    solver = Solver(KUHN_3, ms.Algorithm(ms.FULL, rule), threads=2)
+    assert solver.state.num_threads == 2 or not IS_COMPILED
+    fails_for_good(solver, FAILING[has_a_negative])
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_after_an_exception_in_a_plain_rule_the_solver_is_of_no_use(loop):
+    sampling, batch = LOOPS[loop]
+    rule = algorithms.own_rule(divides_by_zero, compiled=False)
+    solver = Solver("kuhn_poker", ms.Algorithm(sampling, rule, batch=batch))
+    solver.iterate(2)
+    with pytest.raises(ZeroDivisionError):
+        solver.iterate(100)
+    for call in (solver.average_policy, solver.iteration, solver.contents):
+        with pytest.raises(ValueError, match=r"divides_by_zero was stopped by an exc"):
+            call()
+
+
 # --- the harness ---------------------------------------------------------------
 
 
@@ -202,53 +302,3 @@ def test_the_pages_example_runs_and_converges(capsys):
     report, gap = capsys.readouterr().out.strip().split("\n")
     assert report.startswith("RuleReport(num_updates=1000")
     assert float(gap) < 0.3  # the uniform policy has 4.75
-
-
-def tenths(policy, memory, gradient, parameters, t):
-    policy[:] = 0.1
-    return 0.0
-
-
-def one_too_many(policy, memory, gradient, parameters, t):
-    policy[:] = -1.0
-    policy[0] = 2.0
-    return 0.0
-
-
-def without_value(policy, memory, gradient, parameters, t):
-    return np.nan
-
-
-def failing(policy, memory, gradient, parameters, t):
-    if t > 3:
-        raise ZeroDivisionError("by nothing")
-    return 0.0
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("estimator", ["full", "external"])
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (tenths, r"tenths wrote the policy \[0.1, 0.1\].* information state '"),
-        (one_too_many, r"one_too_many wrote the policy \[2.0, -1.0\]"),
-        (without_value, "without_value returned a value that is not finite"),
-        (failing, "by nothing"),
-    ],
-)
-def test_what_an_own_rule_does_wrong_stops_the_solver_for_good(
-    function, words, estimator, compiled, tmp_path
-):
-    rule = algorithms.own_rule(function, compiled=compiled)
-    solver = Solver("kuhn_poker", ms.Algorithm(ESTIMATORS[estimator], rule))
-    with pytest.raises((ValueError, ZeroDivisionError), match=words):
-        solver.iterate(10)
-    for call in (
-        lambda: solver.iterate(1),
-        solver.average_policy,
-        solver.current_vector,
-        lambda: solver.save(tmp_path / "solver"),
-        lambda: copy.copy(solver),
-    ):
-        with pytest.raises(ValueError, match="make a new one, or load a checkpoint"):
-            call()

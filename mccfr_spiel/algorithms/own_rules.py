@@ -29,7 +29,7 @@ class OwnRule(Minimizer):
     compiled: bool = True
     everywhere: bool = False
     rule: ClassVar[str] = "own_rule"
-    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative", "faults")
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
 
     def __post_init__(self) -> None:
         function: Any = getattr(self.update, "py_func", self.update)
@@ -97,8 +97,9 @@ def own_rule(
 
     Such a rule goes with every sampling. Abstractions are refused, and a saved solver
     is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
-    If `update` raises an exception, or writes what is no distribution, the solver
-    stands in the middle of an update: make a new one, or load a checkpoint.
+    If the function raises an exception, writes probabilities that are below 0 or do not
+    sum to 1 within 1e-6, or returns no finite number, `iterate` raises, and the solver
+    can do nothing more: make it anew, or load a checkpoint.
 
     Args:
         update: the function. It is compiled by numba, so it must be of the kind that

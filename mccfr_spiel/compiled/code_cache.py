@@ -55,7 +55,7 @@ _BEGIN = b"mccfr_spiel code 1\n"
 _DIGEST = 16
 _HEAD = len(_BEGIN) + _DIGEST
 _FOLDER = re.compile(r"code-[0-9a-f]{24}(-[0-9a-f]{24})?(\.new-[0-9a-f]{32})?")
-_FILE = re.compile(r".+-[0-9a-f]{32}\.code(\.[0-9a-f]{16}\.part|\.new-[0-9a-f]{32})?")
+_FILE = re.compile(r".+-[0-9a-f]{32}\.code(\.part-[0-9a-f]{16}|\.new-[0-9a-f]{32})?")
 _DAY, _MONTH = 24 * 3600, 30 * 24 * 3600
 _OPTIONS = (
     "BOUNDSCHECK",
@@ -217,7 +217,7 @@ class CodeStore:
 
 def _open_private(path: str, flags: int) -> int:
     """Opens a file that must not exist yet, and that only this user can read."""
-    return os.open(path, flags | os.O_EXCL, 0o600)
+    return os.open(path, flags, 0o600)
 
 
 def _head(file: str, content: bytes | memoryview) -> bytes:

@@ -54,8 +54,20 @@ def child_place(place, child):
 
 
 def infoset_place(player: int, info_state: str) -> int:
-    """The place of an information set: 64 bits of a hash of its player and string."""
-    text = f"{player} {info_state}".encode()
+    """The place of an information set: 64 bits of a hash of its player and string.
+
+    Raises:
+        ValueError: the string has a lone surrogate. Every infoset that is met is asked
+            for its place, so no other code meets such a string.
+    """
+    try:
+        text = f"{player} {info_state}".encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"The information-state string {info_state!r} of player {player} has a "
+            "lone surrogate, which neither a hash nor a file can take. Have the game "
+            "or the abstraction write it otherwise, as by repr()."
+        ) from error
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 

@@ -25,6 +25,8 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import ScaledTranslation
 
+from mccfr_spiel.storage.atomic import write_file
+
 FORMATS = ("png", "svg", "pdf")
 """The kinds of files that figures are written into."""
 
@@ -308,7 +310,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
         raise ValueError(f"{path} does not end with one of .{', .'.join(FORMATS)}.")
-    path.write_bytes(to_bytes(figure, kind))
+    write_file(path, to_bytes(figure, kind))
 
 
 def to_bytes(figure: Figure, kind: str, *, dpi: int = _DPI) -> bytes:

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from mccfr_spiel.offline.sequence_form import joint_vector, plan_to_policy
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.storage.atomic import PARTS
 from mccfr_spiel.storage.locks import LOCK
 from mccfr_spiel.storage.results_folder import (
     ALL_FILES,
@@ -84,14 +86,18 @@ def open_folder(
                 else f"{folder} is not empty. Choose another output folder, go on with "
                 "the run in it (--resume), or allow it to be overwritten (--overwrite)."
             )
-        probe = folder / ".probe"
-        probe.touch()
-        probe.unlink()
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ValueError(
             f"{folder} cannot be written: {error.strerror}. Choose another output "
             "folder."
         ) from error
+
+
+def remove_unfinished(folder: pathlib.Path) -> None:
+    """Removes what killed runs were writing in a folder that this run holds alone."""
+    for part in folder.glob("*" + PARTS):
+        part.unlink(missing_ok=True)
 
 
 def begin(

@@ -149,6 +149,7 @@ def solve(request: Request, signals: Signals) -> int:
             print(f"There is no run in {folder} yet: it begins.")
     try:
         with FolderLock(folder) as hold:
+            results.remove_unfinished(folder)
             if resumed:
                 request = _to_resume(request, folder)
             return _solve_in(hold, request, signals, resumed=resumed)

@@ -3,6 +3,7 @@
 import concurrent.futures
 import csv
 import importlib
+import io
 import multiprocessing
 import pathlib
 import sys
@@ -14,6 +15,7 @@ from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.reproduction import LANCTOT_2009
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.cache import cached_tree
 
 NAME = "lanctot2009_table1"
@@ -85,11 +87,12 @@ def make_table(
         ) as pool:
             row = pool.submit(measure_game, game, tuple(imports), trees).result()
         rows.append({"game": title} | row)
-        with (folder / "table1.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-        path.write_text("\n".join(_markdown(rows)) + "\n", encoding="utf-8")
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+        write_file(folder / "table1.csv", text.getvalue().encode())
+        write_file(path, ("\n".join(_markdown(rows)) + "\n").encode())
     return path
 
 

@@ -86,8 +86,8 @@ class Answers:
             "game": str(subject.source),
             "players": subject.game.num_players(),
             "policies": [
-                {"label": one.label, "iteration": one.iteration, "run": one.run}
-                for one in subject.candidates
+                {"label": label, "iteration": one.iteration, "run": views.text(one.run)}
+                for one, label in ((c, views.text(c.label)) for c in subject.candidates)
             ],
             "lists": finding.LISTS,
             "tree": kind,

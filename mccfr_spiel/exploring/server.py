@@ -16,13 +16,14 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.static_files import KINDS, static_file
+from mccfr_spiel.exploring.views import text
 
 HOST = "127.0.0.1"
 _HOSTS = (HOST, "localhost")
@@ -97,12 +98,14 @@ def application(answers: Answers, token: str) -> ASGIApp:
     async def change(request: Request) -> Response:
         answer = answers.changing.get(request.path_params["name"])
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _MOST_BYTES:
-                return _refused("This is too long.")
         try:
+            async for part in request.stream():
+                body += part
+                if len(body) > _MOST_BYTES:
+                    return _refused("This is too long.")
             query = json.loads(body)
+        except ClientDisconnect:
+            return _refused("The page was left.")  # which nobody reads
         except (ValueError, RecursionError):
             return _refused("This is no JSON.")
         if not isinstance(query, dict):
@@ -128,7 +131,7 @@ async def _answered(answer: Any, query: dict[str, Any]) -> Response:
 
 
 def _refused(words: str, status: int = 400) -> Response:
-    return JSONResponse({"error": words}, status)
+    return JSONResponse({"error": text(words)}, status)
 
 
 class Server:

@@ -29,14 +29,16 @@ PATIENCE = 0.2
 """Seconds that an answer waits for work in another thread, before it says that the work
 goes on."""
 
-LARGE = 5_000_000
-"""Nodes of a tree from which on few numbers are kept, since those of one policy take as
-much memory as a good part of the tree."""
+KEPT_BYTES = 1 << 29
+"""That the numbers of all policies take together. Those of two are kept in any case: of
+the policy that is looked at, and of the one to compare it with."""
 
 _Result = TypeVar("_Result")
 
+_BYTES_PER_SEQUENCE = 48
+"""Of `Numbers`: four arrays [S] and two [I], which are shorter."""
+
 _KEPT = 64
-_KEPT_OF_LARGE = 2  # the policy that is looked at, and the one to compare it with
 
 
 class Subject:
@@ -188,9 +190,11 @@ class Subject:
             if which not in works:
                 works[which] = Work(call)
             works.move_to_end(which)
-            tree = self._whole
-            is_large = tree is not None and tree.num_nodes > LARGE
-            while len(works) > (_KEPT_OF_LARGE if is_large else _KEPT):
+            tree, most = self._whole, _KEPT
+            if tree is not None:
+                size = _BYTES_PER_SEQUENCE * tree.num_sequences
+                most = max(2, min(_KEPT, KEPT_BYTES // size))
+            while len(works) > most:
                 works.popitem(last=False)
             return works[which]
 

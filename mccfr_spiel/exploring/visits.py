@@ -3,6 +3,7 @@
 import random
 import threading
 from collections import OrderedDict
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mccfr_spiel.exploring.changing import (
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
 from mccfr_spiel.exploring.subjects import PATIENCE, Subject, found_by
+from mccfr_spiel.limits.budget import in_words
 from mccfr_spiel.tree.game_tree import GameTree
 
 MINE = "mine"
@@ -26,6 +28,10 @@ MOST_ITERATIONS = 100_000
 
 _MOST_SECONDS = 10.0
 """That the first change of a page waits until the policy has been read."""
+
+MOST_BYTES = 1 << 28
+"""That the changes of all pages take together. Half as much is for one page, which
+keeps its last two changes whatever they take, so that one can be undone."""
 
 _MOST_VISITS = 64
 _LONGEST_NAME = 64
@@ -45,7 +51,8 @@ class Visit:
         self.hand: Hand | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
-        self._numbers: dict[int, Work[Numbers]] = {}
+        self._numbers: tuple[np.ndarray, Work[Numbers]] | None = None
+        self._is_cut = False  # whether changes before the first one are forgotten
         self._solving: Work[np.ndarray] | None = None
         self._done, self._wanted = 0, 0
         self._lock = threading.Lock()
@@ -66,14 +73,14 @@ class Visit:
             ValueError: nothing was changed.
         """
         if not self.changes:
-            raise ValueError("Nothing was changed yet on this page.")
+            raise ValueError("Nothing was changed yet, or it is forgotten.")
         return self.changes[-1].policy
 
     def _numbers_of_last(self, tree: GameTree, seconds: float) -> Numbers | None:
-        number, policy = len(self.changes), self.changed_policy()
-        if number not in self._numbers:
-            self._numbers[number] = Work(lambda: numbers_of(tree, policy))
-        return found_by(self._numbers[number], seconds)
+        policy = self.changed_policy()
+        if self._numbers is None or self._numbers[0] is not policy:
+            self._numbers = policy, Work(lambda: numbers_of(tree, policy))
+        return found_by(self._numbers[1], seconds)
 
     def _base(self, subject: Subject, which: int) -> Change:
         """What is changed next: the last change, or the policy that is looked at."""
@@ -84,8 +91,18 @@ class Visit:
             raise ValueError("The policy is still being read; try again in a moment.")
         return Change("", policy, frozenset(), 0)
 
+    @property
+    def nbytes(self) -> int:
+        """About what its changes take in memory, and the numbers of the last one."""
+        size = 0 if self._numbers is None else 6 * self._numbers[0].nbytes
+        return size + sum(c.policy.nbytes + getsizeof(c.fixed) for c in self.changes)
+
     def _add(self, change: Change) -> None:
         self.changes.append(change)
+        self._numbers = None
+        while len(self.changes) > 2 and self.nbytes > MOST_BYTES // 2:
+            del self.changes[0]
+            self._is_cut = True
 
     def fix(
         self, subject: Subject, which: int, infoset: int, row: list[float] | None
@@ -151,8 +168,10 @@ class Visit:
             if self._solving is not None and not self._solving.is_done:
                 raise ValueError("The page is still solving; wait until it has ended.")
             if not self.changes:
-                raise ValueError("There is nothing to undo.")
-            self._numbers.pop(len(self.changes), None)
+                raise ValueError("There is nothing to undo, or it is forgotten.")
+            if self._is_cut and len(self.changes) == 1:
+                words = "What was before this change is forgotten: a page keeps about"
+                raise ValueError(f"{words} {in_words(MOST_BYTES // 2)} of changes.")
             self.changes.pop()
 
     def view(self, subject: Subject) -> dict[str, Any]:
@@ -196,6 +215,9 @@ class Visits:
         with self._lock:
             visit = self._visits.pop(name, None) or Visit()
             self._visits[name] = visit
-            while len(self._visits) > _MOST_VISITS:
+            while len(self._visits) > _MOST_VISITS or (
+                len(self._visits) > 1
+                and sum(one.nbytes for one in self._visits.values()) > MOST_BYTES
+            ):
                 self._visits.popitem(last=False)
             return visit

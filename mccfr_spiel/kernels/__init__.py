@@ -85,7 +85,7 @@ from mccfr_spiel.kernels.forks import (
 )
 from mccfr_spiel.kernels.logged_walks import can_be_shared
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
-from mccfr_spiel.kernels.own_rules import BAD_POLICY, function_of, name_of_own
+from mccfr_spiel.kernels.own_rules import FAULT, function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
     best_response,
     fill_gradient,
@@ -168,7 +168,6 @@ from mccfr_spiel.kernels.whole_walks import LeafRows, add_reaches, walk_leaves
 __all__ = [
     "ALTERNATING",
     "AVERAGE_WEIGHT",
-    "BAD_POLICY",
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
@@ -178,6 +177,7 @@ __all__ = [
     "DEPTH",
     "DONE",
     "EPSILON",
+    "FAULT",
     "FORK",
     "GAMMA",
     "GAMMA_CHANGE",

@@ -17,12 +17,14 @@ from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, uncached
 from mccfr_spiel.kernels.minimizers import Rule, add_own
 from mccfr_spiel.kernels.rates import AHEAD, Rates
 
-TOLERANCE = 1e-6
-"""How far the probabilities that a user's function writes may sum from 1."""
+FAULT = 0
+"""The entry of `Tables.memory`, of an empty sequence and so of no infoset, that says
+where a user's function has failed: 0 nowhere, i + 1 at the infoset i, whose entries of
+`memory` then are the policy that it wrote, and a number below 0 if it was stopped by an
+exception. Kernels never raise: until they return nothing is updated any more."""
 
-BAD_POLICY, BAD_VALUE = 1.0, 2.0
-"""What `Tables.faults` says of an update: the function wrote no distribution, which
-`Tables.memory` then has, or returned no finite number."""
+_TOLERANCE = 1e-6
+"""How far the sum of a policy may be from 1."""
 
 _NAMES: dict[tuple[Callable[..., float], bool], str] = {}
 
@@ -54,23 +56,23 @@ def _update_of(called: Any) -> Any:
 
     @inlined
     def update(tables, infoset, parent, start, stop, parameters, rates):
+        if tables.memory[FAULT] != 0.0:
+            return 0.0
         # In a walk the clock tells the iteration, in a pass the rates do.
         t = max(rates[AHEAD], -tables.log_negative[infoset])
         gradient = tables.gradient[start:stop]
         policy, memory = tables.policy[start:stop], tables.memory[start:stop]
         value = called(policy, memory, gradient, parameters, np.int64(t))
-        fault, total = 0.0 if math.isfinite(value) else BAD_VALUE, 0.0
+        total = 0.0
         for k in range(stop - start):
-            gradient[k] = 0.0
+            tables.gradient[start + k] = 0.0
             total += policy[k] if policy[k] >= 0.0 else np.nan
-        if not abs(total - 1.0) <= TOLERANCE:
-            fault = BAD_POLICY
-        if fault != 0.0 and tables.faults[infoset] == 0.0:
-            # The kernel goes on until its slice is over, and must be able to.
-            tables.faults[infoset] = fault
-            for k in range(stop - start):
+        if not (abs(total - 1.0) <= _TOLERANCE and math.isfinite(value)):
+            tables.memory[FAULT] = infoset + 1.0
+            for k in range(stop - start):  # walks that go on draw from the policy
                 memory[k], policy[k] = policy[k], 1.0 / (stop - start)
-        return value if tables.faults[infoset] == 0.0 else 0.0
+            return 0.0
+        return value
 
     return update
 

@@ -231,15 +231,6 @@ class Tables(NamedTuple):
             is_optional=True,
         ),
     ]
-    faults: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[I]",
-            "what a user's own rule did wrong there, see own_rules.py",
-            is_optional=True,
-        ),
-    ]
     is_met: Annotated[
         np.ndarray,
         Entry(

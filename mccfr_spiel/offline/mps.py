@@ -2,13 +2,13 @@
 
 import io
 import os
-import pathlib
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse
 
 from mccfr_spiel.offline.program import LinearProgram
+from mccfr_spiel.storage.atomic import write_file
 
 
 def write_program(
@@ -26,7 +26,7 @@ def write_program(
     """
     text = io.StringIO()
     text.writelines(f"{line}\n" for line in _mps_lines(program, name))
-    pathlib.Path(path).write_text(text.getvalue(), encoding="ascii")
+    write_file(path, text.getvalue().encode("ascii"))
 
 
 def _mps_lines(program: LinearProgram, name: str) -> Iterator[str]:

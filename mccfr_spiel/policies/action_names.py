@@ -72,8 +72,18 @@ class Replay:
 
 
 def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
-    """The names of a player's actions, or of chance's outcomes, at a state."""
-    return [state.action_to_string(player, action) for action in actions]
+    """The names of a player's actions, or of chance's outcomes, at a state.
+
+    Raises:
+        ValueError: a name is no text, or has a lone surrogate.
+    """
+    try:
+        return [state.action_to_string(player, action) for action in actions]
+    except RuntimeError as error:  # pybind11's, which does not say what it was given
+        raise ValueError(
+            f"{state.get_game()} names one of the actions {list(actions)} of player "
+            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
+        ) from error
 
 
 def names_without_state(

@@ -244,21 +244,6 @@ class SolverState:
             and kernels.can_be_shared(sampled_by(algorithm))
         )
 
-    def fault_of(self, rule: OwnRule) -> str:
-        """What a user's rule has done wrong, in words; "" for nothing."""
-        infosets = self._tree.arrays.infosets
-        found = np.flatnonzero(self.tables.faults[: len(infosets)])
-        if not len(found):
-            return ""
-        infoset = int(found[0])
-        start, count = infosets[infoset][["first_sequence", "num_actions"]].tolist()
-        did = "returned a value that is not finite"
-        if self.tables.faults[infoset] == kernels.BAD_POLICY:
-            row = self.tables.memory[start : start + count].tolist()
-            did = f"wrote the policy {row}, whose probabilities are not those of 1,"
-        where = self._tree.info_state(infoset)
-        return f"{rule.name} {did} at the information state {where!r}"
-
     def get_ready_to_share(self) -> None:
         """Compiles what threads need to share walks, once these are long enough."""
         if self.forking is not None:

@@ -1,26 +1,29 @@
 """The one way in which this package writes a file: it appears whole or not at all.
 
-The content goes into a file beside it, whose name ends differently, and that file is
-renamed at the end. Whoever looks sees the old file or the new one, and neither a crash
-nor a full disk leaves a half-written file under the final name.
+The content goes into a new file beside it, whose name nobody else uses, and that file
+is renamed at the end. Whoever looks sees the old file or a new one. Neither a crash nor
+a full disk leaves a half-written file under the final name, and of several writers the
+last one wins with all of its bytes.
 """
 
 import contextlib
 import errno
+import glob
 import os
 import pathlib
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import IO
 
-PART = ".part"
-"""What the name of an unfinished file ends with."""
+PARTS = ".part-" + "[0-9a-f]" * 16
+"""What the name of an unfinished file ends with, as a pattern of `glob`."""
 
+STALE = 3600.0
+"""Seconds after which a file that is still unfinished was left by a killed writer. One
+that is alive touches its file far more often."""
 
-def unused_beside(path: pathlib.Path) -> pathlib.Path:
-    """A name in a file's folder that no other writer has, which ends with PART."""
-    name = path.name[:200]  # with what is added it still is a name
-    return path.with_name(f"{name}.{secrets.token_hex(8)}{PART}")
+_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
 
 def write_file(
@@ -32,10 +35,6 @@ def write_file(
     opener: Callable[[str, int], int] | None = None,
 ) -> None:
     """Writes a file, replacing an older one of that name.
-
-    Several may write a file at once: the last one wins, whole. Nobody's unfinished file
-    is written over, nor is a link of that name followed. What a kill has left behind
-    stays, under a name that ends with PART.
 
     Args:
         path: the file.
@@ -51,9 +50,11 @@ def write_file(
             other exception, be it of `content` or Ctrl-C, and nothing unfinished stays.
     """
     path = pathlib.Path(path)
-    part = unused_beside(path)
-    try:
+    part = part_of(path)
+    with naming(path), contextlib.ExitStack() as at_the_end:
+        # Not "w", which would follow a link of this name, and share a file with others.
         with open(part, "x+b", opener=opener) as file:
+            at_the_end.callback(part.unlink, missing_ok=True)
             if callable(content):
                 content(file)
             else:
@@ -61,27 +62,41 @@ def write_file(
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
-        if put is None:
-            os.replace(part, path)
-        else:
-            put(part, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise OSError(
-                error.errno,
-                f"{os.strerror(error.errno)}: make room there, or write elsewhere; "
-                "what stood there is as it was",
-                str(path),
-            ) from error
-        raise
+        (put or os.replace)(part, path)
+    _remove_stale(path)
     if lasting:
         _sync_folder(path.parent)
 
 
-_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
-"""Of errors that name no file, since they come when one is written to."""
+def part_of(path: pathlib.Path) -> pathlib.Path:
+    """A name beside a file that nobody has used; it matches PARTS."""
+    return path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
+
+
+@contextlib.contextmanager
+def naming(path: pathlib.Path) -> Iterator[None]:
+    """Has an OSError name the file that was to be written, and say what helps."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            error.strerror = f"{error.strerror}; make room or choose another place"
+        if error.errno is not None:
+            error.filename = str(path)
+            del error.filename2  # the other name of a rename
+        raise
+
+
+def _remove_stale(path: pathlib.Path) -> None:
+    """Removes what killed writers of a file have left.
+
+    The time of the last change of the inode is asked for: it also changes when a file
+    gets a second name.
+    """
+    with contextlib.suppress(OSError):
+        for part in path.parent.glob(glob.escape(path.name) + PARTS):
+            if time.time() - part.lstat().st_ctime > STALE:
+                part.unlink()
 
 
 def _sync_folder(folder: pathlib.Path) -> None:

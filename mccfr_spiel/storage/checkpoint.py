@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.storage.atomic import unused_beside, write_file
+from mccfr_spiel.storage.atomic import part_of, write_file
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
@@ -155,15 +155,16 @@ def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
 
     With a second name for the older file, there is a file at `path` at any moment.
     Where the file system has no hard links, there is a moment with none but the
-    previous one, which `load_newest` would take.
+    previous one, which `load_newest` would take. Of two that do this at once, each puts
+    a whole file in both places.
     """
-    older = unused_beside(path)
+    older = part_of(path)
     previous = path.with_name(path.name + PREVIOUS)
     if _link(path, older):
         try:
             os.replace(new, path)
             os.replace(older, previous)
-        finally:  # it is there still if `previous` is the same file, or Ctrl-C came
+        finally:  # a rename does nothing if both names are those of one file
             older.unlink(missing_ok=True)
     else:
         with contextlib.suppress(FileNotFoundError):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.atomic import naming, write_file
 
 
 class RowWriter:
@@ -81,7 +81,8 @@ class RowWriter:
                 self._make_again()
             if self._pending:
                 self._file.seek(self._size)
-                self._size += _write_all(self._file, b"".join(self._pending))
+                with naming(self.path):
+                    self._size += _write_all(self._file, b"".join(self._pending))
                 self._pending.clear()
                 self._file.truncate(self._size)  # cuts off what a failed write left
         except OSError as error:

@@ -5,6 +5,7 @@ Everything that is refused before a single state is looked at is refused here.
 
 import difflib
 import importlib
+import re
 
 import pyspiel
 
@@ -12,6 +13,16 @@ from mccfr_spiel.rules.declared import GameError
 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """What helps if a game is not registered."""
+
+OUR_GAMES = {
+    "python_goofspiel",
+    "python_leduc_ranks",
+    "python_one_card_poker",
+    "python_princess_and_monster",
+    "python_search",
+}
+"""The games that `mccfr_spiel.games` registers. The package does not import it before
+one of them is asked for by its name."""
 
 
 def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
@@ -25,9 +36,9 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         return game
     if not isinstance(game, str):
         raise ValueError(f"{game!r} is neither a pyspiel.Game nor the name of one.")
-    name = game.split("(", 1)[0].strip()
-    if "python_" in game:  # perhaps one of the package's own, which are registered then
+    if OUR_GAMES & {*re.findall(r"\w+", game)}:  # perhaps inside an OpenSpiel wrapper
         importlib.import_module("mccfr_spiel.games")
+    name = game.split("(", 1)[0].strip()
     if name not in pyspiel.registered_names():
         raise ValueError(
             f"OpenSpiel has no game named {name!r}.{_similar_names(name)} If it is a "

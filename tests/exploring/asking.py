@@ -48,9 +48,17 @@ class Reply(NamedTuple):
 
 
 def reply_to(
-    app: Any, method: str, path: str, query: dict[str, Any], body: bytes, host: str
+    app: Any,
+    method: str,
+    path: str,
+    query: dict[str, Any],
+    body: bytes,
+    host: str,
+    *,
+    is_left: bool = False,
 ) -> Reply:
-    """The answer to one request, whose path goes out as it is."""
+    """The answer to one request, whose path goes out as it is; if `is_left`, the body
+    has no end."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -65,7 +73,7 @@ def reply_to(
         "server": ("127.0.0.1", 8000),
     }
     messages: list[dict[str, Any]] = []
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+    waiting = [{"type": "http.request", "body": body, "more_body": is_left}]
 
     async def receive() -> dict[str, Any]:
         return waiting.pop() if waiting else {"type": "http.disconnect"}
@@ -90,8 +98,8 @@ class Page:
     def get(self, path: str, host: str = HOST, **query: Any) -> Reply:
         return reply_to(self._app, "GET", path, query, b"", host)
 
-    def post(self, path: str, body: bytes) -> Reply:
-        return reply_to(self._app, "POST", path, {}, body, HOST)
+    def post(self, path: str, body: bytes, *, is_left: bool = False) -> Reply:
+        return reply_to(self._app, "POST", path, {}, body, HOST, is_left=is_left)
 
     def reply(self, name: str, **query: Any) -> Reply:
         return self.get(f"/{TOKEN}/api/{name}", **({"visit": self.visit} | query))

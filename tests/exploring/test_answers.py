@@ -6,6 +6,7 @@ import pytest
 from open_spiel.python.algorithms import best_response, cfr, expected_game_score
 
 import mccfr_spiel as ms
+from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS
 from tests.exploring.asking import (
@@ -327,8 +328,26 @@ def test_what_is_sent_is_checked():
     for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
-    assert page.do("undo").json()["error"] == "There is nothing to undo."
+    assert (
+        page.do("undo").json()["error"]
+        == "There is nothing to undo, or it is forgotten."
+    )
     assert page.do("nothing").status == 404
+
+
+def test_who_leaves_in_the_middle_of_sending_causes_no_error():
+    page = Page(solved("kuhn_poker"))
+    page.post(f"/{TOKEN}/api/fix", b'{"number": 0, "row"', is_left=True)
+    assert page.ask("visit")["changes"] == []
+
+
+def test_errors_are_told_though_they_name_files_that_are_no_text():
+    policy = solved("leduc_poker", 10).average_policy()
+    page = Page({"kuhn": solved("kuhn_poker").average_policy()})
+    page.answers.subject.candidates[0] = Candidate("run_\udcff", read=lambda: policy)
+    assert page.ask("about")["policies"][0]["label"] == "run_?"
+    reply = page.reply("overview")
+    assert (reply.status, "run_? is a policy" in reply.text) == (400, True)
 
 
 def test_policies_of_another_game_are_refused():

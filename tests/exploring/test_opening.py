@@ -207,7 +207,7 @@ def test_a_policy_with_an_abstraction_is_shown_without_values():
 
 def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypatch):
     """The compiled pass over the tree must not keep other threads from running."""
-    monkeypatch.setattr("mccfr_spiel.exploring.subjects.LARGE", 1_000)
+    monkeypatch.setattr("mccfr_spiel.exploring.subjects.KEPT_BYTES", 1_000)
     began, may_go_on = threading.Event(), threading.Event()
 
     def slowly(tree, policy):
@@ -246,7 +246,7 @@ def test_passes_that_the_page_makes_let_other_threads_run():
 
 
 def test_numbers_of_large_games_are_forgotten_when_others_are_asked_for(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.exploring.subjects.LARGE", 1_000)
+    monkeypatch.setattr("mccfr_spiel.exploring.subjects.KEPT_BYTES", 1_000)
     tree = ms.GameTree("leduc_poker").expand_all()
     rng = np.random.default_rng(0)
     policies = {}

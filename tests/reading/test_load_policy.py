@@ -1,5 +1,7 @@
 """`load_policy` reads whatever the package writes, or says why it cannot."""
 
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +12,10 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage.results_folder import CHECKPOINT
+from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 
+ROOT = pathlib.Path(__file__).parents[2]
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 
 
@@ -32,6 +36,35 @@ def test_a_checkpoint_gives_the_average_policy_to_the_bit(name, algorithm, tmp_p
         found = ms.load_policy(where)
         assert found.to_dict() == expected.to_dict()
         assert found.table().rows == expected.table().rows
+
+
+IN_A_FRESH_PROCESS = """
+import sys
+import mccfr_spiel as ms
+policy, solver = sys.argv[1:]
+ms.Solver("kuhn_poker").iterate(1)
+assert "mccfr_spiel.games" not in sys.modules
+print(len(ms.load_policy(policy).to_dict()))
+assert "mccfr_spiel.games" in sys.modules
+print(ms.Solver.load(solver).num_iterations)
+print(ms.GameTree("misere(game=python_search(turns=2))").num_players)
+"""
+
+
+def test_the_papers_games_load_in_a_process_that_has_not_imported_them(tmp_path):
+    sources = (ROOT / "games").glob("*.py")
+    text = "".join(path.read_text() for path in sources)
+    assert set(re.findall(r'short_name="(\w+)"', text)) == OUR_GAMES
+    solver = solver_of("python_leduc_ranks")
+    solver.save(tmp_path / "solver")
+    write_policy(tmp_path, solver.average_policy())
+    words = sys.executable, "-c", IN_A_FRESH_PROCESS, tmp_path / "policy.json"
+    found = subprocess.run(
+        [*words, tmp_path / "solver"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert found.stderr == ""
+    infosets = len(solver.average_policy().to_dict())
+    assert found.stdout.split() == [str(infosets), "20", "2"]
 
 
 def test_a_folder_gives_its_policy_rather_than_its_checkpoint(tmp_path):
@@ -94,16 +127,3 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(ms.CheckpointError, match="damaged"):
         ms.load_policy(path)
     assert len(ms.load_policy(tmp_path / "whole")) == 12
-
-
-def test_a_policy_of_one_of_our_own_games_is_read_by_a_fresh_process(tmp_path):
-    solver = ms.Solver("python_leduc_ranks(ranks=3)", ms.EXTERNAL_SAMPLING)
-    write_policy(tmp_path, solver.average_policy())
-    path = tmp_path / "policy.json"
-    program = (
-        f"import mccfr_spiel as ms; print(len(ms.load_policy({str(path)!r}).vector))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr

@@ -2,11 +2,14 @@
 
 import errno
 import os
+import re
+import resource
 import secrets
+import time
 
 import pytest
 
-from mccfr_spiel.storage.atomic import unused_beside, write_file
+from mccfr_spiel.storage.atomic import write_file
 
 
 def files_in(folder):
@@ -51,9 +54,8 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     assert files_in(tmp_path) == {"file": b"older"}
 
 
-def test_the_file_is_put_as_asked_and_others_unfinished_files_stay(tmp_path):
+def test_the_file_is_put_as_asked_from_a_name_of_its_own(tmp_path):
     path = tmp_path / "file"
-    (tmp_path / "file.0.part").write_bytes(b"half a file")
     moved = []
 
     def put(part, final):
@@ -61,29 +63,65 @@ def test_the_file_is_put_as_asked_and_others_unfinished_files_stay(tmp_path):
         os.replace(part, final)
 
     write_file(path, b"new", put=put)
-    [(part, final, content)] = moved
-    assert part.startswith("file.")
-    assert part.endswith(".part")
-    assert (final, content) == ("file", b"new")
-    assert files_in(tmp_path) == {"file": b"new", "file.0.part": b"half a file"}
+    write_file(path, b"newer", put=put)
+    names = [name for name, _, _ in moved]
+    assert [one[1:] for one in moved] == [("file", b"new"), ("file", b"newer")]
+    assert all(re.fullmatch(r"file\.part-[0-9a-f]{16}", name) for name in names)
+    assert len(set(names)) == 2
+    assert files_in(tmp_path) == {"file": b"newer"}
 
 
-def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * size)
+def test_only_what_killed_writers_of_this_file_left_long_ago_is_removed(
+    tmp_path, monkeypatch
+):
+    path, number = tmp_path / "a[1]file", "0123456789abcdef"
+    others = [f"{path.name}.part-1", f"a1file.part-{number}", f"x{path.name}"]
+    for name in (f"{path.name}.part-{number}", *others):
+        (tmp_path / name).write_bytes(b"half")
+    write_file(path, b"new")
+    assert len(files_in(tmp_path)) == 5  # its writer may be alive
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3601)
+    write_file(path, b"new")
+    assert set(files_in(tmp_path)) == {path.name, *others}
+
+
+def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_file(tmp_path / "file", b"new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(
+    tmp_path, monkeypatch
+):
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    unused_beside(tmp_path / "file").symlink_to(victim)
+    for ending in (".part", ".new", f".part-{'0' * 16}"):
+        (tmp_path / f"file{ending}").symlink_to(victim)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "file", b"new")
     assert victim.read_bytes() == b"precious"
+    assert (tmp_path / f"file.part-{'0' * 16}").is_symlink()
+    monkeypatch.undo()
+    write_file(tmp_path / "file", b"new")
+    assert victim.read_bytes() == b"precious"
 
 
-def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
-    def full(file):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(OSError, match="make room") as caught:
-        write_file(tmp_path / "file", full)
-    assert caught.value.errno == errno.ENOSPC
-    assert caught.value.filename == str(tmp_path / "file")
-    assert files_in(tmp_path) == {}
+def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
+    path = tmp_path / "file"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="make room or choose") as caught:
+            write_file(path, bytes(20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == errno.EFBIG
+    assert str(caught.value).endswith(f": '{path}'")
+    with pytest.raises(FileNotFoundError, match=r"no/folder'$"):
+        write_file(tmp_path / "no" / "folder", b"new")

@@ -4,7 +4,10 @@ Files mark a string with NUL and the player where two players have it, so string
 begin like such a mark are the ones to mistake.
 """
 
+import dataclasses
+import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -138,3 +141,27 @@ def test_a_pickled_policy_keeps_a_string_that_begins_with_nul():
     names, _ = other.__reduce__()[1]
     assert names.info_states == [f"\0{name}" for name in policy.info_states]
     assert pickle.loads(pickle.dumps(policy)).info_states == policy.info_states
+
+
+@pytest.mark.parametrize("odd", ["x\ud800y", "\udc80"])
+def test_a_string_with_a_lone_surrogate_is_refused_by_its_name(odd, tmp_path):
+    words = re.escape(f"{odd!r} of player 0 has a lone surrogate")
+    game = shared_game(odd, "b")
+    for algorithm in (ms.CFR, ms.EXTERNAL_SAMPLING):
+        with pytest.raises(ValueError, match=words):
+            ms.Solver(game, algorithm).iterate(3)
+    with pytest.raises(ValueError, match=words):
+        ms.Solver("kuhn_poker", ms.CFR, abstraction=lambda *_: odd).iterate(1)
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({odd: {"0": 0.5, "1": 0.5}}))
+    with pytest.raises(ValueError, match=words):
+        ms.load_policy(path, "liars_dice")
+
+
+def test_an_action_whose_name_is_no_text_is_told_and_solved_all_the_same():
+    game = shared_game("a", "b")
+    root = dataclasses.replace(game.root, names=("x\ud800y", "1"))
+    solver = ms.Solver(small_game(root), ms.CFR)
+    solver.iterate(3)
+    with pytest.raises(ValueError, match="what is no text in UTF-8"):
+        ms.draw_tree(solver.tree, solver.average_policy())

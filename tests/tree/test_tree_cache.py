@@ -102,10 +102,10 @@ def assert_equal_trees(tree, whole):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_cached_tree_is_the_expanded_one(game, folder, expansions):
-    made = cached_tree(game, folder)
+def test_a_cached_tree_is_the_expanded_one(game, tmp_path, expansions):
+    made = cached_tree(game, tmp_path)
     assert len(expansions) == 1
-    loaded = cached_tree(pyspiel.load_game(game), folder, verify=True)
+    loaded = cached_tree(pyspiel.load_game(game), tmp_path, verify=True)
     assert len(expansions) == 1
     whole = GameTree(game).expand_all()
     for tree in (made, loaded):
@@ -871,9 +871,9 @@ def test_a_fingerprint_is_cheap():
     for name in ("python_goofspiel(num_cards=7)", "leduc_poker", "python_kuhn_poker"):
         game = pyspiel.load_game(name)
         fingerprint(game)
-        began = time.perf_counter()
+        began = time.thread_time()  # other processes run on the same cores
         fingerprint(game)
-        assert time.perf_counter() - began < 0.5
+        assert time.thread_time() - began < 0.5
 
 
 # --- checkpoints -------------------------------------------------------------
