@@ -1,11 +1,16 @@
 """Fixtures that several test files use, and the marker that some files get."""
 
 import gc
+import importlib
 import pathlib
 import signal
 from collections.abc import Iterator
 
+import open_spiel.python.games  # noqa: F401
 import pytest
+
+# Both imports register games. Every test may name them, whichever ran before it.
+importlib.import_module("mccfr_spiel.games")
 
 PLAIN = (
     "command_line/",

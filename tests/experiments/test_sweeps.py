@@ -28,6 +28,7 @@ from mccfr_spiel.experiments import (
 )
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.flags import DEFAULT
+from mccfr_spiel.limits import budget
 from mccfr_spiel.offline.methods import EGT
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -521,10 +522,12 @@ def test_a_figure_takes_folders_and_tells_what_it_cannot_read(tmp_path):
 
 
 def test_a_sweep_goes_on_with_other_limits(tmp_path):
-    one = Settings("kuhn_poker", iterations=5, evaluate="none", max_memory="1GiB")
+    # The settings limit the whole process, which has run other tests before.
+    most = budget.resident() + 2**30
+    one = Settings("kuhn_poker", iterations=5, evaluate="none", max_memory=most)
     in_line = functools.partial(map, sweeps.run_task)
     assert sweeps.run_sweep({"a": one}, tmp_path, in_line) == []
-    other = one._replace(max_memory="2GiB", twin=False, threads=2)
+    other = one._replace(max_memory=2 * most, twin=False, threads=2)
     assert sweeps.run_sweep({"a": other, "b": other}, tmp_path, in_line) == []
     with pytest.raises(ValueError, match="other settings of a"):
         sweeps.run_sweep({"a": one._replace(iterations=6)}, tmp_path, in_line)

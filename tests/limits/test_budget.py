@@ -5,6 +5,7 @@ import math
 import mmap
 import pathlib
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -450,9 +451,14 @@ def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
     command = [sys.executable, str(program), "--game=gomoku(size=8)"]
     command += ["--algorithm=outcome_sampling", "--evaluate=none", "--print_freq=10"]
     command += [f"--output_dir={tmp_path}", "--iterations=100000"]
-    taken = 260 * MIB  # of the program itself, about
+    too_little = subprocess.run(
+        [*command, "--max_memory=1MB"], capture_output=True, text=True
+    )
+    taken = re.search(r"the program itself takes (\d+) MB", too_little.stderr)
+    assert taken is not None, too_little.stderr
+    least = int(taken[1]) * 10**6
     first = subprocess.run(
-        [*command, f"--max_memory={taken + 60 * MIB}"], capture_output=True, text=True
+        [*command, f"--max_memory={least + 60 * MIB}"], capture_output=True, text=True
     )
     assert first.returncode == 1
     assert "infosets of gomoku" in first.stderr
@@ -462,7 +468,7 @@ def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
     assert {"policy.json", "policy.bin"} & files
     rows = (tmp_path / "results.csv").read_text().splitlines()
     second = subprocess.run(
-        [*command, "--resume", f"--max_memory={taken + 120 * MIB}"],
+        [*command, "--resume", f"--max_memory={least + 120 * MIB}"],
         capture_output=True,
         text=True,
     )

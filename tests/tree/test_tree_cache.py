@@ -102,10 +102,10 @@ def assert_equal_trees(tree, whole):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_cached_tree_is_the_expanded_one(game, folder, expansions):
-    made = cached_tree(game, folder)
+def test_a_cached_tree_is_the_expanded_one(game, tmp_path, expansions):
+    made = cached_tree(game, tmp_path)
     assert len(expansions) == 1
-    loaded = cached_tree(pyspiel.load_game(game), folder, verify=True)
+    loaded = cached_tree(pyspiel.load_game(game), tmp_path, verify=True)
     assert len(expansions) == 1
     whole = GameTree(game).expand_all()
     for tree in (made, loaded):
