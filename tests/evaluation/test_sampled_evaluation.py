@@ -161,6 +161,7 @@ def test_the_same_seed_gives_the_same_estimates(trained):
 
 def test_learning_for_some_time_ends():
     uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
+    learned_response(LEDUC, uniform, 1, iterations=1, plays=2)  # compiles
     began = time.monotonic()
     bound = learned_response(LEDUC, uniform, 1, seconds=0.05, plays=100)
     assert bound.iterations >= 1

@@ -871,9 +871,9 @@ def test_a_fingerprint_is_cheap():
     for name in ("python_goofspiel(num_cards=7)", "leduc_poker", "python_kuhn_poker"):
         game = pyspiel.load_game(name)
         fingerprint(game)
-        began = time.perf_counter()
+        began = time.thread_time()  # other processes run on the same cores
         fingerprint(game)
-        assert time.perf_counter() - began < 0.5
+        assert time.thread_time() - began < 0.5
 
 
 # --- checkpoints -------------------------------------------------------------
