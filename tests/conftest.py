@@ -4,7 +4,7 @@ import gc
 import importlib
 import pathlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import open_spiel.python.games  # noqa: F401
 import pytest
@@ -70,6 +70,20 @@ def pytest_configure() -> None:
     in the background ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Puts back the handlers of signals after each test and the fixtures made for it.
+
+    The program leaves signals ignored when it has done its work. The next test must not
+    find them so, whether a test or a fixture of a module called the program.
+    """
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    found = yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,6 @@
 """The program mccfr-spiel, called in this process."""
 
 import json
-import signal
 import subprocess
 import sys
 
@@ -13,14 +12,6 @@ from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
 from mccfr_spiel.experiments import playing, single_run, table_1
 from mccfr_spiel.experiments.flags import KINDS
-
-
-@pytest.fixture(autouse=True)
-def _signals():
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture

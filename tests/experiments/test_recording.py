@@ -303,6 +303,12 @@ def failed(tmp_path_factory):
     return folder, args, games, result
 
 
+def copy_of(failed, tmp_path):
+    """A copy of the failed run, which a test may change, and the arguments for it."""
+    folder = shutil.copytree(failed[0], tmp_path / "copy")
+    return folder, [*failed[1][:-1], f"--output_dir={folder}"]
+
+
 def test_a_run_that_fails_in_the_middle_keeps_rows_policy_and_checkpoint(failed):
     folder, _, _, result = failed
     assert result.returncode == 1
@@ -320,8 +326,7 @@ OF_FAILED = Settings("fragile_run", iterations=1000, evaluate="none", print_freq
 def test_the_way_out_after_a_game_was_mended_is_to_begin_again(
     failed, tmp_path, monkeypatch
 ):
-    folder = tmp_path / "copy"
-    shutil.copytree(failed[0], folder)
+    folder, args = copy_of(failed, tmp_path)
     monkeypatch.setenv("MENDED", "1")
     with pytest.raises(ValueError, match="broken") as caught:
         check_can_end(folder, OF_FAILED)
@@ -329,7 +334,6 @@ def test_the_way_out_after_a_game_was_mended_is_to_begin_again(
     assert "begin anew, with --overwrite or in another --output_dir" in message
     assert "game=" not in message
     assert "failed.json" not in message
-    args = [f"--output_dir={folder}" if "output" in arg else arg for arg in failed[1]]
     again = run(*args, "--iterations=30", "--overwrite", PYTHONPATH=str(failed[2]))
     assert again.returncode == 0, again.stderr
     assert not (folder / "failed.json").exists()
@@ -359,8 +363,9 @@ def test_the_way_out_where_a_mended_game_is_still_known_is_to_resume(
     assert again.average_vector().tolist() == expected.average_vector().tolist()
 
 
-def test_a_failed_run_is_not_resumed_into_its_error_again(failed):
-    folder, args, games, _ = failed
+def test_a_failed_run_is_not_resumed_into_its_error_again(failed, tmp_path):
+    games = failed[2]
+    folder, args = copy_of(failed, tmp_path)
     done = len(read_rows(folder))
     before = files(folder)
     result = run(*args, "--iterations=1000", "--resume", PYTHONPATH=str(games))

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,8 +120,8 @@ def test_table_names_nash_conv_and_exploitability_apart(finished):
     assert abs(float(middle) + 1 / 18) <= float(half_width)
 
 
-def test_existing_result_is_kept_unless_overwrite_is_given(finished):
-    folder, _ = finished
+def test_existing_result_is_kept_unless_overwrite_is_given(finished, tmp_path):
+    folder = shutil.copytree(finished[0], tmp_path / "copy")
     before = (folder / "results.csv").read_bytes()
     message = refused(*QUICK, f"--output_dir={folder}")
     assert str(folder) in message
