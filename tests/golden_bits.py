@@ -185,7 +185,10 @@ def result(name: str) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=12)
     sums = dict.fromkeys(learned, 0.0)
     names = names_of_infosets(tree)
-    for rank, infoset in enumerate(sorted(range(len(names)), key=names.__getitem__)):
+    met = range(len(names))
+    if solver.state.walks:  # a tree may know infosets to which no walk has come
+        met = np.flatnonzero(tables.paid[: len(names)]).tolist()
+    for rank, infoset in enumerate(sorted(met, key=names.__getitem__)):
         record = tree.infosets[infoset]
         start = record["first_sequence"]
         digest.update(repr(names[infoset]).encode())
@@ -195,7 +198,7 @@ def result(name: str) -> dict[str, Any]:
             sums[label] += float((row.ravel() @ np.arange(1, row.size + 1)).sum()) * (
                 1 + rank % 7
             )
-    found = {"nodes_touched": solver.nodes_touched, "infosets": len(names)}
+    found = {"nodes_touched": solver.nodes_touched, "infosets": len(met)}
     return found | ({"digest": digest.hexdigest()} if run.is_exact else {"sums": sums})
 
 
