@@ -214,7 +214,6 @@ class Solver:
             algorithm,
             self.seed,
             self.threads,
-            splits=cluster is not None,
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
@@ -223,13 +222,15 @@ class Solver:
             )
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
-        self._growth = growth = Growth(self.tree, sampling, self.state.batch)
+        sampled = sampled_by(algorithm)
+        self._growth = growth = Growth(
+            self.tree, sampling, met_once=sampled.meets_once
+        )
         if self.state.store is not None and self.state.path is not None:
             self._growth = RuleGrowth(
                 self.tree, self.state.store, self.state.path, growth
             )
         self._slice = 100_000
-        sampled = sampled_by(algorithm)
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
             self.kernel = kernels.iterate_pruned
@@ -329,7 +330,7 @@ class Solver:
     @property
     def num_iterations(self) -> int:
         """The iterations done. An iteration updates every player once."""
-        return self._counts[kernels.ITERATION] - self.state.is_midway
+        return self._counts[kernels.ITERATION] - (self._counts[kernels.PLAYER] > 0)
 
     @property
     def nodes_touched(self) -> int:
@@ -344,8 +345,8 @@ class Solver:
     def iterate(self, num_iterations: int) -> None:
         """Runs some iterations.
 
-        Ctrl-C (KeyboardInterrupt) does no harm: when the solver is called again, it
-        finishes the iteration that was interrupted.
+        Ctrl-C (KeyboardInterrupt) does no harm: the solver then stands between two
+        updates, and goes on from there when it is called again.
 
         Args:
             num_iterations: how many, at least 0.
@@ -372,7 +373,7 @@ class Solver:
         The last iteration is run to its end. Errors as in `iterate`.
         """
         enough = refusals.count(nodes_touched, "nodes_touched")
-        while self.nodes_touched < enough or self.state.is_midway:
+        while self.nodes_touched < enough or self._counts[kernels.PLAYER]:
             self._iterate_slice(_ENDLESS, enough)
 
     def run(
@@ -440,43 +441,41 @@ class Solver:
     def _run(self, most_iterations: int, most_nodes: int) -> int:
         """Runs one slice of iterations, under the lock; returns how many it finished.
 
-        No iteration begins once `most_nodes` nodes have been touched. If other threads
-        have waited for long, the slice ends between two steps, perhaps in the middle of
-        an iteration.
+        No iteration begins once `most_nodes` nodes have been touched. A slice may end in
+        the middle of a walk; what was learned is then that of the update before.
         """
         self._check_own_rule()
-        self.state.get_ready_to_share()
         if self.cluster is not None:
             self.cluster.get_ready()
         began = time.perf_counter()
         counts, job, state = self._counts, self._job, self.state
-        done = counts[kernels.ITERATION]
-        if counts[kernels.PLAYER] or counts[kernels.TOP]:  # quicker than is_midway
-            done -= 1
+        done = self.num_iterations
+        if state.marks[kernels.TOP]:
             self._growth.go_on()
         if done >= self._most_iterations:
             self._refuse_iterations()
         job[kernels.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
         touched = counts[kernels.NODES_TOUCHED]
         job[kernels.NODE_LIMIT] = min(touched + self._slice, most_nodes)
-        job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
+        job[kernels.PAUSE_LIMIT] = (
+            touched + state.marks[kernels.TOUCHED] + 2 * self._slice
+        )
         # One pass runs the kernel until it is done or needs something that only Python
         # can give it: nodes that were not expanded, a higher stack, or, in the midst of
-        # a large batch, an ear for Ctrl-C. The kernel leaves all that it needs to go on
+        # a long walk, an ear for Ctrl-C. The kernel leaves all that it needs to go on
         # in the state.
         while (status := self._call_kernel()) != kernels.DONE:
             if status == kernels.GROW:
-                self._growth.grow(state.tables, state.walk, self.seed)
+                self._growth.grow(state.tables, state.walk)
                 if self.lock.waiting and self._may_stop(began):
                     break
             elif status == kernels.STACK_FULL:
                 state.raise_stack()
             elif status == kernels.PAUSED:
-                self._growth.look(state.tables, state.walk, self.seed)
-                touched = counts[kernels.NODES_TOUCHED]
-                job[kernels.PAUSE_LIMIT] = touched + 2 * self._slice
-                if self.lock.waiting and self._may_stop(began):
+                self._growth.look(state.tables, state.walk)
+                if not self._growth.must_finish(state.walk):
                     break
+                job[kernels.PAUSE_LIMIT] += 2 * self._slice
             elif status != kernels.TOO_UNLIKELY:
                 cast(RuleGrowth, self._growth).raise_broken(status)
             else:
@@ -495,8 +494,7 @@ class Solver:
             self._slice = min(2 * self._slice, 2**40)
         elif seconds > 2 * _SLICE_SECONDS:
             self._slice = max(self._slice // 2, 1)
-        is_midway = status != kernels.DONE  # because other threads were let in
-        return counts[kernels.ITERATION] - is_midway - done
+        return self.num_iterations - done
 
     _iterate_slice = runs(_run)
 
@@ -510,7 +508,7 @@ class Solver:
         state, growth = self.state, self._growth
         frame = state.frame()
         if self.tree.generation != growth.generation:
-            growth.fit(state.tables, state.walk)
+            growth.fit(state.walk)
         status = kernels.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
@@ -534,9 +532,6 @@ class Solver:
 
     def _call_with(self, frame: np.ndarray) -> int:
         if self._shared_kernel is None:
-            status = self.state.run_shared()
-            if status != kernels.NEEDS_ONE_THREAD:
-                return status
             store = self.state.store
             return self.kernel(frame, *(() if store is None else (store.called,)))
         return teams.run(
@@ -663,9 +658,8 @@ class Solver:
         """Writes the solver into a file, from which `load` resumes exactly.
 
         The file appears whole or not at all. An older one is kept as `path` +
-        ".previous". An iteration that Ctrl-C left unfinished is finished first; if
-        memory or an error of the game do not allow that, the walk that failed will be
-        walked again from its root.
+        ".previous". A walk that has not ended is no part of it: whoever loads the file
+        makes that walk again, with the same draws.
 
         Raises:
             TreeInUseError: a signal handler wants to save while its own thread is in
@@ -776,17 +770,6 @@ class Solver:
     def contents(self) -> checkpoint.Contents:
         """What `save` writes, in memory. Call it where nothing else runs the solver."""
         state = self.state
-        if state.is_midway and self.lock.is_nested:
-            self.lock.refuse("saving or copying in the middle of an iteration")
-        try:
-            while state.is_midway:
-                self._run(1, _ENDLESS)
-        except MemoryBudgetError:  # then a walk stands at its root
-            pass
-        except TreeInUseError:
-            raise
-        except Exception:  # mostly of the game's own, which the walk meets again
-            state.restart_walk()
         self._check_own_rule()
         state.start_infosets()
         return files.contents_of(

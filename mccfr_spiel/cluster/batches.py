@@ -55,7 +55,7 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
             f"A cluster splits batches of walks, and {algorithm} makes one walk at a "
             "time. Give it a batch, such as algorithm._replace(batch=512)."
         )
-    if not kernels.can_be_shared(sampled_by(algorithm)):
+    if not sampled_by(algorithm).can_be_shared:
         raise ValueError(
             f"In batches of {algorithm.sampling} each walk reads what the one before "
             "has written, so a cluster cannot split them. Use external or outcome "

@@ -9,7 +9,7 @@ from mccfr_spiel import kernels, refusals
 from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
 from mccfr_spiel.solving.splitting import WalkLog
 
-MOST_WORKERS = kernels.NUM_SLOTS
+MOST_WORKERS = 32
 """A segment of a batch has no more tickets."""
 
 Parcel = Any

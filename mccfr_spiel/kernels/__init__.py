@@ -39,22 +39,6 @@ from numba.core import types
 
 from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.batch_logs import (
-    LEAF,
-    NUM_BATCH_NOTES,
-    NUM_COUNTS,
-    NUM_EVENTS,
-    NUM_LEAVES,
-    NUM_SLOTS,
-    NUM_VISITS,
-    RUN,
-    STATUS,
-    TOUCHED,
-    VISIT,
-    Cut,
-    Slots,
-    frame_of_batch,
-)
 from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.blocks import (
     WORK_OF_SEQUENCE,
@@ -75,15 +59,6 @@ from mccfr_spiel.kernels.evaluation import (
     evaluate,
     mark_kinds,
 )
-from mccfr_spiel.kernels.forked_walks import LONG_QUEUE, make_forked_walks
-from mccfr_spiel.kernels.forks import (
-    BRANCH,
-    FORK,
-    NUM_FORK_NOTES,
-    Forks,
-    frame_of_forks,
-)
-from mccfr_spiel.kernels.logged_walks import can_be_shared
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import FAULT, function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
@@ -99,10 +74,8 @@ from mccfr_spiel.kernels.regret_pruning import (
     survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.kernels.split_batches import (
-    make_split_sums,
-    make_split_walks,
-)
+from mccfr_spiel.kernels.stored import make_walks
+from mccfr_spiel.kernels.scratch import Cut as Cut
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -111,7 +84,6 @@ from mccfr_spiel.kernels.tables import (
     BONUS,
     CLOCK_SIZE,
     CURSOR_SIZE,
-    DEPTH,
     DONE,
     EPSILON,
     GAMMA,
@@ -122,30 +94,34 @@ from mccfr_spiel.kernels.tables import (
     JOB_SIZE,
     LAST_ITERATION,
     LOG_FULL,
+    MARKS_SIZE,
     NEEDS_ONE_THREAD,
     NODE_LIMIT,
     NODE_TO_GROW,
     NODES_TOUCHED,
-    NODES_TOUCHED_BEFORE,
+    NOTED,
     NUM_INFOSETS,
     NUM_MET,
-    NUM_MET_BEFORE,
     NUM_NODES,
     NUM_SETTINGS,
-    NUM_UNDO,
     OPTIONAL,
+    PASSED,
     PAUSE_LIMIT,
     PAUSED,
     PER_INFOSET,
     PLAYER,
     PRUNE_BELOW,
+    SCRATCH,
     SEED,
     STACK_FULL,
     THREAD_FAILED,
     THRESHOLD,
     TOO_UNLIKELY,
     TOP,
+    TOUCHED,
+    TOUCHED_BEFORE,
     WALK,
+    WALKER,
     Blocks,
     Passes,
     Plans,
@@ -162,7 +138,7 @@ from mccfr_spiel.kernels.threaded_passes import (
     make_threaded_passes,
 )
 from mccfr_spiel.kernels.ties import join_averages, join_policies
-from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
+from mccfr_spiel.kernels.walk import MAX_WEIGHT, Sampled, begin_again
 from mccfr_spiel.kernels.whole_walks import LeafRows, add_reaches, walk_leaves
 
 __all__ = [
@@ -171,14 +147,13 @@ __all__ = [
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
-    "BRANCH",
+    "Blocks",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
-    "DEPTH",
+    "Ceilings",
     "DONE",
     "EPSILON",
     "FAULT",
-    "FORK",
     "GAMMA",
     "GAMMA_CHANGE",
     "GROW",
@@ -187,70 +162,56 @@ __all__ = [
     "ITERATION",
     "JOB_SIZE",
     "LAST_ITERATION",
-    "LEAF",
     "LOG_FULL",
-    "LONG_QUEUE",
+    "LeafRows",
+    "MARKS_SIZE",
     "MAX_WEIGHT",
     "NEEDS_ONE_THREAD",
     "NODES_TOUCHED",
-    "NODES_TOUCHED_BEFORE",
     "NODE_LIMIT",
     "NODE_TO_GROW",
-    "NUM_BATCH_NOTES",
-    "NUM_COUNTS",
+    "NOTED",
     "NUM_EVALUATION_NOTES",
-    "NUM_EVENTS",
-    "NUM_FORK_NOTES",
     "NUM_INFOSETS",
-    "NUM_LEAVES",
     "NUM_MET",
-    "NUM_MET_BEFORE",
     "NUM_NODES",
     "NUM_NOTES",
     "NUM_SETTINGS",
-    "NUM_SLOTS",
-    "NUM_UNDO",
-    "NUM_VISITS",
     "OPTIONAL",
+    "PASSED",
     "PAUSED",
     "PAUSE_LIMIT",
     "PER_INFOSET",
     "PIECE",
     "PLAYER",
     "PRUNE_BELOW",
+    "Passes",
+    "Plans",
     "ROOT",
     "RULES",
-    "RUN",
+    "Ranges",
+    "SCRATCH",
     "SEED",
     "STACK_FULL",
-    "STATUS",
+    "Sampled",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
     "TOUCHED",
-    "VISIT",
-    "WALK",
-    "WORK_OF_SEQUENCE",
-    "Blocks",
-    "Ceilings",
-    "Cut",
-    "Forks",
-    "LeafRows",
-    "Passes",
-    "Plans",
-    "Ranges",
-    "Sampled",
-    "Slots",
+    "TOUCHED_BEFORE",
     "Tables",
     "Task",
     "TreeArrays",
     "Vectors",
+    "WALK",
+    "WALKER",
+    "WORK_OF_SEQUENCE",
     "Walk",
     "add_reaches",
     "are_distributions",
+    "begin_again",
     "best_response",
-    "can_be_shared",
     "checksum",
     "count_jumps",
     "count_sequences",
@@ -262,17 +223,12 @@ __all__ = [
     "fill_plan",
     "find_blocks",
     "frame_of",
-    "frame_of_batch",
-    "frame_of_forks",
     "iterate_pruned",
     "join_averages",
     "join_policies",
-    "make_forks_in_threads",
     "make_iterate",
     "make_iterate_in_threads",
     "make_start_tables",
-    "make_sums_of_split",
-    "make_walks_of_split",
     "mark_kinds",
     "name_of_own",
     "normalize",
@@ -280,7 +236,6 @@ __all__ = [
     "plain_batch_at",
     "plain_walk_number",
     "pruned_frame_of",
-    "restart_walk",
     "settle_average",
     "sort_blocks",
     "survey_nodes",
@@ -329,50 +284,4 @@ def make_iterate_in_threads(rule: str) -> Any:
         made = make_threaded_passes(number_of(rule))
     if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
         made.compile((types.int64[::1], types.int64[::1], types.boolean))
-    return made
-
-
-@functools.cache
-def make_forks_in_threads(sampled: Sampled, rule: str) -> Any:
-    """Makes `iterate(frame, walks, blocks, threads, desk, leads)` for walks in threads.
-
-    The tree is complete, no abstraction ties infosets, and the walks are such that
-    `can_be_shared`. forked_walks.py says what the frame holds and what is returned.
-
-    Args:
-        sampled: what a walk samples; its `batched` makes no difference.
-        rule: as in `make_iterate`; a user's own rule must be compiled.
-    """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_forked_walks(sampled, number_of(rule))
-    if IS_COMPILED:
-        number, array = types.int64, types.int64[::1]
-        made.compile((array, number, number, number, array, types.boolean))
-    return made
-
-
-@functools.cache
-def make_walks_of_split(sampled: Sampled) -> Any:
-    """Makes `walk(frame, segment, desk, leads)`, see `make_split_walks`."""
-    made = make_split_walks(sampled)
-    if IS_COMPILED:
-        array = types.int64[::1]
-        made.compile((array, array, array, types.boolean))
-    return made
-
-
-@functools.cache
-def make_sums_of_split(rule: str) -> Any:
-    """Makes `add(frame, segment, blocks, desk, leads)`, see `make_split_sums`.
-
-    Args:
-        rule: as in `make_iterate`; a user's own rule must be compiled.
-    """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_split_sums(number_of(rule))
-    if IS_COMPILED:
-        array = types.int64[::1]
-        made.compile((array, array, types.int64, array, types.boolean))
     return made

@@ -19,7 +19,7 @@ Floats = Sequence[float] | np.ndarray | memoryview
 
 
 def plain_follow_probability(
-    settings: Floats, average: Floats, s: int, total: float
+    settings: Floats, played: float, total: float
 ) -> float:
     """The probability with which average-strategy sampling follows an action.
 
@@ -27,15 +27,14 @@ def plain_follow_probability(
 
     Args:
         settings: see `tables.NUM_SETTINGS`.
-        average: the weighted sums of plans S.
-        s: the action's sequence.
+        played: the weighted sum of plans S of the action.
         total: the sum of S over the infoset's actions.
     """
     bonus, least = settings[BONUS], settings[EPSILON]
     whole = bonus + total
     if not whole > 0.0:  # nothing has been played here, so nothing is known
         return 1.0
-    return min(1.0, max(least, (bonus + settings[THRESHOLD] * average[s]) / whole))
+    return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
 
 
 follow_probability = inlined(plain_follow_probability)
@@ -48,12 +47,14 @@ class Pick(NamedTuple):
         settings: see `tables.NUM_SETTINGS`.
         stream: the key of the walk.
         own_place: the infoset's place; that of an action's draw is below it.
+        debt: what the infoset owes the average.
         placed: whether places of histories are asked; else they are not stacked.
     """
 
     settings: Any
     stream: Any
     own_place: Any
+    debt: float
     placed: bool
 
 
@@ -61,8 +62,12 @@ class Pick(NamedTuple):
 def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> int:
     """Stacks the children that a walk follows after the player's move.
 
+    The average is not paid before the update. What it will then have at a sequence
+    follows from what it will have at the sequence before, which a walk that picks
+    carries along: `Walk.settled`.
+
     Args:
-        tables: with the average, to which the infoset has paid its debt.
+        tables: with the average and the policies.
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
@@ -73,15 +78,17 @@ def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> 
     """
     settings, total = pick.settings, 0.0
     for s in range(at.start, at.start + at.num_moves):
-        total += tables.average[s]
+        total += tables.average[s] + tables.policy[s] * pick.debt
     for child in range(at.num_moves - 1, -1, -1):
         s = at.start + child
-        likelihood = follow_probability(settings, tables.average, s, total)
+        played = tables.average[s] + tables.policy[s] * pick.debt
+        likelihood = follow_probability(settings, played, total)
         if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
             continue
         walk.node[top] = at.first + child
         walk.sequence[top] = s
         walk.weight[top] = at.weight / likelihood
+        walk.settled[top] = played
         if pick.placed:
             walk.place[top] = child_place(at.place, child)
         top += 1

@@ -16,7 +16,7 @@ import numpy as np
 from mccfr_spiel.compiled.jit import inlined, pasted
 from mccfr_spiel.compiled.randomness import child_place, plain_uniform, uniform
 from mccfr_spiel.kernels.stack import Visit
-from mccfr_spiel.kernels.tables import PRUNE_BELOW, Tables, TreeArrays, Walk
+from mccfr_spiel.kernels.tables import PRUNE_BELOW, Tables, Walk
 
 SHARE_PRUNED = 0.95
 """Of all walks."""
@@ -119,20 +119,3 @@ def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
         else:
             policy[s] = 1.0 / (stop - start)
     return value
-
-
-@inlined
-def update_pruned(
-    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, settings: np.ndarray
-) -> None:
-    """As `walks.update_met`, by regret matching where actions may have been left out.
-
-    A walk that prunes meets each infoset at most once.
-    """
-    infosets, floor = tree.infosets, FLOOR * settings[PRUNE_BELOW]
-    for visit in range(num_met - 1, -1, -1):
-        infoset = walk.met[visit]
-        start = infosets[infoset]["first_sequence"]
-        stop = start + infosets[infoset]["num_actions"]
-        value = match_pruned(tables, start, stop, floor)
-        tables.gradient[infosets[infoset]["parent"]] += value

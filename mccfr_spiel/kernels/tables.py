@@ -21,6 +21,11 @@ INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)
 FLOAT = np.dtype(np.float64)
 
+NOTE = np.dtype(
+    [("start", "<i8"), ("count", "<i4"), ("chosen", "<i4"), ("number", "<f8")]
+)
+"""What a walk with baselines notes of a node; see baselines.py."""
+
 (
     DONE,
     GROW,
@@ -33,10 +38,10 @@ FLOAT = np.dtype(np.float64)
 ) = range(8)
 """What a kernel returns.
 
-DONE: the work is done. GROW: the node `cursor[NODE_TO_GROW]` must be expanded first.
+DONE: the work is done. GROW: the node `marks[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
-history so unlikely that its payoff, times its weight, exceeds `walks.MAX_WEIGHT`.
-PAUSED: the kernel stands between two walks of a batch, so that signals are heard.
+history so unlikely that its payoff, times its weight, exceeds `walk.MAX_WEIGHT`.
+PAUSED: the walks for an update take long, so that signals should be heard meanwhile.
 THREAD_FAILED: another thread failed. LOG_FULL: what threads that share a batch write
 must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
 """
@@ -79,25 +84,31 @@ AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
 the logarithms of all discounts of positive and of negative memories (see rates.py)."""
 
+ITERATION, PLAYER, NODES_TOUCHED, CURSOR_SIZE = range(4)
+"""The entries of a cursor, which only an update moves on: the iterations begun, the
+player whose update is next, and the nodes touched by walks whose updates are done. With
+simultaneous updates the player is always 0."""
+
 (
-    ITERATION,
-    PLAYER,
     TOP,
     NUM_MET,
-    NODES_TOUCHED,
-    NODE_TO_GROW,
-    NUM_MET_BEFORE,
-    NODES_TOUCHED_BEFORE,
+    TOUCHED,
+    WALKER,
     WALK,
-    NUM_UNDO,
-    DEPTH,
-    CURSOR_SIZE,
+    NOTED,
+    NUM_MET_BEFORE,
+    TOUCHED_BEFORE,
+    NOTED_BEFORE,
+    PASSED,
+    NODE_TO_GROW,
+    MARKS_SIZE,
 ) = range(12)
-"""The entries of a cursor: the iterations begun, the player being updated, the height
-of the stack (0 between walks), the infosets met and not yet updated, the nodes touched,
-the node of GROW, NUM_MET and NODES_TOUCHED as they were before this walk, the number of
-this walk in its batch, from 0 on, the length of the list that takes it back, and the
-entries that a walk with baselines has written down."""
+"""The entries of a walk's marks, which say how far the walks for the next update are:
+the height of the stack (0 between walks), the infosets met, the nodes touched, the
+player for whom the present walk is, its number in its batch, from 0 on, and what is
+noted for baselines; NUM_MET, TOUCHED and NOTED as they were before the present walk;
+the value of TOUCHED up to which the gradient has what the walk adds, since the walk was
+begun again; and the node of GROW."""
 
 
 class Task(NamedTuple):
@@ -243,7 +254,11 @@ class Tables(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Where a walk is: a stack of nodes to come, the infosets met, the cursor."""
+    """The scratch of a walk, and how far the solver is.
+
+    A walk writes all of it but the cursor and the clock, and `Tables.gradient` and
+    `Tables.is_met`; what a solver has learned it only reads. See walk.py.
+    """
 
     node: Annotated[np.ndarray, Entry(INT, "[H]", "a stacked node")]
     sequence: Annotated[
@@ -255,6 +270,13 @@ class Walk(NamedTuple):
     place: Annotated[
         np.ndarray, Entry(UNSIGNED, "[H]", "its history's place, see randomness.py")
     ]
+    settled: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[H]", "what the average has at `sequence`, see picking.py", True),
+    ]
+    note: Annotated[
+        np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)
+    ]
     met: Annotated[
         np.ndarray,
         Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),
@@ -262,15 +284,9 @@ class Walk(NamedTuple):
     known: Annotated[
         np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
     ]
+    marks: Annotated[np.ndarray, Entry(LONG, "[MARKS_SIZE]", "see MARKS_SIZE")]
     cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
     clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]", "see CLOCK_SIZE")]
-    undo_sequence: Annotated[
-        np.ndarray,
-        Entry(INT, "[U]", "a sequence met by earlier walks of the batch", True),
-    ]
-    undo_gradient: Annotated[
-        np.ndarray, Entry(FLOAT, "[U]", "its gradient before this walk", True)
-    ]
 
 
 class Passes(NamedTuple):
@@ -365,6 +381,10 @@ OPTIONAL = tuple(
 """The fields of Tables that only some algorithms need; the others' have length 0."""
 
 
+SCRATCH = "gradient", "ahead", "below", "is_met"
+"""The fields of Tables that say nothing between two updates, when all are 0."""
+
+
 def empty_tables(
     num_infosets: int, num_sequences: int, num_players: int, needed: Collection[str]
 ) -> Tables:
@@ -385,16 +405,20 @@ def empty_tables(
     return Tables(**tables)
 
 
-def empty_walk(height: int, num_infosets: int, num_undo: int) -> Walk:
+def empty_walk(
+    height: int, num_infosets: int, *, settles: bool = False, notes: bool = False
+) -> Walk:
     """A walk that has not begun, and tables of which none has been started.
 
     Args:
-        height: the nodes that there is room for on the stack.
+        height: the nodes that there is room for on the stack, and among notes.
         num_infosets: the infosets that there is room for in the list of those met.
-        num_undo: the gradients that there is room for in the list to take back.
+        settles: whether the walk carries along what the average has.
+        notes: whether it takes notes for baselines.
     """
     sizes = {"met": num_infosets, "known": 1, "cursor": CURSOR_SIZE}
-    sizes |= {"clock": CLOCK_SIZE, "undo_sequence": num_undo, "undo_gradient": num_undo}
+    sizes |= {"clock": CLOCK_SIZE, "marks": MARKS_SIZE}
+    sizes |= {"settled": height * settles, "note": height * notes}
     return Walk(
         **{
             name: np.zeros(sizes.get(name, height), entry.dtype)

@@ -28,75 +28,24 @@ import numpy as np
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
-from mccfr_spiel.compiled.randomness import (
-    ROOT_PLACE,
-    child_place,
-    stream_key,
-    uniform,
-)
-from mccfr_spiel.kernels.baselines import control, learn, note_leaf
-from mccfr_spiel.kernels.batches import (
-    batch_at,
-    enter_average,
-    note_gradient,
-    walk_number,
-)
-from mccfr_spiel.kernels.minimizers import number_of, rule_of, start_tables
+from mccfr_spiel.compiled.randomness import ROOT_PLACE
+from mccfr_spiel.kernels.minimizers import number_of, start_tables
 from mccfr_spiel.kernels.own_rules import function_of
-from mccfr_spiel.kernels.picking import Pick, push_picked
-from mccfr_spiel.kernels.pruning import (
-    LOOK,
-    SKIPPED,
-    poor_regret,
-    push_kept,
-    update_pruned,
-)
-from mccfr_spiel.kernels.sampling import draw_action, draw_chance
-from mccfr_spiel.kernels.stack import (
-    Visit,
-    push,
-    push_other_children,
-    push_weighted_children,
-)
+from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
-    BATCH,
-    DEPTH,
     DONE,
     FLOAT,
     GROW,
     INT,
-    ITERATION,
-    LAST_ITERATION,
     LONG,
-    NODE_LIMIT,
-    NODES_TOUCHED,
-    NODES_TOUCHED_BEFORE,
-    NUM_MET,
-    NUM_MET_BEFORE,
-    NUM_UNDO,
-    PAUSE_LIMIT,
-    PAUSED,
-    PLAYER,
     SEED,
     STACK_FULL,
-    TOO_UNLIKELY,
-    TOP,
-    WALK,
     Tables,
     Task,
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.walks import (
-    LARGE,
-    MAX_WEIGHT,
-    Sampled,
-    begin_iteration,
-    draw_own,
-    meet,
-    update_met,
-)
+from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 from mccfr_spiel.rules.calls import (
     ACTING,
     APPLY_ACTION,
@@ -221,27 +170,6 @@ def start_new(
     if known.counts[INFOSETS] > walk.known[0]:
         now, seed = met_so_far(tree, known), task.job[SEED]
         start_tables(now, tables, walk.known, rule, seed, task.parameters)
-
-
-@inlined
-def move_met(
-    tree: TreeArrays,
-    tables: Tables,
-    walk: Walk,
-    num_met: int,
-    met_once: bool,
-    skips: bool,
-    rule: int,
-    discounts: bool,
-    task: Task,
-) -> None:
-    """Moves the policies at the infosets met, and clears the gradient."""
-    if skips:
-        update_pruned(tree, tables, walk, num_met, task.settings)
-    else:
-        update_met(task, tree, tables, walk, num_met, met_once, rule, discounts, False)
-    for p in range(tree.utilities.shape[1]):
-        tables.gradient[p] = 0.0
 
 
 @inlined
@@ -541,193 +469,80 @@ def arrive(
 
 
 @inlined
-def draw_at(
-    stream: int,
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    known: Known,
-    infoset: int,
-) -> float:
-    """Draws a number in [0, 1) at the infoset where the walk is."""
-    return uniform(stream, place_at(rules, game, path, tree, known, infoset))
+def p_enter(tree, game, known, path, rules, node):
+    """Puts the walk at a node of the stack."""
+    go_to(rules, game, path, node)
 
 
-def make_rule_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate` for walks over rules; see `make_rule_iterate`."""
-    go_on = make_rule_loop(sampled, rule)
-
-    @jit
-    def iterate(frame, rules):
-        tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        game, known, path = views(frame, Game), views(frame, Known), views(frame, Path)
-        task, walk = views(frame, Task), views(frame, Walk)
-        return go_on(task, tree, tables, walk, game, known, path, rules)
-
-    return iterate
+@inlined
+def p_acting(tree, game, known, path, rules, node):
+    """Asks the rules who acts."""
+    return np.int64(who_acts(rules, game, path))
 
 
-def make_rule_loop(sampled: Sampled, rule: int) -> Any:
-    """Compiles the loop of `iterate`. It gets the records as arguments, so that steps
-    may be pasted into it, see `jit.pasted`."""
-    chance, opponents, player_sampling, prune, skips, batched, baseline = sampled
-    learns, foresees = baseline != "", baseline == "predictive"
-    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
-    draws_own, picks_own = sampled.draws_own, sampled.picks_own
-    once, weighted = sampled.meets_once, sampled.is_weighted
-    branches, discounts = sampled.branches, rule_of(rule).discounts
+@inlined
+def p_pay(tree, game, known, path, rules, node):
+    """Asks the rules for the returns, which `utilities` then has."""
+    return np.int64(end_game(rules, game, path, tree.utilities)), np.int64(0)
 
-    @inlined
-    def go_on(task, tree, tables, walk, game, known, path, rules):
-        job, settings = task.job, task.settings
-        limits, alternating = job.view(np.int64), job[ALTERNATING] != 0
-        infosets, cursor, position = tree.infosets, walk.cursor, path.position
-        gradient, seed = tables.gradient, job[SEED]
-        start_new(tree, known, tables, walk, rule, task)
-        num_players, capacity = tree.utilities.shape[1], len(walk.node)
-        is_far = draws_own and known.counts[INFOSETS] > LARGE
-        iteration, player, top = cursor[ITERATION], cursor[PLAYER], cursor[TOP]
-        num_met, touched, status = cursor[NUM_MET], cursor[NODES_TOUCHED], DONE
-        given, nth, noted = limits[BATCH], cursor[WALK], cursor[NUM_UNDO] * batched
-        room = len(walk.undo_sequence) if batched else capacity
-        depth = cursor[DEPTH] if learns else 0
 
-        # One pass of this loop is a walk for one player and, if it is the last one of a
-        # batch, the update after it, as in kernels/walks.py.
-        while True:
-            if top == 0:
-                if not batched or nth == 0:
-                    if player == 0:
-                        is_last = iteration == limits[LAST_ITERATION]
-                        if is_last or touched >= limits[NODE_LIMIT]:
-                            break
-                        iteration += 1
-                        begin_iteration(task, walk.clock, iteration, rule, discounts)
-                    enter_average(tables, walk, player, given, iteration, batched)
-                cursor[NUM_MET_BEFORE] = num_met
-                cursor[NODES_TOUCHED_BEFORE] = touched
-                top, depth = push(walk, 0, 0, player, 1.0, ROOT_PLACE), 0
-            number = walk_number(given, iteration, nth) if batched else iteration
-            stream = stream_key(seed, number, player, num_players)
-            poor = poor_regret(stream, settings) if skips else 0.0
+@inlined
+def p_arrive(tree, game, known, path, rules, node, acting, free):
+    """Asks the rules for the moves, and finds the infoset or adds it."""
+    status, count, infoset = arrive(rules, game, path, tree, known, acting, free)
+    start = np.int64(0)
+    if status == DONE and infoset >= 0:
+        start = np.int64(tree.infosets[infoset]["first_sequence"])
+    first = np.int64(stacked(free_level(path)) + 1)
+    return np.int64(status), first, start, np.int64(count), np.int64(infoset)
 
-            # One pass takes a node from the stack and follows a single history from it
-            # to a leaf. What else is to be visited on the way goes onto the stack.
-            while top > 0 and status == DONE:
-                if touched >= limits[PAUSE_LIMIT]:
-                    status = PAUSED
-                    break
-                top -= 1
-                go_to(rules, game, path, walk.node[top])
-                sequence: Any = np.int64(walk.sequence[top])
-                weight = walk.weight[top] if weighted else 1.0
-                place = walk.place[top] if chance else ROOT_PLACE
-                # One pass visits a node of that history and goes to a child, `chosen`.
-                while True:
-                    acting: Any = np.int64(who_acts(rules, game, path))
-                    start: Any = np.int64(0)
-                    count, infoset = start, start - 1
-                    if skips and weight == LOOK and acting != TERMINAL:
-                        gradient[sequence] = SKIPPED
-                        break
-                    if acting == TERMINAL:
-                        status = end_game(rules, game, path, tree.utilities)
-                        payoff = abs(weight) * tree.utilities[0, player]
-                        if status == DONE:
-                            # not <=: an infinite weight times 0 is NaN.
-                            if player_sampled and not abs(payoff) <= MAX_WEIGHT:
-                                status = TOO_UNLIKELY
-                            else:
-                                touched += 1
-                                gradient[sequence] += payoff
-                                if branches:
-                                    depth = note_leaf(walk, depth, payoff)
-                                break
-                    else:
-                        free = min(capacity - top - depth - 1, room - noted)
-                        status, count, infoset = arrive(
-                            rules, game, path, tree, known, acting, free
-                        )
-                    if status != DONE:
-                        top = stop(path, walk, top, acting, sequence, weight, place)
-                        break
-                    if infoset >= 0:
-                        start = np.int64(infosets[infoset]["first_sequence"])
-                        start_new(tree, known, tables, walk, rule, task)
-                    touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
-                    level = free_level(path)
-                    first = stacked(level) + 1
-                    at = Visit(first, start, count, sequence, weight, place)
-                    if acting == player:
-                        if batched:
-                            noted = note_gradient(tables, walk, noted, infoset, at)
-                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
-                        if draws_own or picks_own:
-                            own = place_at(rules, game, path, tree, known, infoset)
-                        if picks_own:
-                            save(path, level, acting, start, count)
-                            pick = Pick(settings, stream, own, chance)
-                            top = push_picked(tables, walk, top, at, pick)
-                            break
-                        if draws_own:
-                            draw = uniform(stream, own)
-                            chosen, q = draw_own(tables, at, explores, settings, draw)
-                            weight /= q
-                        elif count > 1 and skips:
-                            save(path, level, acting, start, count)
-                            position[LEVEL] = level
-                            top, weight = push_kept(tables, walk, top, at, poor, chance)
-                        elif count > 1:
-                            save(path, level, acting, start, count)
-                            position[LEVEL] = level
-                            top = push_other_children(walk, top, at, weighted, chance)
-                        sequence = start + chosen
-                    elif acting != CHANCE_NODE and opponents:
-                        draw = draw_at(stream, rules, game, path, tree, known, infoset)
-                        chosen = draw_action(tables.policy, start, count, draw)
-                    elif acting == CHANCE_NODE and chance:
-                        draw = uniform(stream, place)
-                        chosen = draw_chance(tree.chance_cdf, 0, count, draw)
-                    else:
-                        save(path, level, acting, start, count)
-                        top = push_weighted_children(
-                            tree, tables, walk, top, at, acting, prune, chance
-                        )
-                        break
-                    if learns and acting != CHANCE_NODE:
-                        depth = control(
-                            tables, walk, depth, at, player, chosen, q, branches
-                        )
-                    if acting >= 0:
-                        path.last[acting] = start + chosen
-                    move_on(rules, game, path, path.moves[chosen])
-                    place = child_place(place, chosen) if chance else place
 
-            if status != DONE:
-                break
-            if learns and not foresees:
-                learn(tree, tables, walk, depth, player, 0, settings, branches)
-            if batched:
-                nth, noted = nth + 1, 0
-                if nth < batch_at(given, iteration):
-                    continue
-                nth = 0
-            if alternating or player == num_players - 1:
-                move_met(
-                    tree, tables, walk, num_met, once, skips, rule, discounts, task
-                )
-                num_met = 0
-            if foresees:
-                learn(tree, tables, walk, depth, player, 0, settings, branches)
-            player = (player + 1) % num_players
+@inlined
+def p_keep(tree, game, known, path, rules, acting, start, count):
+    """Saves the state, from which the children will be made."""
+    level = free_level(path)
+    save(path, level, acting, start, count)
+    path.position[LEVEL] = level
 
-        cursor[ITERATION], cursor[PLAYER], cursor[TOP] = iteration, player, top
-        cursor[NUM_MET], cursor[NODES_TOUCHED] = num_met, touched
-        cursor[WALK], cursor[NUM_UNDO], cursor[DEPTH] = nth, noted, depth
-        return status
 
-    return go_on
+@inlined
+def p_place(tree, game, known, path, rules, infoset):
+    """The place of the infoset where the walk is."""
+    return place_at(rules, game, path, tree, known, infoset)
+
+
+@inlined
+def p_descend(tree, game, known, path, rules, first, acting, start, chosen):
+    """Makes the move."""
+    if acting >= 0:
+        path.last[acting] = start + chosen
+    move_on(rules, game, path, path.moves[chosen])
+    return np.int64(0)
+
+
+@inlined
+def p_stop(
+    tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
+):
+    """Saves and stacks the node where the walk stands."""
+    return stop(path, walk, top, acting, sequence, weight, place)
+
+
+@inlined
+def p_start(tree, game, known, path, rules, tables, walk, rule, task):
+    """Starts the tables of infosets that were added."""
+    start_new(tree, known, tables, walk, rule, task)
+
+
+@inlined
+def p_fetch(tree, at):
+    """Nothing: children are not in memory."""
+
+
+PLAYED = Source(
+    *(p_enter, p_acting, p_pay, p_arrive, p_keep),
+    *(p_place, p_descend, p_stop, p_start, p_fetch),
+)
 
 
 @functools.cache
@@ -736,9 +551,9 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
 
     The rules are those of `calls.callable_rules`.
     It runs whole iterations until the job's limits, as that of `kernels.make_iterate`,
-    with the same statuses. After GROW there must be room for one more infoset. PAUSED
-    comes in the middle of a walk, too. BROKEN + a status of rules/kernel.py says that
-    the game's rules are wrong where the path ends.
+    with the same statuses. After GROW there must be room for one more infoset. BROKEN +
+    a status of rules/kernel.py says that the game's rules are wrong where the path
+    ends.
 
     Args:
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
@@ -746,4 +561,16 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        return make_rule_walks(sampled, number_of(rule))
+        number = number_of(rule)
+        go_on = make_loop(sampled, number, PLAYED)
+
+        @jit
+        def iterate(frame, rules):
+            tree, tables = views(frame, TreeArrays), views(frame, Tables)
+            game, known = views(frame, Game), views(frame, Known)
+            path, task, walk = views(frame, Path), views(frame, Task), views(frame, Walk)
+            start_new(tree, known, tables, walk, number, task)
+            size = known.counts[INFOSETS]
+            return go_on(task, tree, game, known, path, rules, tables, walk, size)
+
+        return iterate

@@ -19,7 +19,6 @@ def nodes_of_walk(task: kernels.Task, walk: kernels.Walk, num_players: int) -> f
         iteration += 1
     batch = kernels.plain_batch_at(given, iteration)
     num_walks = num_players * (kernels.plain_walk_number(given, iteration, 0) - 1)
-    num_walks += player * batch + int(cursor[kernels.WALK])
     return float(cursor[kernels.NODES_TOUCHED]) / num_walks if num_walks else 0.0
 
 

@@ -5,15 +5,13 @@ It takes the place of tree/growth.py for solvers that keep no nodes.
 
 from typing import NoReturn
 
-import numpy as np
-
 from mccfr_spiel import kernels
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import kernel, walks
 from mccfr_spiel.rules.declared import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.growth import Growth, WalkTooLargeError
+from mccfr_spiel.tree.growth import Growth, WalkTooLargeError, present_walk
 from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.twins.twin import BoundTwin
@@ -56,39 +54,34 @@ class RuleGrowth:
     def go_on(self) -> None:
         """Says that a walk which was left in the middle goes on."""
 
-    def fit(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def fit(self, walk: kernels.Walk) -> None:
         """As `Growth.fit`; a walk over rules needs no nodes."""
         self.generation = self._tree.generation
 
-    def look(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+    def look(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
 
         Raises:
             WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
                 fits, or it is one of the first and has visited more than the tree's
-                `walk_limit`. It stands at its root again.
+                `walk_limit`.
         """
-        cursor = walk.cursor
-        visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
+        visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
-        if limit is not None and visited > limit and cursor[kernels.ITERATION] == 1:
-            self._tree.note_met()
-            kernels.restart_walk(self._tree.infosets, tables, walk)
+        if limit is not None and visited > limit and walk.cursor[kernels.ITERATION] == 0:
             raise WalkTooLargeError(
                 f"A single walk over {self._tree.source} visits more than {limit:,} "
                 "nodes, since this sampling follows all of a player's actions. Use "
                 "outcome sampling, which follows one history."
             )
-        self._measure(tables, walk, seed)
+        self._measure(tables, walk)
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, int(cursor[kernels.PLAYER])
-        stream = np.uint64(self._probes.stream_of(walk, seed))
+        tree, player = self._tree, walk.marks.item(kernels.WALKER)
         tree.note_met()
-        if self._probes.surely_meets_more(_MOST_NODES, tables, player, stream):
-            kernels.restart_walk(tree.arrays.infosets, tables, walk)
+        if self._probes.surely_meets_more(_MOST_NODES, tables, player):
             self._is_forecast = False
             raise WalkTooLargeError(
                 f"A single walk over {tree.source} surely visits more than "
@@ -97,7 +90,7 @@ class RuleGrowth:
                 "follows one history."
             )
 
-    def _measure(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+    def _measure(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """Looks once, in the middle of the first walk that takes much memory, whether
         what it meets surely does not fit.
 
@@ -105,24 +98,20 @@ class RuleGrowth:
         at most once, so that all of them that it meets must be in memory in the end.
 
         Raises:
-            WalkTooLargeError: they are too many. The walk stands at its root again.
+            WalkTooLargeError: they are too many.
         """
         if self._is_measured or not self._probes.follows_all_own:
             return
         if self._tree.walk_limit is not None:  # which ends a walk long before
             return
-        cursor, store, tree = walk.cursor, self._store, self._tree
-        visited = cursor[kernels.NODES_TOUCHED] - cursor[kernels.NODES_TOUCHED_BEFORE]
+        store, tree = self._store, self._tree
         most = store.bytes_that_fit()
-        if 2 * visited < store.sizes()[0] or store.bytes_used() < _SMALL_SHARE * most:
+        if 2 * _visited(walk) < store.sizes()[0] or store.bytes_used() < _SMALL_SHARE * most:
             return
         self._is_measured = True
-        stream = np.uint64(self._probes.stream_of(walk, seed))
         tree.note_met()
-        player, rates = int(cursor[kernels.PLAYER]), store.least_rates()
-        if self._probes.surely_meets_more(most, tables, player, stream, rates):
-            # In this order Ctrl-C may come in between.
-            kernels.restart_walk(tree.arrays.infosets, tables, walk)
+        player, rates = walk.marks.item(kernels.WALKER), store.least_rates()
+        if self._probes.surely_meets_more(most, tables, player, rates):
             self._is_measured = False
             raise WalkTooLargeError(
                 f"A single walk over {tree.source} surely meets more information sets "
@@ -135,33 +124,29 @@ class RuleGrowth:
         """Whether the present walk must end before others may come in."""
         return False
 
-    def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+    def grow(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """Makes room for the infoset at which the walk stopped, and more.
 
         Raises:
             WalkTooLargeError: the infosets that the first walk meets do not fit, or
                 those that a walk would meet surely do not.
-            MemoryBudgetError: the infosets met fill the tree's `max_memory`. The walk
-                stands at its root again.
+            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
         """
-        self._measure(tables, walk, seed)
-        self._make_room(tables, walk)
+        self._measure(tables, walk)
+        self._make_room(walk)
 
     @held_step
-    def _make_room(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def _make_room(self, walk: kernels.Walk) -> None:
         try:
             self._store.grow()
         except MemoryBudgetError as error:
             self._tree.note_met()
-            # In this order Ctrl-C may come in between.
-            kernels.restart_walk(self._tree.arrays.infosets, tables, walk)
-            raise self._full(walk.cursor) from error
+            raise self._full(walk) from error
         self._tree.note_met()
 
-    def _full(self, cursor: np.ndarray) -> MemoryBudgetError | WalkTooLargeError:
+    def _full(self, walk: kernels.Walk) -> MemoryBudgetError | WalkTooLargeError:
         tree = self._tree
-        first = kernels.ITERATION, kernels.PLAYER, kernels.WALK
-        if cursor[list(first)].tolist() == [1, 0, 0]:
+        if present_walk(walk) == (0, 0, 0):
             return WalkTooLargeError(
                 f"A single walk over {tree.source} meets more than the "
                 f"{tree.num_infosets:,} information sets that fit "
@@ -194,3 +179,9 @@ class RuleGrowth:
         error = no_recall(player, where)
         tell_history(error, state)
         raise error
+
+
+def _visited(walk: kernels.Walk) -> int:
+    """The nodes that the present walk has visited."""
+    marks = walk.marks
+    return marks.item(kernels.TOUCHED) - marks.item(kernels.TOUCHED_BEFORE)

@@ -17,10 +17,6 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving import forking, splitting
-from mccfr_spiel.solving.forking import ForkedWalks
-from mccfr_spiel.solving.rule_threads import RuleThreads
-from mccfr_spiel.solving.splitting import Records, SplitBatches
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -39,11 +35,11 @@ _TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
 
 _NOTHING = (None, None, None)
 
-_OLD_CURSOR = 8
-"""The length of a cursor in files that know no batches."""
-
 HEIGHT = 256
 """Of a new walk's stack."""
+
+MOST_NOTES = 2**24
+"""The most notes for baselines that the walks of a batch may take, of 24 bytes each."""
 
 
 def kernel_name(minimizer: Minimizer) -> str:
@@ -93,15 +89,13 @@ class SolverState:
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
-        forking: runs walks in several threads; None if none may be shared.
-        rule_threads: the same for batches of walks over compiled rules.
-        splitting: does what is this process's when several split batches; else None.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
         walks: whether the algorithm samples, so that its average is settled lazily.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
-            quicker to read.
+            quicker to read. Only whole updates move it on.
+        marks: the same of the walk's marks, which say how far the next update is.
         job: what kernels are told to do (see `kernels.JOB_SIZE`), as a `memoryview`.
     """
 
@@ -111,8 +105,6 @@ class SolverState:
         algorithm: Algorithm,
         seed: int,
         threads: int | None = 1,
-        *,
-        splits: bool = False,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
 
@@ -121,7 +113,6 @@ class SolverState:
             algorithm: what is run.
             seed: any integer.
             threads: at most so many threads; None for one for each core.
-            splits: whether several processes split its batches, which `can_split`.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -168,27 +159,15 @@ class SolverState:
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
-        self.forking: ForkedWalks | None = None
-        self.rule_threads: RuleThreads | None = None
-        self.splitting: SplitBatches | None = None
-        most_threads = num_cores() if threads is None else threads
-        rule, sampled = kernel_name(minimizer), sampled_by(algorithm)
-        if most_threads > 1 and self._can_share_walks():
-            if self.store is None:
-                self.forking = ForkedWalks(tree, sampled, rule, most_threads)
-            else:
-                self.rule_threads = RuleThreads(
-                    *(tree, self.store, sampled, rule, most_threads),
-                    tables=self._optional_tables,
-                    draws_at_start=self._draws_at_start,
-                )
-        if splits:
-            self.splitting = SplitBatches(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        num_undo = HEIGHT if self.batch != 1 else 0
-        self.walk = kernels.empty_walk(HEIGHT, HEIGHT, num_undo)
-        self.counts = self.walk.cursor.data
+        self.walk = kernels.empty_walk(
+            HEIGHT,
+            HEIGHT,
+            settles=sampling.player == "average",
+            notes=sampling.baseline != "",
+        )
+        self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
         self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
@@ -216,62 +195,11 @@ class SolverState:
             self.path = self.store.new_path(at_once=self._draws_at_start)
         self._node_arrays = None if self.store is None else self.store.node_arrays()
 
-    @property
-    def is_midway(self) -> bool:
-        """Whether an error or Ctrl-C left an iteration unfinished."""
-        return bool(self.counts[kernels.PLAYER] or self.counts[kernels.TOP])
-
     @reads
     def memory(self) -> Memory:
         """As `Solver.memory`."""
-        shared = [] if self.forking is None else self.forking.arrays()
-        shared += [] if self.rule_threads is None else self.rule_threads.arrays()
-        shared += [] if self.splitting is None else self.splitting.arrays()
-        shared += self._tree.kept_for_evaluation()
-        whole = itertools.chain(*self.whole, shared)
+        whole = itertools.chain(*self.whole, self._tree.kept_for_evaluation())
         return memory_of(self._tree, self.tables, self.walk, whole)
-
-    def _can_share_walks(self) -> bool:
-        """Whether several threads may share the walks of an iteration."""
-        algorithm, tree = self._algorithm, self._tree
-        may_fork = (
-            algorithm.sampling.is_sampled and tree.num_nodes >= forking.LEAST_TREE
-        )
-        return (
-            (tree.is_complete or self.store is not None)
-            and (algorithm.batch != 1 or may_fork)
-            and _can_share(tree, algorithm.minimizer)
-            and kernels.can_be_shared(sampled_by(algorithm))
-        )
-
-    def get_ready_to_share(self) -> None:
-        """Compiles what threads need to share walks, once these are long enough."""
-        if self.forking is not None:
-            self.forking.get_ready(self._task, self.walk)
-        if self.rule_threads is not None:
-            self.rule_threads.get_ready(self._task, self.walk)
-
-    def run_shared(self) -> int:
-        """Lets threads run the kernel where that pays, right after `frame`.
-
-        Returns:
-            Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
-        """
-        if self.rule_threads is not None:
-            return self.rule_threads.run(
-                self._task, self._frame, self.walk, (self.tables, self.path)
-            )
-        shared = self.forking
-        if shared is None or not shared.pays(self._task, self.walk):
-            return kernels.NEEDS_ONE_THREAD
-        arrays = kernels.TreeArrays(*self._tree.storage)
-        return shared.run(self._task, arrays, self.tables, self.walk)
-
-    def records(self) -> Records:
-        """What kernels read and change, with all arrays as they are now."""
-        self.frame()
-        arrays = kernels.TreeArrays(*self._tree.storage)
-        return Records(self._task, arrays, self.tables, self.walk)
 
     # --- making tables -------------------------------------------------------
 
@@ -286,12 +214,6 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
-        if self.forking is not None:
-            per_infoset += forking.BYTES_PER_INFOSET
-            per_sequence += forking.BYTES_PER_SEQUENCE
-        if self.splitting is not None:
-            per_infoset += splitting.BYTES_PER_INFOSET
-            per_sequence += splitting.BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads
@@ -372,22 +294,20 @@ class SolverState:
 
     @held_step
     def raise_stack(self) -> None:
-        """Makes the stack of the walk, and the list that takes it back, about twice as
-        high."""
-        walk, depth = self.walk, int(self.counts[kernels.DEPTH])
-        height = 2 * len(walk.node) + 2**16
-        stack = {}
-        for name in ("node", "sequence", "weight", "place"):
+        """Makes the stack of the walk, and its notes, about twice as high."""
+        walk = self.walk
+        for name in ("node", "sequence", "weight", "place", "settled", "note"):
             old = getattr(walk, name)
-            stack[name] = reserve(old, height)
-            # What baselines have written down is at the end, see kernels/baselines.py.
-            stack[name][len(stack[name]) - depth :] = old[len(old) - depth :]
-        self.walk = walk._replace(**stack)
-        if self.batch != 1:
-            self.walk = self.walk._replace(
-                undo_sequence=reserve(walk.undo_sequence, height),
-                undo_gradient=reserve(walk.undo_gradient, height),
+            if len(old):
+                height = 2 * len(old) + 2**16
+                walk = walk._replace(**{name: reserve(old, height)})
+        if self.batch != 1 and len(walk.note) > MOST_NOTES:
+            raise ValueError(
+                f"The walks of a batch on {self._tree.source} make more than "
+                f"{MOST_NOTES:,} decisions, all of which their baseline must note. Use "
+                "smaller batches, or no baseline."
             )
+        self.walk = walk
 
     def frame(self) -> np.ndarray:
         """The frame for the next call of a kernel, of all arrays as they are now.
@@ -434,29 +354,26 @@ class SolverState:
             self._framed = held, tables, walk
         return self._frame
 
-    def restart_walk(self) -> None:
-        """Takes the present walk back to its root."""
-        self._tree.note_met()
-        kernels.restart_walk(self._tree.arrays.infosets, self.tables, self.walk)
-
     # --- saving --------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays that a file keeps, without the room that they have to spare."""
         arrays = self._tables_used()
         arrays |= {"cursor": self.walk.cursor, "clock": self.walk.clock}
-        num_met = self.walk.cursor[kernels.NUM_MET]
-        if num_met:
-            arrays["met"] = self.walk.met[:num_met]
         if self.whole:
             arrays["plan"] = self.whole[1].plan
         return arrays
 
     def _tables_used(self) -> dict[str, np.ndarray]:
-        """The tables without the room that they have to spare."""
+        """What was learned, without the room that tables have to spare.
+
+        Of a walk that has not ended nothing is learned: the gradient is no part of it.
+        """
         num_infosets, num_sequences = self._tree.sizes()
         used = {}
         for name, table in self.tables._asdict().items():
+            if name in kernels.SCRATCH:
+                continue
             is_per_infoset = name in kernels.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]
         return used
@@ -475,15 +392,8 @@ class SolverState:
         fresh = self._tables_used() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan
-        # Files of version 0.1 have a shorter cursor, no clock, and not all the tables
-        # that are empty for the algorithms of that version.
-        is_old = len(arrays["cursor"]) == _OLD_CURSOR
         for name, table in fresh.items():
-            if is_old and name not in arrays and (name == "clock" or not len(table)):
-                continue
             found = arrays[name]
-            if is_old and name == "cursor":
-                found = np.append(found, table[_OLD_CURSOR:])
             if found.dtype != table.dtype or found.shape != table.shape:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} is {found.dtype} {found.shape}, "
@@ -494,48 +404,14 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
-        if is_old:
-            iteration = float(walk.cursor[kernels.ITERATION])
-            gamma = self._task.settings[kernels.GAMMA]
-            walk.clock[kernels.AVERAGE_WEIGHT] = iteration**gamma
-        self._restore_walk(arrays.get("met", np.zeros(0, np.int32)))
-
-    def _restore_walk(self, met: np.ndarray) -> None:
-        """Goes on between two iterations, or before a walk in the middle of one.
-
-        Args:
-            met: the infosets met by the walks of this iteration, not yet updated.
-
-        Raises:
-            DamagedError: the cursor is that of no such place.
-        """
-        cursor = self.walk.cursor
-        top, player = cursor[[kernels.TOP, kernels.PLAYER]].tolist()
-        num_met, before = cursor[[kernels.NUM_MET, kernels.NUM_MET_BEFORE]].tolist()
-        nth, noted = cursor[[kernels.WALK, kernels.NUM_UNDO]].tolist()
-        depth = cursor[kernels.DEPTH] if top else 0
-        if top == 0:
-            stands = player == num_met == nth == 0
-        else:
-            is_first = player == nth == 0
-            stands = top == 1 and num_met == before and not (num_met and is_first)
-        fits = (
-            stands
-            and nth < kernels.plain_batch_at(self.batch, int(cursor[kernels.ITERATION]))
-            and noted == depth == 0
-            and (cursor >= 0).all()
-            and player < self._tree.num_players
-            and (met.dtype, len(met)) == (np.int32, num_met)
-            and ((met >= 0) & (met < self._tree.num_infosets)).all()
-        )
-        if not fits:
+        player = walk.cursor[kernels.PLAYER]
+        most = self._tree.num_players if self._algorithm.alternating else 1
+        if (walk.cursor < 0).any() or player >= most:
             raise DamagedError(
-                f"The checkpoint's cursor {cursor.tolist()} is not that of a solver "
-                "between two walks."
+                f"The checkpoint's cursor {walk.cursor.tolist()} is not that of a "
+                "solver between two updates."
             )
-        self.walk.met[:num_met] = met
-        if top:
-            self.restart_walk()
+        walk.marks[kernels.WALKER] = player
 
     def leaves_digest(self) -> str | None:
         """A hash of what all leaves pay; None if no whole pass has listed them."""

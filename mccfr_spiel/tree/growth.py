@@ -1,8 +1,8 @@
-"""The tree on demand: expands the nodes at which a compiled walk stops.
+"""The tree on demand: expands the node at which a compiled walk stops.
 
-A walk's draws are a pure function of the place, so Python knows where the walk will go
-below the node at which it stopped, and expands all of that at once. A wrong guess costs
-another stop, but never changes a result.
+Where the walk follows all moves at that node, their nodes surely come next and are
+expanded at once. Where it draws a move, it says itself, by stopping again, where it
+went.
 """
 
 import operator
@@ -10,30 +10,11 @@ import random
 import time
 from typing import Any
 
-import numpy as np
-
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.compiled.randomness import (
-    ROOT_PLACE,
-    child_place,
-    plain_child_place,
-    plain_stream_key,
-    plain_uniform,
-    uniform,
-)
-from mccfr_spiel.kernels.batches import plain_walk_number as walk_number
-from mccfr_spiel.kernels.picking import (
-    plain_follow_probability as follow_probability,
-)
-from mccfr_spiel.kernels.pruning import LOOK, plain_prunes
-from mccfr_spiel.kernels.pruning import plain_is_poor as is_poor
-from mccfr_spiel.kernels.sampling import (
-    plain_draw_action,
-    plain_draw_chance,
-    plain_draw_explored,
-)
+from mccfr_spiel.kernels.sampling import plain_draw_action
+from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
 from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
 from mccfr_spiel.rules.declared import tell_history
@@ -76,25 +57,29 @@ class Growth:
             infosets at most once.
     """
 
-    def __init__(self, tree: GameTree, sampling: Sampling, batch: int) -> None:
-        self._tree, self._batch = tree, batch
+    def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
+        """Grows a tree.
+
+        Args:
+            tree: the tree.
+            sampling: of the walks.
+            met_once: see `kernels.Sampled.meets_once`.
+        """
+        self._tree, self._met_once = tree, met_once
         self.lock = tree.lock
         self.generation = tree.generation
         self._sampling = sampling
         self._follows_one = (
             sampling.chance and sampling.opponents and sampling.draws_one_action
         )
-        # Whether a walk follows some of the updated player's actions, and which.
-        self._follows_some = sampling.player == "average"
-        self._prunes = sampling.prune_below is not None
+        # Of some walks, which of the updated player's actions they follow is drawn.
+        self._is_choosy = sampling.player == "average" or (
+            sampling.prune_below is not None
+        )
         is_external = (
             sampling.chance and sampling.opponents and sampling.player == "all"
         )
-        self.follows_all_own = is_external and not self._prunes
-        self._settings = [0.0] * kernels.NUM_SETTINGS
-        self._settings[kernels.EPSILON] = sampling.epsilon
-        self._settings[kernels.THRESHOLD] = sampling.threshold
-        self._settings[kernels.BONUS] = sampling.bonus
+        self.follows_all_own = is_external and not self._is_choosy
         # For each player, whose actions are sampled in the walks that update it.
         self._samples: list[list[bool]] = []
         for player in range(tree.num_players):
@@ -102,6 +87,8 @@ class Growth:
             samples[player] = sampling.draws_one_action
             self._samples.append(samples)
         self._restarted: tuple[int, int, int] | None = None
+        self._walk: tuple[int, int, int] | None = None
+        self._look_at = self._many = 0
         self._stops = 0
         self._uncounted = 0
 
@@ -113,13 +100,12 @@ class Growth:
         """
         self._restarted = None
 
-    def fit(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def fit(self, walk: kernels.Walk) -> None:
         """Begins the walk again, whose nodes were dropped since it stopped.
 
         Another solver on the tree has dropped them, and may have reused their numbers.
         """
-        if walk.cursor[kernels.TOP]:
-            kernels.restart_walk(self._tree.infosets, tables, walk)
+        begin_again(walk, met_once=self._met_once)
         self.generation = self._tree.generation
 
     def must_finish(self, walk: kernels.Walk) -> bool:
@@ -127,23 +113,12 @@ class Growth:
 
         Otherwise others could fill the tree again, and the walk would never end.
         """
-        return self._restarted == self._present(walk)
+        return self._restarted == present_walk(walk)
 
-    def _present(self, walk: kernels.Walk) -> tuple[int, int, int]:
-        cursor = walk.cursor.tolist()
-        return cursor[kernels.ITERATION], cursor[kernels.PLAYER], cursor[kernels.WALK]
+    def grow(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+        """Expands the node at which the walk stopped and what surely comes below.
 
-    def stream_of(self, walk: kernels.Walk, seed: int) -> int:
-        """The key of the present walk's draws, see compiled/randomness.py."""
-        iteration, player, nth = self._present(walk)
-        number = walk_number(self._batch, iteration, nth)
-        return plain_stream_key(seed, number, player, self._tree.num_players)
-
-    def grow(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
-        """Expands the node at which the walk stopped and what it will visit below.
-
-        If the tree is full, all its nodes are dropped and the walk begins again. It
-        also begins again if the solver goes on after an error.
+        If the tree is full, all its nodes are dropped and the walk begins again.
 
         Raises:
             WalkTooLargeError: the walk alone meets more nodes than the tree's
@@ -161,14 +136,12 @@ class Growth:
         try:
             self._stops += 1
             if self._stops % _SAMPLED:
-                self._expand_ahead(tables, walk, seed)
+                self._expand(tables, walk)
             else:
-                self._expand_measured(tables, walk, seed)
+                self._expand_measured(tables, walk)
+        except WalkTooLargeError:
+            raise
         except TreeFullError as error:
-            # In this order Ctrl-C may come in between.
-            kernels.restart_walk(self._tree.infosets, tables, walk)
-            if isinstance(error, WalkTooLargeError):
-                raise
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
                 raise (self._full() if is_bytes else self._too_large("more")) from error
@@ -176,12 +149,10 @@ class Growth:
             if is_bytes:
                 self._tree.give_back()
                 self._uncounted = 0
-            self._restarted = self._present(walk)
+            self._restarted = present_walk(walk)
 
-    def _expand_measured(
-        self, tables: kernels.Tables, walk: kernels.Walk, seed: int
-    ) -> None:
-        """As `_expand_ahead`, but also measures the memory that cannot be counted.
+    def _expand_measured(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+        """As `_expand`, but also measures the memory that cannot be counted.
 
         That is mostly what the game keeps in states. The growth of the process counts
         only during such a stop, since between stops the process does other things, and
@@ -192,135 +163,74 @@ class Growth:
         if budget.left < 0:
             raise MemoryBudgetError("The process has grown by more than was counted.")
         before, left = resident(), budget.left
-        self._expand_ahead(tables, walk, seed)
+        self._expand(tables, walk)
         if all(map(operator.is_, storage, self._tree.storage)):
             uncounted = resident() - before - (left - budget.left)
             self._uncounted += _SAMPLED * uncounted
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
     @held_step
-    def _expand_ahead(
-        self, tables: kernels.Tables, walk: kernels.Walk, seed: int
-    ) -> None:
-        tree, expand, cursor = self._tree, self._tree.expand_held, walk.cursor.tolist()
+    def _expand(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+        tree, marks = self._tree, walk.marks
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        player, stream = cursor[kernels.PLAYER], self.stream_of(walk, seed)
-        samples_chance, samples = self._sampling.chance, self._samples[player]
-        # Places take time, and a game without chance needs none.
-        has_places = samples_chance and len(tree.chance_cdf) > 0
-        epsilon = self._sampling.epsilon
-        policy, known = tables.policy.data, tree.num_sequences
-        place = walk.place.item(cursor[kernels.TOP] - 1)
-        node = cursor[kernels.NODE_TO_GROW]
+        player = marks.item(kernels.WALKER)
+        node = marks.item(kernels.NODE_TO_GROW)
         state, sequences = tree.state_at_held(node)
-        if self._prunes and walk.weight.item(cursor[kernels.TOP] - 1) == LOOK:
-            expand(node, state, sequences)
-            return  # the walk looks whether the game has ended, and perhaps no further
-        limit = tree.num_nodes + _FEW
-        many = tree.num_nodes + _MANY
-        is_checked = self._follows_one  # one history is never too large by far
-        is_choosy = self._follows_some or (self._prunes and plain_prunes(stream))
-        # The children to come, the last one first, the moves, and the node's record.
-        stack: list[list[Any]] = []
-        # One pass expands one node and chooses the child to go on with. If the walk
-        # samples there, it is the child that the walk will draw. If the walk visits all
-        # children, the node is put on the stack, and the next child of the node on top
-        # comes. `state`, `sequences` and `place` are those of `node`; a node on the
-        # stack has its own copies, which its last child takes over.
-        while True:
-            moves, acting, first, start, infoset = expand(node, state, sequences)
-            if tree.num_nodes > limit:
-                tree.check_length(state)
-                if tree.num_nodes > many and not is_checked:
-                    self._check_size(tables, player, np.uint64(stream))
-                    is_checked = True
+        coming = [(node, state, sequences)]
+        # One pass expands one node. If the walk follows all of its moves, the nodes to
+        # which they lead come next, the first one first.
+        while coming:
+            node, state, sequences = coming.pop()
+            moves, acting, first, start, _ = tree.expand_held(node, state, sequences)
+            if tree.num_nodes > self._look_at:
+                self._look(tables, walk, state, player)
                 if self.lock.waiting:  # the walk will stop again at what is left
                     return
-                limit = tree.num_nodes + _FEW
-            is_last = True
-            if acting >= 0 and samples[acting]:
-                draw = plain_uniform(stream, tree.infoset_place(infoset))
-                child = int(draw * len(moves))  # met just now: its policy is uniform
-                if start < known:
-                    explored = epsilon if acting == player else 0.0
-                    child, _ = plain_draw_explored(
-                        policy, start, len(moves), explored, draw
-                    )
-            elif acting == CHANCE_NODE and samples_chance:
-                if not has_places:  # chance comes for the first time in this game;
-                    return  # the walk will stop again below
-                draw = plain_uniform(stream, place)
-                child = plain_draw_chance(tree.chance_cdf, start, len(moves), draw)
-            else:
-                children = list(range(len(moves) - 1, -1, -1))
-                if moves and acting == player and is_choosy and start < known:
-                    own_place = tree.infoset_place(infoset)
-                    chosen = self._followed(
-                        tables, start, len(moves), own_place, stream
-                    )
-                    children = chosen[::-1]
-                if children:
-                    its = moves, acting, first, start, state, sequences, place
-                    stack.append([children, *its])
-                if not stack:
-                    return
-                left, moves, acting, first, start, state, sequences, place = stack[-1]
-                child = left.pop()
-                is_last = not left
-                if is_last:
-                    stack.pop()
-            move = moves[child] if acting >= 0 else moves[child][0]
-            try:
-                if is_last:  # nobody needs the parent's state any more
-                    state.apply_action(move)
-                else:
-                    state = state.child(move)
-                    sequences = sequences.copy()
-            except Exception as error:
-                tell_history(error, state, move)
-                raise
-            if acting >= 0:
-                sequences[acting] = start + child
-            node = first + child
-            if has_places:
-                place = plain_child_place(place, child)
+            if not moves:
+                continue
+            tree.keep_state(node, state, sequences)
+            if not self._surely_follows_all(acting, player):
+                continue
+            for child in range(len(moves) - 1, -1, -1):
+                move = moves[child] if acting >= 0 else moves[child][0]
+                try:
+                    below = state.child(move)
+                except Exception as error:
+                    tell_history(error, state, move)
+                    raise
+                its = sequences
+                if acting >= 0:
+                    its = sequences.copy()
+                    its[acting] = start + child
+                coming.append((first + child, below, its))
 
-    def _followed(
-        self, tables: kernels.Tables, start: int, count: int, place: int, stream: int
-    ) -> list[int]:
-        """Which actions of the updated player a walk follows that does not follow all.
-
-        That is a guess where the infoset still owes to the average.
-
-        Args:
-            tables: which know the infoset.
-            start: its first sequence.
-            count: how many actions it has.
-            place: its place.
-            stream: the walk's.
-        """
-        average = tables.average[start : start + count].tolist()
-        policy = tables.policy[start : start + count].tolist()
-        memory = tables.memory[start : start + count].tolist()
-        total, threshold = sum(average), self._sampling.prune_below
-        found = []
-        for child in range(count):
-            if threshold is not None:
-                is_followed = not is_poor(policy[child], memory[child], threshold)
-            else:
-                draw = plain_uniform(stream, plain_child_place(place, child))
-                settings = self._settings
-                is_followed = draw < follow_probability(settings, average, child, total)
-            if is_followed:
-                found.append(child)
-        return found
+    def _look(
+        self, tables: kernels.Tables, walk: kernels.Walk, state: Any, player: int
+    ) -> None:
+        """Looks, every `_FEW` nodes, whether the walk's histories end; once, when it
+        has expanded `_MANY`, whether the walk is far too large."""
+        tree, present = self._tree, present_walk(walk)
+        if present != self._walk:
+            self._walk, self._many = present, tree.num_nodes + _MANY
+        else:
+            tree.check_length(state)
+            if tree.num_nodes > self._many and not self._follows_one:
+                self._many = tree.max_nodes
+                self._check_size(tables, player)
+        self._look_at = tree.num_nodes + _FEW
 
     def _follows_all(self, acting: int, player: int) -> bool:
         """Whether the walk for `player` visits all children of a node."""
         if acting == CHANCE_NODE:
             return not self._sampling.chance
         return not self._samples[player][acting]
+
+    def _surely_follows_all(self, acting: int, player: int) -> bool:
+        """As `_follows_all`, where the walk does not choose among its own actions."""
+        if acting == player and self._is_choosy:
+            return False
+        return self._follows_all(acting, player)
 
     def _probs(
         self,
@@ -344,17 +254,15 @@ class Growth:
 
     # --- walks that are too large ------------------------------------------
 
-    def look(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
+    def look(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
-    def _check_size(
-        self, tables: kernels.Tables, player: int, stream: np.uint64
-    ) -> None:
-        """Raises WalkTooLargeError if the present walk is far too large."""
+    def _check_size(self, tables: kernels.Tables, player: int) -> None:
+        """Raises WalkTooLargeError if walks for a player are far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        if self.surely_meets_more(most, tables, player, stream):
+        if self.surely_meets_more(most, tables, player):
             raise self._too_large("far more", is_hopeless=True)
 
     def surely_meets_more(
@@ -362,18 +270,16 @@ class Growth:
         most: int,
         tables: kernels.Tables,
         player: int,
-        stream: np.uint64,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether the walk with that stream for a player visits more nodes than that.
+        """Whether walks for a player surely visit more nodes than that, on average.
 
-        It follows some random histories of the walk, for half a second at most.
+        It follows some random histories of such walks, for half a second at most.
 
         Args:
             most: nodes, or bytes if there are `rates`.
             tables: those of the walk.
             player: the updated one.
-            stream: the key of the walk's draws.
             rates: if given, what the player's infosets take that the walk meets is
                 compared with `most`. Then it must have `follows_all_own`.
         """
@@ -382,7 +288,7 @@ class Growth:
         estimates, look_at = [], 1
         probes = _PROBES if rates is None else _PROBES_OF_INFOSETS
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, stream, generator, _ENOUGH * most, rates)
+            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
@@ -394,7 +300,6 @@ class Growth:
         self,
         tables: kernels.Tables,
         player: int,
-        stream: np.uint64,
         generator: random.Random,
         most: int,
         rates: Rates | None = None,
@@ -402,48 +307,32 @@ class Growth:
         """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
         updated player's infosets take by `rates`.
 
-        It follows a random history of the walk, until the estimate is above `most`.
+        It follows a random history of a walk with draws of its own, until the estimate
+        is above `most`.
         """
         tree = self._tree
         state = tree.new_state()
-        place = ROOT_PLACE
         size, weight = int(rates is None), 1
         length, longest = 0, tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
-            infoset = -1
             if acting == CHANCE_NODE:
                 actions, probs = zip(*state.chance_outcomes(), strict=True)
-                draw = uniform(stream, place)
             else:
                 actions = state.legal_actions()
-                info_state = tree.string_of(state, acting)
                 infoset = tree.find_at(state, acting)
                 probs = self._probs(tables, player, infoset, len(actions), acting)
-                draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            if self._follows_all(acting, player):
-                count = len(actions)
-                followed = list(range(count))
-                if acting == player and self._follows_some and infoset >= 0:
-                    start = int(tree.infosets[infoset]["first_sequence"])
-                    if start + count <= len(tables.policy):
-                        own_place = tree.infoset_place(infoset)
-                        followed = self._followed(
-                            tables, start, count, own_place, int(stream)
-                        )
-                if not followed:
-                    return size
-                weight *= len(followed)
-                child = generator.choice(followed)
+            if self._surely_follows_all(acting, player):
+                weight *= len(actions)
+                child = generator.randrange(len(actions))
             else:
-                child = plain_draw_action(probs, 0, len(probs), draw)
+                child = plain_draw_action(probs, 0, len(probs), generator.random())
             if rates is None:
                 size += weight
-            place = np.uint64(child_place(place, child))
             state.apply_action(actions[child])
         return size
 
@@ -481,3 +370,11 @@ class Growth:
             "line: --resume --max_memory=...). It stopped before the walk that does "
             "not fit."
         )
+
+
+def present_walk(walk: kernels.Walk) -> tuple[int, int, int]:
+    """What tells a walk from all others of its solver: the iterations begun, the player
+    for whom it is, and its number in its batch."""
+    marks = walk.marks
+    iteration = walk.cursor.item(kernels.ITERATION)
+    return iteration, marks.item(kernels.WALKER), marks.item(kernels.WALK)

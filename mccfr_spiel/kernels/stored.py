@@ -1,0 +1,118 @@
+"""A stored tree as the source of a walk's nodes: a node is a row of an array."""
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.arrays import NODE, UNEXPANDED
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.compiled.prefetch import prefetch
+from mccfr_spiel.kernels.minimizers import start_tables
+from mccfr_spiel.kernels.stack import Visit, push
+from mccfr_spiel.kernels.tables import (
+    DONE,
+    GROW,
+    NODE_TO_GROW,
+    SEED,
+    STACK_FULL,
+    Tables,
+    Task,
+    Walk,
+    tree_in,
+    views,
+)
+from mccfr_spiel.kernels.walk import Source, make_loop
+
+_NODES_A_LINE = 64 // NODE.itemsize
+"""How many fit in one line of the processor's cache, which is loaded as a whole."""
+
+
+@inlined
+def enter(tree, game, known, path, rules, node):
+    """Nothing: a row needs no state."""
+
+
+@inlined
+def acting_at(tree, game, known, path, rules, node):
+    """Who acts."""
+    return np.int64(tree.nodes[node]["player"])
+
+
+@inlined
+def pay(tree, game, known, path, rules, node):
+    """The row of the returns."""
+    return np.int64(DONE), np.int64(tree.nodes[node]["start"])
+
+
+@inlined
+def arrive(tree, game, known, path, rules, node, acting, free):
+    """The node's row, unless it must be expanded first."""
+    record = tree.nodes[node]
+    count, status = np.int64(record["num_children"]), np.int64(DONE)
+    if acting == UNEXPANDED:
+        status = np.int64(GROW)
+    elif count > free:
+        status = np.int64(STACK_FULL)
+    first, start = np.int64(record["first_child"]), np.int64(record["start"])
+    return status, first, start, count, np.int64(record["infoset"])
+
+
+@inlined
+def keep(tree, game, known, path, rules, acting, start, count):
+    """Nothing: rows stay."""
+
+
+@inlined
+def place_at(tree, game, known, path, rules, infoset):
+    """The place of the infoset."""
+    return tree.infosets[infoset]["place"]
+
+
+@inlined
+def descend(tree, game, known, path, rules, first, acting, start, chosen):
+    """The child's row."""
+    return first + chosen
+
+
+@inlined
+def stop(
+    tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
+):
+    """Stacks the node again."""
+    walk.marks[NODE_TO_GROW] = node
+    return push(walk, top, node, sequence, weight, place)
+
+
+@inlined
+def start(tree, game, known, path, rules, tables, walk, rule, task):
+    """Nothing: infosets come with the nodes, before the walk."""
+
+
+@pasted
+def fetch(tree: Any, at: Visit) -> None:
+    """Asks memory for all children of a node, of which one is about to be drawn."""
+    for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
+        prefetch(tree.nodes, child)
+
+
+STORED = Source(
+    enter, acting_at, pay, arrive, keep, place_at, descend, stop, start, fetch
+)
+
+
+def make_walks(sampled: Any, rule: int, tied: bool) -> Any:
+    """Compiles `iterate` for walks over stored trees; see `kernels.make_iterate`."""
+    go_on = make_loop(sampled, rule, STORED, tied)
+
+    @jit
+    def iterate(frame):
+        task = views(frame, Task)
+        tree = tree_in(frame, task.job)
+        tables, walk = views(frame, Tables), views(frame, Walk)
+        seed = task.job[SEED]
+        start_tables(tree, tables, walk.known, rule, seed, task.parameters)
+        return go_on(
+            task, tree, tree, tree, tree, tree, tables, walk, len(tree.nodes)
+        )
+
+    return iterate

@@ -1,0 +1,498 @@
+"""The walk: the one place where a sampled node is visited, and the one loop over
+iterations.
+
+A walk is made for one player. It starts at the root and adds, at each leaf that it
+meets, the leaf's payoff times a weight to the gradient of the player's last sequence
+before it. The weight makes up for what was sampled, so that the gradient is right on
+average. After the walks for a player, `apply` moves the policies at that player's
+infosets that they met.
+
+A walk only reads what was learned. What it writes is a scratch: its stack, the list of
+the infosets met, and the gradient, which is 0 elsewhere. So a walk may stop anywhere,
+be left or be begun again, and a solver always stands between two updates. When nodes
+have been dropped, the walk begins again at the root. It then makes the same steps, and
+passes over what the gradient has from it already: `Walk.marks` counts the nodes touched
+up to which that is so.
+
+Where nodes come from is told by a `Source`: rows of a stored tree (stored.py) or the
+states of compiled rules (rules/played.py).
+"""
+
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.compiled.jit import inlined, pasted
+from mccfr_spiel.compiled.prefetch import prefetch
+from mccfr_spiel.compiled.randomness import (
+    ROOT_PLACE,
+    child_place,
+    stream_key,
+    uniform,
+)
+from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
+from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.baselines import control, learn, note
+from mccfr_spiel.kernels.batches import batch_at, walk_number
+from mccfr_spiel.kernels.minimizers import rule_of
+from mccfr_spiel.kernels.picking import Pick, push_picked
+from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
+from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
+from mccfr_spiel.kernels.stack import (
+    Visit,
+    push,
+    push_other_children,
+    push_weighted_children,
+)
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    BATCH,
+    DONE,
+    EPSILON,
+    ITERATION,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    NOTED,
+    NOTED_BEFORE,
+    NUM_MET,
+    NUM_MET_BEFORE,
+    PASSED,
+    PAUSE_LIMIT,
+    PAUSED,
+    PLAYER,
+    SEED,
+    STACK_FULL,
+    TOO_UNLIKELY,
+    TOP,
+    TOUCHED,
+    TOUCHED_BEFORE,
+    WALK,
+    WALKER,
+    Tables,
+    Task,
+    Walk,
+)
+
+MAX_WEIGHT = 1e290
+"""Sums of payoffs that were multiplied by their weights up to this still fit a double.
+"""
+
+LARGE = 2**16
+"""Trees of more nodes do not stay in the processor's caches. There a walk that follows
+one history waits for memory at each step (see prefetch.py)."""
+
+_FLOATS_A_LINE = 64 // 8
+
+
+class Sampled(NamedTuple):
+    """What a walk samples, as constants of its loop; see `algorithms.Sampling`.
+
+    Attributes:
+        chance: whether chance is sampled.
+        opponents: whether the other players are.
+        player: how the updated player is.
+        prune: whether an opponent's action of probability 0 is not followed.
+        skips: whether actions of very negative regret are not, see pruning.py.
+        batched: whether an iteration makes several walks for each player.
+        baseline: "learned", "predictive", or "" for none, see baselines.py.
+    """
+
+    chance: bool
+    opponents: bool
+    player: str
+    prune: bool
+    skips: bool
+    batched: bool
+    baseline: str
+
+    @property
+    def draws_own(self) -> bool:
+        """Whether one of the player's actions is followed at each infoset."""
+        return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_own(self) -> bool:
+        """Whether some of them are, see picking.py."""
+        return self.player == "average"
+
+    @property
+    def branches(self) -> bool:
+        """Whether walks with baselines follow all of the player's actions."""
+        return self.baseline != "" and self.player == "all"
+
+    @property
+    def meets_once(self) -> bool:
+        """Whether each of the player's infosets is met at most once before an update,
+        as it is with chance and all opponents sampled."""
+        return self.chance and self.opponents and not self.batched
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether threads or processes may share the walks of a batch."""
+        return not (self.picks_own or self.skips or self.baseline)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether not every weight is 1, as it is in external sampling."""
+        everyone_else = self.chance and self.opponents
+        return self.player != "all" or self.skips or not everyone_else
+
+
+class Source(NamedTuple):
+    """Where the nodes of a walk come from: steps that are inlined into the walk.
+
+    All take the five records `tree, game, known, path, rules` first, which mean to each
+    source what it says.
+
+    Attributes:
+        enter: `(..., node)` goes to a node of the stack.
+        acting_at: `(..., node)` says who acts, a player, CHANCE_NODE or TERMINAL.
+        pay: `(..., node)` gives a status, and the row of a terminal node's returns.
+        arrive: `(..., node, acting, free)` gives, if there is room for its children,
+            a status, the first child, where the moves begin (sequences, or
+            probabilities of chance), how many there are, and the infoset.
+        keep: `(..., acting, start, count)`: children of the node are visited later.
+        place_at: `(..., infoset)` gives the place of the infoset's draws.
+        descend: `(..., first, acting, start, chosen)` goes to a child.
+        stop: `(..., walk, top, node, acting, sequence, weight, place)` stacks the node
+            at which the walk cannot go on; returns the new height.
+        start: `(..., tables, walk, rule, task)` starts the tables of infosets that
+            `arrive` has added.
+        fetch: `(tree, visit)` asks memory for the children.
+    """
+
+    enter: Any
+    acting_at: Any
+    pay: Any
+    arrive: Any
+    keep: Any
+    place_at: Any
+    descend: Any
+    stop: Any
+    start: Any
+    fetch: Any
+
+
+@pasted
+def draw_own(
+    tables: Tables, at: Visit, explores: bool, settings: np.ndarray, draw: float
+) -> tuple[int, float]:
+    """Draws an action of the updated player.
+
+    Args:
+        tables: with the policies.
+        at: the node.
+        explores: whether to draw from the policy mixed with the uniform one; else from
+            the balanced strategy.
+        settings: which say how much of the uniform policy is in the mixture.
+        draw: a number in [0, 1).
+
+    Returns:
+        The number of the action, from 0 on, and its probability.
+    """
+    if explores:
+        epsilon = settings[EPSILON]
+        return draw_explored(tables.policy, at.start, at.num_moves, epsilon, draw)
+    chosen = draw_action(tables.balance, at.start, at.num_moves, draw)
+    return chosen, float(tables.balance[at.start + chosen])
+
+
+@inlined
+def meet(
+    tables: Tables,
+    walk: Walk,
+    num_met: int,
+    infoset: int,
+    at: Visit,
+    met_once: bool,
+    is_far: bool,
+) -> int:
+    """Notes an infoset of the updated player for the update, unless it has been noted.
+
+    Args:
+        tables: of which `is_met` changes.
+        walk: whose list `met` gets the infoset.
+        num_met: how long the list is.
+        infoset: the infoset.
+        at: the node.
+        met_once: whether no walk comes to an infoset a second time.
+        is_far: whether its tables are likely not to be in the processor's caches.
+
+    Returns:
+        How long the list is now.
+    """
+    if not met_once:
+        if tables.is_met[infoset] != 0:
+            return num_met
+        tables.is_met[infoset] = 1
+    walk.met[num_met] = infoset
+    if is_far:  # for the update
+        prefetch(tables.paid, infoset)
+        for s in range(at.start, at.start + at.num_moves, _FLOATS_A_LINE):
+            prefetch(tables.memory, s)
+            prefetch(tables.gradient, s)
+            prefetch(tables.average, s)
+    return num_met + 1
+
+
+def make_walk(sampled: Sampled, rule: int, source: Source) -> Any:
+    """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
+    or to where it cannot go on.
+
+    Its counts are passed and returned one by one, so that they stay in registers.
+    """
+    chance, opponents, player_sampling, prune, skips, _, baseline = sampled
+    learns = baseline != ""
+    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
+    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
+    enter, acting_at, pay, arrive, keep = source[:5]
+    place_at, descend, stop, start_new, fetch = source[5:]
+
+    @inlined
+    def walk_on(
+        task, tree, game, known, path, rules, tables, walk,
+        stream, player, top, num_met, touched, noted, passed, pause, is_large,
+    ):  # fmt: skip
+        settings, gradient, policy = task.settings, tables.gradient, tables.policy
+        capacity, num_notes = len(walk.node), len(walk.note)
+        status, leaf, is_far = np.int64(DONE), np.int64(0), is_large and draws_own
+        poor = poor_regret(stream, settings) if skips else 0.0
+
+        # One pass takes a node from the stack and follows a single history from it to
+        # a leaf. What else is to be visited on the way goes onto the stack.
+        while top > 0 and status == DONE:
+            if touched >= pause:
+                status = np.int64(PAUSED)
+                break
+            top -= 1
+            node: Any = np.int64(walk.node[top])
+            enter(tree, game, known, path, rules, node)
+            sequence: Any = np.int64(walk.sequence[top])
+            weight = walk.weight[top] if weighted else 1.0
+            settled = walk.settled[top] if picks_own else 0.0
+            place = walk.place[top] if chance else ROOT_PLACE
+            # One pass visits a node of that history and goes to a child, `chosen`.
+            while True:
+                acting = acting_at(tree, game, known, path, rules, node)
+                if skips and weight == LOOK and acting >= CHANCE_NODE:
+                    gradient[sequence] = SKIPPED
+                    break
+                first, start, infoset = np.int64(0), np.int64(0), np.int64(0)
+                count = np.int64(0)
+                if acting == TERMINAL:
+                    status, leaf = pay(tree, game, known, path, rules, node)
+                    payoff = abs(weight) * tree.utilities[leaf, player]
+                    if status == DONE:
+                        # not <=: an infinite weight times 0 is NaN.
+                        if player_sampled and not abs(payoff) <= MAX_WEIGHT:
+                            status = np.int64(TOO_UNLIKELY)
+                        else:
+                            touched += 1
+                            if touched > passed:
+                                gradient[sequence] += payoff
+                            if branches:
+                                noted = note(walk, noted, 0, 0, 0, payoff)
+                            break
+                else:
+                    free = capacity - top
+                    if learns:
+                        free = min(free, num_notes - noted - 2)
+                    status, first, start, count, infoset = arrive(
+                        tree, game, known, path, rules, node, acting, free
+                    )
+                if status != DONE:
+                    top = stop(
+                        tree, game, known, path, rules,
+                        walk, top, node, acting, sequence, weight, place,
+                    )  # fmt: skip
+                    if picks_own:
+                        walk.settled[top - 1] = settled
+                    break
+                if infoset >= 0:
+                    start_new(tree, game, known, path, rules, tables, walk, rule, task)
+                touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
+                at = Visit(first, start, count, sequence, weight, place)
+                if is_far:
+                    fetch(tree, at)
+                if acting == player:
+                    num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
+                    if draws_own or picks_own:
+                        own = place_at(tree, game, known, path, rules, infoset)
+                    if picks_own:
+                        keep(tree, game, known, path, rules, acting, start, count)
+                        debt = settled - tables.paid[infoset]
+                        pick = Pick(settings, stream, own, debt, chance)
+                        top = push_picked(tables, walk, top, at, pick)
+                        break
+                    if draws_own:
+                        draw = uniform(stream, own)
+                        chosen, q = draw_own(tables, at, explores, settings, draw)
+                        weight /= q
+                    else:
+                        if count > 1:
+                            keep(tree, game, known, path, rules, acting, start, count)
+                        if skips:
+                            top, weight = push_kept(tables, walk, top, at, poor, chance)
+                        else:
+                            top = push_other_children(walk, top, at, weighted, chance)
+                    sequence = start + chosen
+                elif acting != CHANCE_NODE and opponents:
+                    draw = uniform(
+                        stream, place_at(tree, game, known, path, rules, infoset)
+                    )
+                    chosen = draw_action(policy, start, count, draw)
+                elif acting == CHANCE_NODE and chance:
+                    if is_large and not draws_own:
+                        fetch(tree, at)
+                    draw = uniform(stream, place)
+                    chosen = draw_chance(tree.chance_cdf, start, count, draw)
+                else:
+                    keep(tree, game, known, path, rules, acting, start, count)
+                    bottom = top
+                    top = push_weighted_children(
+                        tree, tables, walk, top, at, acting, prune, chance
+                    )
+                    if picks_own:
+                        walk.settled[bottom:top] = settled
+                    break
+                if learns and acting != CHANCE_NODE:
+                    adds = touched > passed
+                    noted = control(
+                        tables, walk, noted, at, player, chosen, q, branches, adds
+                    )
+                node = descend(
+                    tree, game, known, path, rules, first, acting, start, chosen
+                )
+                place = child_place(place, chosen) if chance else place
+        return status, top, num_met, touched, noted, leaf
+
+    return walk_on
+
+
+@inlined
+def settled_at_root(
+    task: Task, tables: Tables, walk: Walk, walker: int, iteration: int, batched: bool
+) -> float:
+    """What the average will have at a player's empty sequence when the iteration of the
+    present walk has been added."""
+    weight = walk.clock[AVERAGE_WEIGHT]
+    if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
+        weight = average_weight(iteration, task.settings, weight)
+    return tables.average[walker] + weight_of(task, weight, iteration, batched)
+
+
+def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -> Any:
+    """Makes `go_on`, the loop over iterations: the walks for an update, then the
+    update."""
+    walk_on = make_walk(sampled, rule, source)
+    skips, batched, picks_own = sampled.skips, sampled.batched, sampled.picks_own
+    learns, foresees = sampled.baseline != "", sampled.baseline == "predictive"
+    once, branches = sampled.meets_once, sampled.branches
+    discounts = rule_of(rule).discounts
+    apply = make_apply(rule, tied, skips=skips, met_once=once)
+
+    @inlined
+    def go_on(task, tree, game, known, path, rules, tables, walk, size):
+        seed, alternating = task.job[SEED], task.job[ALTERNATING] != 0
+        limits, given = task.job.view(np.int64), task.job.view(np.int64)[BATCH]
+        cursor, marks, settings = walk.cursor, walk.marks, task.settings
+        num_players, is_large = tree.utilities.shape[1], size > LARGE
+        iteration, player, done = cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED]
+        top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
+        walker, nth, noted = marks[WALKER], marks[WALK], marks[NOTED]
+        passed, status = marks[PASSED], np.int64(DONE)
+
+        # One pass of this loop is a walk and, if it is the last one of its batch (and
+        # of the last player, with simultaneous updates), the update after it. When a
+        # walk cannot go on, the marks say where it stands, and the next call goes on
+        # there: with a stack that is not empty.
+        while True:
+            now = iteration + (player == 0)
+            if top == 0:
+                if walker == 0 and nth == 0:
+                    is_last = iteration == limits[LAST_ITERATION]
+                    if is_last or done >= limits[NODE_LIMIT]:
+                        break
+                if learns and noted + 4 > len(walk.note):
+                    status = np.int64(STACK_FULL)
+                    break
+                marks[NUM_MET_BEFORE], marks[TOUCHED_BEFORE] = num_met, touched
+                marks[NOTED_BEFORE], noted = noted, noted + learns
+                top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
+                if picks_own:
+                    walk.settled[0] = settled_at_root(
+                        task, tables, walk, walker, now, batched
+                    )
+            number = walk_number(given, now, nth) if batched else now
+            stream = stream_key(seed, number, walker, num_players)
+            pause = limits[PAUSE_LIMIT] - done
+            status, top, num_met, touched, noted, leaf = walk_on(
+                task, tree, game, known, path, rules, tables, walk,
+                stream, walker, top, num_met, touched, noted, passed, pause, is_large,
+            )  # fmt: skip
+            if status != DONE:
+                break
+            if learns:
+                heading = marks[NOTED_BEFORE]
+                value = tree.utilities[leaf, walker]
+                note(walk, heading, walker, noted - heading - 1, 0, value)
+            if batched:
+                nth += 1
+                if nth < batch_at(given, now):
+                    continue
+                nth = 0
+            if not alternating and walker < num_players - 1:
+                walker += 1
+                continue
+
+            if player == 0:
+                iteration += 1
+                begin_iteration(task, walk.clock, iteration, rule, discounts)
+            weight = weight_of(task, walk.clock[AVERAGE_WEIGHT], iteration, batched)
+            for p in range(player, walker + 1):
+                tables.average[p] += weight
+            if learns and not foresees:
+                learn(tables, walk, noted, settings, branches)
+            apply(task, tree, tables, walk, num_met)
+            if foresees:
+                learn(tables, walk, noted, settings, branches)
+            done += touched
+            if alternating:
+                player = (player + 1) % num_players
+            walker, num_met, touched, noted, passed = player, 0, 0, 0, 0
+
+        cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED] = iteration, player, done
+        marks[TOP], marks[NUM_MET], marks[TOUCHED] = top, num_met, touched
+        marks[WALKER], marks[WALK], marks[NOTED] = walker, nth, noted
+        marks[PASSED] = passed
+        return status
+
+    return go_on
+
+
+def begin_again(walk: Walk, *, met_once: bool) -> None:
+    """Takes a walk that stopped back to its root, after its nodes were dropped.
+
+    What it added to the gradient stays, and is passed over when the walk, which makes
+    the same steps, comes by again.
+
+    Args:
+        walk: whose marks and stack change.
+        met_once: see `Sampled.meets_once`; otherwise `Tables.is_met` knows what is in
+            the list of infosets met.
+    """
+    marks = walk.marks
+    if marks[TOP] == 0:
+        return
+    marks[PASSED] = max(marks[PASSED], marks[TOUCHED])
+    marks[TOUCHED], marks[NOTED] = marks[TOUCHED_BEFORE], marks[NOTED_BEFORE]
+    if met_once:
+        marks[NUM_MET] = marks[NUM_MET_BEFORE]
+    marks[TOP] = 0
