@@ -532,6 +532,9 @@ class Solver:
 
     def _call_with(self, frame: np.ndarray) -> int:
         if self._shared_kernel is None:
+            status = self.state.run_shared()
+            if status != kernels.NEEDS_ONE_THREAD:
+                return status
             store = self.state.store
             return self.kernel(frame, *(() if store is None else (store.called,)))
         return teams.run(

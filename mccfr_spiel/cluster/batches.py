@@ -18,7 +18,8 @@ from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
 from mccfr_spiel.cluster.workers import Recipe, State, Turn
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.batch_sizes import batch_of, is_at_root, nodes_of_walk
+from mccfr_spiel.solving.sharing import batch_of, nodes_of_walk
+is_at_root = None
 from mccfr_spiel.solving.splitting import Place, Records, Segment, WalkLog
 from mccfr_spiel.solving.state import SolverState, sampled_by
 from mccfr_spiel.storage.checkpoint import Contents

@@ -75,7 +75,7 @@ from mccfr_spiel.kernels.regret_pruning import (
 )
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.stored import make_walks
-from mccfr_spiel.kernels.scratch import Cut as Cut
+from mccfr_spiel.kernels.shared_walks import make_shared_walks
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -228,6 +228,7 @@ __all__ = [
     "join_policies",
     "make_iterate",
     "make_iterate_in_threads",
+    "make_shared_iterate",
     "make_start_tables",
     "mark_kinds",
     "name_of_own",
@@ -266,6 +267,29 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
         if chance or opponents or player != "all" or prune:
             return make_walks(sampled, number_of(rule), tied)
         return make_passes(number_of(rule), tied)
+
+
+@functools.cache
+def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
+    threads.
+
+    No abstraction ties infosets, and the walks are such that `can_be_shared`.
+    `scratch.py` says what the frame holds, and `shared_walks.PLAN_SIZE` the plan. It
+    returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
+    STACK_FULL or LOG_FULL. With the last three `drop_shared` must be called.
+
+    Args:
+        sampled: what a walk samples, batched.
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_shared_walks(sampled, number_of(rule))
+    if IS_COMPILED:
+        array = types.int64[::1]
+        made.compile((array, array, array, types.boolean))
+    return made
 
 
 @functools.cache

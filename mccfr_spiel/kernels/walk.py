@@ -16,6 +16,10 @@ up to which that is so.
 
 Where nodes come from is told by a `Source`: rows of a stored tree (stored.py) or the
 states of compiled rules (rules/played.py).
+
+The body of the walk is compiled for one of three parts. ALONE walks to the end. Threads
+share a batch in two parts (shared_walks.py): TOP stops where a block of infosets begins
+and leaves a fork there, and BLOCK goes on from a fork.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -56,6 +60,7 @@ from mccfr_spiel.kernels.tables import (
     EPSILON,
     ITERATION,
     LAST_ITERATION,
+    LOG_FULL,
     NODE_LIMIT,
     NODES_TOUCHED,
     NOTED,
@@ -144,6 +149,43 @@ class Sampled(NamedTuple):
         return self.player != "all" or self.skips or not everyone_else
 
 
+ALONE, TOP_PART, BLOCK_PART = range(3)
+"""The parts of a walk."""
+
+FORK = np.dtype(
+    [
+        ("stream", np.uint64),
+        ("place", np.uint64),
+        ("weight", np.float64),
+        ("node", np.int32),
+        ("block", np.int32),
+    ]
+)
+"""Where a walk comes to the root of a block's subtree: the walk's stream, the place of
+its history, its weight there, the node, and the number of the block among all."""
+
+LEAF = np.dtype([("payoff", np.float64), ("sequence", np.int32), ("pad", np.int32)])
+"""A leaf above all blocks: its payoff times its weight, and the player's last sequence
+before it."""
+
+
+class Log(NamedTuple):
+    """What walks leave behind in the top: C entries of each kind.
+
+    Attributes:
+        home: `[S]` int32, twice the block of a sequence's infoset, plus 1 if the
+            infoset is the root of its subtree; -1 in the top.
+        event: `[C]` int32, the player's infosets met, roots of subtrees included.
+        leaf: `[C]` LEAF.
+        fork: `[C]` FORK.
+    """
+
+    home: np.ndarray
+    event: np.ndarray
+    leaf: np.ndarray
+    fork: np.ndarray
+
+
 class Source(NamedTuple):
     """Where the nodes of a walk come from: steps that are inlined into the walk.
 
@@ -228,9 +270,9 @@ def meet(
         How long the list is now.
     """
     if not met_once:
-        if tables.is_met[infoset] != 0:
+        if tables.is_met[infoset] & 1 != 0:
             return num_met
-        tables.is_met[infoset] = 1
+        tables.is_met[infoset] |= 1
     walk.met[num_met] = infoset
     if is_far:  # for the update
         prefetch(tables.paid, infoset)
@@ -241,28 +283,34 @@ def meet(
     return num_met + 1
 
 
-def make_walk(sampled: Sampled, rule: int, source: Source) -> Any:
+def make_walk(
+    sampled: Sampled, rule: int, source: Source, part: int = ALONE
+) -> Any:
     """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
     or to where it cannot go on.
 
-    Its counts are passed and returned one by one, so that they stay in registers.
+    Its counts are passed and returned one by one, so that they stay in registers. In
+    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count the entries of
+    `event`, `fork` and `leaf`.
     """
+    in_top, in_block = part == TOP_PART, part == BLOCK_PART
     chance, opponents, player_sampling, prune, skips, _, baseline = sampled
     learns = baseline != ""
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
+    once = once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
     place_at, descend, stop, start_new, fetch = source[5:]
 
     @inlined
     def walk_on(
-        task, tree, game, known, path, rules, tables, walk,
-        stream, player, top, num_met, touched, noted, passed, pause, is_large,
+        task, tree, game, known, path, rules, tables, walk, log,
+        stream, player, top, num_met, touched, noted, leaf, passed, pause, is_large,
     ):  # fmt: skip
         settings, gradient, policy = task.settings, tables.gradient, tables.policy
         capacity, num_notes = len(walk.node), len(walk.note)
-        status, leaf, is_far = np.int64(DONE), np.int64(0), is_large and draws_own
+        status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
 
         # One pass takes a node from the stack and follows a single history from it to
@@ -287,16 +335,24 @@ def make_walk(sampled: Sampled, rule: int, source: Source) -> Any:
                 first, start, infoset = np.int64(0), np.int64(0), np.int64(0)
                 count = np.int64(0)
                 if acting == TERMINAL:
-                    status, leaf = pay(tree, game, known, path, rules, node)
-                    payoff = abs(weight) * tree.utilities[leaf, player]
+                    status, row = pay(tree, game, known, path, rules, node)
+                    payoff = abs(weight) * tree.utilities[row, player]
                     if status == DONE:
                         # not <=: an infinite weight times 0 is NaN.
                         if player_sampled and not abs(payoff) <= MAX_WEIGHT:
                             status = np.int64(TOO_UNLIKELY)
                         else:
                             touched += 1
-                            if touched > passed:
-                                gradient[sequence] += payoff
+                            if in_top:
+                                log.leaf[leaf]["payoff"] = payoff
+                                log.leaf[leaf]["sequence"] = sequence
+                                leaf += 1
+                                if leaf == len(log.leaf):
+                                    status = np.int64(LOG_FULL)
+                            else:
+                                leaf = row
+                                if touched > passed:
+                                    gradient[sequence] += payoff
                             if branches:
                                 noted = note(walk, noted, 0, 0, 0, payoff)
                             break
@@ -317,12 +373,29 @@ def make_walk(sampled: Sampled, rule: int, source: Source) -> Any:
                     break
                 if infoset >= 0:
                     start_new(tree, game, known, path, rules, tables, walk, rule, task)
+                if in_top:
+                    if acting == player:
+                        log.event[num_met] = infoset
+                        num_met += 1
+                        if log.home[start] >= 0:
+                            log.fork[noted]["stream"] = stream
+                            log.fork[noted]["place"] = place
+                            log.fork[noted]["weight"] = weight
+                            log.fork[noted]["node"] = node
+                            log.fork[noted]["block"] = log.home[start] >> 1
+                            noted += 1
+                        if num_met == len(log.event):
+                            status = np.int64(LOG_FULL)
+                            break
+                        if log.home[start] >= 0:
+                            break
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                 at = Visit(first, start, count, sequence, weight, place)
                 if is_far:
                     fetch(tree, at)
                 if acting == player:
-                    num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
+                    if not in_top:
+                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
                     if draws_own or picks_own:
                         own = place_at(tree, game, known, path, rules, infoset)
                     if picks_own:
@@ -407,7 +480,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
         iteration, player, done = cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED]
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
         walker, nth, noted = marks[WALKER], marks[WALK], marks[NOTED]
-        passed, status = marks[PASSED], np.int64(DONE)
+        passed, leaf, status = marks[PASSED], np.int64(0), np.int64(DONE)
 
         # One pass of this loop is a walk and, if it is the last one of its batch (and
         # of the last player, with simultaneous updates), the update after it. When a
@@ -434,8 +507,9 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
             stream = stream_key(seed, number, walker, num_players)
             pause = limits[PAUSE_LIMIT] - done
             status, top, num_met, touched, noted, leaf = walk_on(
-                task, tree, game, known, path, rules, tables, walk,
-                stream, walker, top, num_met, touched, noted, passed, pause, is_large,
+                task, tree, game, known, path, rules, tables, walk, walk,
+                stream, walker, top, num_met, touched, noted, leaf, passed, pause,
+                is_large,
             )  # fmt: skip
             if status != DONE:
                 break

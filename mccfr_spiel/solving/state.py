@@ -17,6 +17,8 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.solving import sharing
+from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import full_pass
@@ -34,6 +36,8 @@ _OPTIONAL_BYTES = 9
 _TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
 
 _NOTHING = (None, None, None)
+
+Records = tuple[kernels.Task, kernels.TreeArrays, kernels.Tables, kernels.Walk]
 
 HEIGHT = 256
 """Of a new walk's stack."""
@@ -89,6 +93,8 @@ class SolverState:
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks if there is more than one thread, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
+        sharing: runs walks on a complete tree in several threads; None if none may be
+            shared.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -105,6 +111,8 @@ class SolverState:
         algorithm: Algorithm,
         seed: int,
         threads: int | None = 1,
+        *,
+        splits: bool = False,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
 
@@ -113,6 +121,7 @@ class SolverState:
             algorithm: what is run.
             seed: any integer.
             threads: at most so many threads; None for one for each core.
+            splits: whether processes of a cluster share its batches.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -159,6 +168,12 @@ class SolverState:
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
+        self.sharing: SharedWalks | None = None
+        most_threads = num_cores() if threads is None else threads
+        if self._can_share_walks() and (most_threads > 1 or splits):
+            self.sharing = SharedWalks(
+                tree, sampled_by(algorithm), kernel_name(minimizer), most_threads
+            )
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = kernels.empty_walk(
@@ -198,8 +213,39 @@ class SolverState:
     @reads
     def memory(self) -> Memory:
         """As `Solver.memory`."""
-        whole = itertools.chain(*self.whole, self._tree.kept_for_evaluation())
+        shared = [] if self.sharing is None else self.sharing.arrays()
+        shared += self._tree.kept_for_evaluation()
+        whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
+
+    def _can_share_walks(self) -> bool:
+        """Whether several threads may share the walks of an iteration."""
+        algorithm, tree = self._algorithm, self._tree
+        is_large = algorithm.sampling.is_sampled and tree.num_nodes >= LEAST_TREE
+        return (
+            tree.is_complete
+            and self.store is None
+            and (algorithm.batch != 1 or is_large)
+            and _can_share(tree, algorithm.minimizer)
+            and sampled_by(algorithm).can_be_shared
+        )
+
+    def run_shared(self) -> int:
+        """Lets threads run the kernel where that pays, right after `frame`.
+
+        Returns:
+            Its status; NEEDS_ONE_THREAD if the kernel must be called in one thread.
+        """
+        sharing = self.sharing
+        if sharing is None or not sharing.pays(self._task, self.walk):
+            return kernels.NEEDS_ONE_THREAD
+        return sharing.run(*self.records())
+
+    def records(self) -> Records:
+        """What kernels read and change, with all arrays as they are now."""
+        self.frame()
+        arrays = kernels.TreeArrays(*self._tree.storage)
+        return self._task, arrays, self.tables, self.walk
 
     # --- making tables -------------------------------------------------------
 
@@ -214,6 +260,9 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
+        if self.sharing is not None:
+            per_infoset += sharing.BYTES_PER_INFOSET
+            per_sequence += sharing.BYTES_PER_SEQUENCE
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads

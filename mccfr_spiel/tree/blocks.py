@@ -9,6 +9,7 @@ import numpy as np
 
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.kernels.scratch import Cut
 
 LEAST_WORK = 2**17
 """The work for each thread of a pass from which on sharing gains something, in rows of
@@ -94,7 +95,7 @@ def cut_into_blocks(
 
 def cut_for_batches(
     infosets: np.ndarray, num_players: int, num_sequences: int
-) -> kernels.Cut:
+) -> Cut:
     """Cuts the infosets of a complete tree for batches of walks.
 
     Args:
@@ -131,13 +132,12 @@ def cut_for_batches(
     counts = np.bincount(block_of[block_of >= 0], minlength=player_ends[-1])
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     num_top = int(np.count_nonzero((block_of < 0) | is_root))
-    return kernels.Cut(
+    return Cut(
         home=np.where(owner < 0, np.int32(-1), home[owner]),
         player_ends=player_ends,
         ends=ends,
         met=np.zeros(ends[-1], np.int32),
         num_met=np.zeros(player_ends[-1], np.int64),
-        num_paid=np.zeros(player_ends[-1], np.int64),
         top=np.zeros(num_top, np.int32),
     )
 

@@ -1,0 +1,451 @@
+"""Walks of a batch on a complete tree, shared by threads without changing a bit.
+
+Each updated player's infosets are cut into blocks of whole subtrees and a top. There
+are three stages, and the threads take tickets in each:
+
+1. Slices of the walks are walked in the top. Where a walk comes to the root of a
+   block's subtree it leaves a fork. What it meets and is paid in the top is logged.
+2. All forks of a block are followed by one thread, in the order of the walks, straight
+   into the one gradient: no two blocks share a sequence.
+3. The blocks are applied: debts are paid, then policies move.
+
+In between the leader, one of the threads, does what concerns the top: before stage 2 it
+adds up the logs in the order of the walks, before stage 3 it pays the top's debts, and
+after it the top's policies move. So every sum has the terms of one thread in their
+order. A batch of many walks goes through the first two stages several times, in
+*stretches*; where one ends changes no bit. Until stage 3 nothing that was learned has
+changed.
+
+Processes of a cluster share a batch in the same way: each walks the top, follows the
+forks of its share of the blocks, and gets from the others what they found in theirs.
+"""
+
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.atomics import (
+    CLOSED,
+    FAILED,
+    FINISHED,
+    NOTES,
+    OPENED,
+    add_one,
+    is_over,
+    load,
+    next_ticket,
+    store,
+)
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.compiled.prefetch import prefetch
+from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.apply import begin_iteration, make_move, pay_met, weight_of
+from mccfr_spiel.kernels.batches import batch_at, walk_number
+from mccfr_spiel.kernels.minimizers import rule_of, start_tables
+from mccfr_spiel.kernels.scratch import (
+    EVENTS,
+    FORKS,
+    LEAVES,
+    NODES,
+    NUM_SLICES,
+    STATUS,
+    Cut,
+    Slots,
+    counts_of,
+    log_of,
+    row_of,
+    shared_views,
+    stack_of,
+)
+from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.stored import STORED
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    BATCH,
+    DONE,
+    ITERATION,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    NUM_MET,
+    PAUSE_LIMIT,
+    PAUSED,
+    PLAYER,
+    SEED,
+    THREAD_FAILED,
+    TOUCHED,
+    WALK,
+    WALKER,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+    tree_in,
+)
+from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, TOP_PART, Sampled, make_walk
+
+ALL_STAGES, GATHER, APPLY = range(3)
+"""What a call is for: whole iterations; the first two stages of the present batch; or
+the third stage, and what the leader does around it."""
+
+WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
+"""The entries of a plan: how many walks a slice has, what the call is for, and which of
+how many shares of each player's blocks is followed."""
+
+STAGE, OPENED_BEFORE, NUM_SLICES_NOW, STATUS_NOW = range(NOTES, NOTES + 4)
+NUM_SHARING_NOTES = 4
+"""What the leader notes on the desk: the stage, how many tickets there were before it,
+how many slices it has, and what the call will return."""
+
+IN_TOP, IN_BLOCKS, APPLYING = range(3)
+
+REACHED = 2
+"""What `Tables.is_met` has at infosets in the list of the top."""
+
+_FAR, _NEAR = 6, 3
+"""How far ahead of its turn a fork's node is prefetched, and how far ahead its tables.
+"""
+
+
+@inlined
+def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
+    """Sorts the forks of a slice by block; those of one block keep their order."""
+    fork, order = row_of(slots.fork, NUM_SLICES, row), row_of(slots.order, NUM_SLICES, row)
+    ends, count = row_of(slots.order_ends, NUM_SLICES, row), counts_of(slots, row)[FORKS]
+    ends[:] = 0
+    for k in range(count):
+        ends[fork[k]["block"] + 1] += 1
+    for block in range(num_blocks):
+        ends[block + 1] += ends[block]
+    # Before its fork is written, `ends` has where a block begins, and behind its last
+    # one where it ends.
+    for k in range(count):
+        block = fork[k]["block"]
+        order[ends[block]] = k
+        ends[block] += 1
+
+
+def make_stages(sampled: Sampled, rule: int) -> Any:
+    """Makes what a thread does for one ticket of each stage."""
+    walk_top = make_walk(sampled, rule, STORED, TOP_PART)
+    walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
+    move = make_move(rule, False, skips=False)
+
+    @inlined
+    def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
+        """Walks the walks `first` to `stop - 1` of the batch in the top."""
+        limits, counts = task.job.view(np.int64), counts_of(slots, row)
+        log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
+        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
+        events, forks, leaves = np.int64(0), np.int64(0), np.int64(0)
+        touched, status, is_large = np.int64(0), np.int64(DONE), len(tree.nodes) > LARGE
+        nth = first
+        while nth < stop and status == DONE:
+            number = walk_number(limits[BATCH], iteration, nth)
+            stream = stream_key(task.job[SEED], number, player, num_players)
+            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
+            status, top, events, touched, forks, leaves = walk_top(
+                task, tree, tree, tree, tree, tree, tables, stack, log,
+                stream, player, top, events, touched, forks, leaves,
+                np.int64(0), np.int64(2**62), is_large,
+            )  # fmt: skip
+            nth += 1
+        counts[EVENTS], counts[FORKS], counts[LEAVES] = events, forks, leaves
+        counts[NODES], counts[STATUS] = touched, status
+        sort_forks(slots, row, len(cut.num_met))
+
+    @inlined
+    def follow(task, tree, tables, walk, cut, slots, block, num_slices):
+        """Follows all forks of a block."""
+        row, player = NUM_SLICES + block, walk.marks[WALKER]
+        counts, is_large = counts_of(slots, row), len(tree.nodes) > LARGE
+        met = cut.met[cut.ends[block] : cut.ends[block + 1]]
+        stack = stack_of(walk, slots, row, met)
+        num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
+        status = np.int64(DONE)
+        for part in range(num_slices):
+            fork = row_of(slots.fork, NUM_SLICES, part)
+            order = row_of(slots.order, NUM_SLICES, part)
+            ends = row_of(slots.order_ends, NUM_SLICES, part)
+            first = ends[block - 1] if block > 0 else 0
+            end = ends[block]
+            for k in range(first, end):
+                if k + _FAR < end:
+                    prefetch(tree.nodes, fork[order[k + _FAR]]["node"])
+                if k + _NEAR < end:
+                    ahead = fork[order[k + _NEAR]]["node"]
+                    prefetch(tables.policy, tree.nodes[ahead]["start"])
+                    prefetch(tables.is_met, tree.nodes[ahead]["infoset"])
+                    prefetch(tree.infosets, tree.nodes[ahead]["infoset"])
+                at = order[k]
+                node, weight, place = fork[at]["node"], fork[at]["weight"], fork[at]["place"]
+                if status != DONE:
+                    break
+                top = push(stack, 0, node, player, weight, place)
+                status, top, num_met, touched, _, _ = walk_block(
+                    task, tree, tree, tree, tree, tree, tables, stack, stack,
+                    fork[at]["stream"], player, top, num_met, touched,
+                    np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
+                )  # fmt: skip
+        cut.num_met[block] = num_met
+        counts[NODES], counts[STATUS] = touched, status
+
+    @inlined
+    def apply_block(task, tree, tables, walk, cut, block):
+        """Pays the debts of a block and moves its policies, bottom up.
+
+        The root of a subtree leaves its value in its own first sequence, for the top.
+        """
+        infosets, first = tree.infosets, cut.ends[block]
+        stop = first + cut.num_met[block]
+        pay_met(infosets, tables, cut.met, first, stop)
+        for visit in range(stop - 1, first - 1, -1):
+            infoset = cut.met[visit]
+            start = infosets[infoset]["first_sequence"]
+            tables.is_met[infoset] = 0
+            value = move(task, tree, tables, walk.clock, infoset)
+            if cut.home[start] & 1:
+                tables.gradient[start] = value
+            else:
+                tables.gradient[infosets[infoset]["parent"]] += value
+        cut.num_met[block] = 0
+
+    @inlined
+    def apply_top(task, tree, tables, walk, cut):
+        """Moves the policies of the top, bottom up, with the values of the blocks."""
+        infosets, gradient = tree.infosets, tables.gradient
+        for visit in range(walk.marks[NUM_MET] - 1, -1, -1):
+            infoset = cut.top[visit]
+            start = infosets[infoset]["first_sequence"]
+            tables.is_met[infoset] = 0
+            if cut.home[start] >= 0:
+                value = gradient[start]
+                gradient[start] = 0.0
+            else:
+                value = move(task, tree, tables, walk.clock, infoset)
+            gradient[infosets[infoset]["parent"]] += value
+        for p in range(tree.utilities.shape[1]):
+            gradient[p] = 0.0
+
+    return walk_slice, follow, apply_block, apply_top
+
+
+@inlined
+def gather_top(
+    tree: TreeArrays, tables: Tables, walk: Walk, cut: Cut, slots: Slots, slices: int
+) -> None:
+    """Adds up the logs of the slices, in the order of the walks."""
+    num_top = walk.marks[NUM_MET]
+    for row in range(slices):
+        counts, log = counts_of(slots, row), log_of(cut, slots, row)
+        for k in range(counts[LEAVES]):
+            tables.gradient[log.leaf[k]["sequence"]] += log.leaf[k]["payoff"]
+        for k in range(counts[EVENTS]):
+            infoset = log.event[k]
+            if tables.is_met[infoset] & REACHED == 0:
+                tables.is_met[infoset] |= REACHED
+                cut.top[num_top] = infoset
+                num_top += 1
+        walk.marks[TOUCHED] += counts[NODES]
+    walk.marks[NUM_MET] = num_top
+
+
+@inlined
+def status_of(slots: Slots, first: int, stop: int) -> int:
+    """DONE, or what kept the walks of some row from going on."""
+    for row in range(first, stop):
+        if counts_of(slots, row)[STATUS] != DONE:
+            return np.int64(counts_of(slots, row)[STATUS])
+    return np.int64(DONE)
+
+
+@inlined
+def open_stage(desk: np.ndarray, stage: int, num_tickets: Any) -> None:
+    """Opens the tickets of a stage; all earlier ones are finished."""
+    desk[STAGE], desk[OPENED_BEFORE] = stage, load(desk, OPENED)
+    store(desk, OPENED, load(desk, OPENED) + num_tickets)
+
+
+@inlined
+def finish(desk: np.ndarray, status: int) -> None:
+    """Ends the call."""
+    desk[STATUS_NOW] = status
+    store(desk, CLOSED, 1)
+
+
+def make_leader(rule: int, apply_top: Any) -> Any:
+    """Makes what the leader does when all tickets of a stage are finished."""
+    discounts = rule_of(rule).discounts
+
+    @inlined
+    def begin_applying(task, tree, tables, walk, cut, desk):
+        """Begins the update: the iteration, the average at empty sequences, the debts
+        of the top; then opens the tickets of all blocks."""
+        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
+        if cursor[PLAYER] == 0:
+            cursor[ITERATION] += 1
+            begin_iteration(task, walk.clock, cursor[ITERATION], rule, discounts)
+        weight = walk.clock[AVERAGE_WEIGHT]
+        weight = weight_of(task, weight, cursor[ITERATION], limits[BATCH] != 1)
+        for p in range(cursor[PLAYER], marks[WALKER] + 1):
+            tables.average[p] += weight
+        for visit in range(marks[NUM_MET]):
+            start = tree.infosets[cut.top[visit]]["first_sequence"]
+            if cut.home[start] < 0:
+                pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
+        first = cut.player_ends[cursor[PLAYER]]
+        open_stage(desk, APPLYING, cut.player_ends[marks[WALKER] + 1] - first)
+
+    @inlined
+    def begin_stretch(task, tree, walk, plan, desk):
+        """Opens the tickets of the next stretch of walks, or ends the call."""
+        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
+        if marks[WALK] == 0 and marks[WALKER] == 0:
+            is_end = cursor[ITERATION] == limits[LAST_ITERATION]
+            if is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]:
+                finish(desk, DONE)
+                return
+        batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+        slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
+        desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
+        open_stage(desk, IN_TOP, desk[NUM_SLICES_NOW])
+
+    @inlined
+    def direct(task, tree, tables, walk, cut, slots, plan, desk):
+        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
+        alternating, num_players = limits[ALTERNATING] != 0, tree.utilities.shape[1]
+        slices = desk[NUM_SLICES_NOW]
+        first, end = cut.player_ends[marks[WALKER]], cut.player_ends[marks[WALKER] + 1]
+        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
+        mine_end = first + (plan[SHARE] + 1) * (end - first) // plan[NUM_SHARES]
+        if desk[STAGE] == IN_TOP:
+            status = status_of(slots, 0, slices)
+            if status != DONE:
+                finish(desk, status)
+                return
+            gather_top(tree, tables, walk, cut, slots, slices)
+            open_stage(desk, IN_BLOCKS, mine_end - mine)
+        elif desk[STAGE] == IN_BLOCKS:
+            status = status_of(slots, NUM_SLICES + mine, NUM_SLICES + mine_end)
+            if status != DONE:
+                finish(desk, status)
+                return
+            for block in range(mine, mine_end):
+                marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
+            batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+            marks[WALK] = min(marks[WALK] + slices * plan[WALKS_OF_SLICE], batch)
+            if marks[WALK] < batch:
+                if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
+                    finish(desk, PAUSED)
+                else:
+                    begin_stretch(task, tree, walk, plan, desk)
+            elif plan[PURPOSE] == GATHER:
+                finish(desk, DONE)
+            elif not alternating and marks[WALKER] < num_players - 1:
+                marks[WALK] = 0
+                marks[WALKER] += 1
+                begin_stretch(task, tree, walk, plan, desk)
+            else:
+                begin_applying(task, tree, tables, walk, cut, desk)
+        else:
+            apply_top(task, tree, tables, walk, cut)
+            cursor[NODES_TOUCHED] += marks[TOUCHED]
+            if alternating:
+                cursor[PLAYER] = (cursor[PLAYER] + 1) % num_players
+            marks[WALKER], marks[WALK] = cursor[PLAYER], 0
+            marks[NUM_MET] = marks[TOUCHED] = 0
+            if plan[PURPOSE] == APPLY:
+                finish(desk, DONE)
+            else:
+                begin_stretch(task, tree, walk, plan, desk)
+
+    @inlined
+    def begin_call(task, tree, tables, walk, cut, plan, desk):
+        if plan[PURPOSE] == APPLY:
+            begin_applying(task, tree, tables, walk, cut, desk)
+        else:
+            begin_stretch(task, tree, walk, plan, desk)
+
+    return begin_call, direct
+
+
+def make_shared_walks(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate(frame, plan, desk, leads)`, which `compiled.teams.run` calls in
+    all threads. See `kernels.make_shared_iterate`."""
+    walk_slice, follow, apply_block, apply_top = make_stages(sampled, rule)
+    begin_call, direct = make_leader(rule, apply_top)
+
+    @inlined
+    def do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket):
+        ticket -= desk[OPENED_BEFORE]
+        first, end = cut.player_ends[walk.marks[WALKER]], cut.player_ends[walk.marks[WALKER] + 1]
+        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
+        if desk[STAGE] == IN_TOP:
+            given = np.int64(task.job[BATCH])
+            iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+            nth = walk.marks[WALK] + ticket * plan[WALKS_OF_SLICE]
+            stop = min(nth + plan[WALKS_OF_SLICE], batch_at(given, iteration))
+            walk_slice(task, tree, tables, walk, cut, slots, ticket, nth, stop)
+        elif desk[STAGE] == IN_BLOCKS:
+            slices = desk[NUM_SLICES_NOW]
+            follow(task, tree, tables, walk, cut, slots, mine + ticket, slices)
+        else:
+            first = cut.player_ends[walk.cursor[PLAYER]]
+            apply_block(task, tree, tables, walk, cut, first + ticket)
+
+    @inlined
+    def go_on(task, tree, tables, walk, cut, slots, plan, desk, leads):
+        if leads:
+            seed, parameters = task.job[SEED], task.parameters
+            start_tables(tree, tables, walk.known, rule, seed, parameters)
+            begin_call(task, tree, tables, walk, cut, plan, desk)
+        # One pass does a ticket, or ends a stage.
+        while not is_over(desk):
+            ticket = next_ticket(desk, leads)
+            if ticket >= 0:
+                do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket)
+                add_one(desk, FINISHED)
+            elif leads and not is_over(desk):
+                direct(task, tree, tables, walk, cut, slots, plan, desk)
+        return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
+
+    @jit(nogil=True)
+    def iterate(frame, plan, desk, leads):
+        task, tables = shared_views(frame, Task), shared_views(frame, Tables)
+        tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
+        cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
+        return go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
+
+    return iterate
+
+
+@jit
+def drop_shared(
+    infosets: np.ndarray, tables: Tables, walk: Walk, cut: Cut, num_players: int
+) -> None:
+    """Throws away what the walks for the next update have found by blocks."""
+    for block in range(len(cut.num_met)):
+        first = cut.ends[block]
+        for visit in range(first, first + cut.num_met[block]):
+            clear(infosets, tables, cut.met[visit])
+        cut.num_met[block] = 0
+    for visit in range(walk.marks[NUM_MET]):
+        clear(infosets, tables, cut.top[visit])
+    for p in range(num_players):
+        tables.gradient[p] = 0.0
+    walk.marks[NUM_MET] = walk.marks[TOUCHED] = walk.marks[WALK] = 0
+    walk.marks[WALKER] = walk.cursor[PLAYER]
+
+
+@inlined
+def clear(infosets: np.ndarray, tables: Tables, infoset: int) -> None:
+    """Sets the gradient at an infoset to 0."""
+    tables.is_met[infoset] = 0
+    start = infosets[infoset]["first_sequence"]
+    for s in range(start, start + infosets[infoset]["num_actions"]):
+        tables.gradient[s] = 0.0
