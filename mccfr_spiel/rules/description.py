@@ -15,7 +15,7 @@ compiled functions.
 """
 
 import pathlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -373,6 +373,13 @@ class BoundRules:
     def apply_action(self, state: np.ndarray, action: int) -> None:
         """Makes a move or a chance outcome in the state."""
         self.description.rules.apply_action(self.settings, state, action)
+
+    def state_after(self, history: Sequence[int]) -> np.ndarray:
+        """The state after some moves and chance outcomes."""
+        state = self.start()
+        for action in history:
+            self.apply_action(state, action)
+        return state
 
     def info_key(self, state: np.ndarray, player: int) -> np.ndarray:
         """What the player knows, written as integers."""

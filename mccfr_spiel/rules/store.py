@@ -19,7 +19,7 @@ from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
 from mccfr_spiel.rules.expansion import complaint, told
-from mccfr_spiel.rules.places import fill_places, new_text, place_of
+from mccfr_spiel.rules.places import fill_places, new_text
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -391,8 +391,7 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
         for k in range(length):
             key[k] = values[start + k]
         hashed = kernel.row_hash(key, length)
-        place = place_of(spell, settings, key, length, hashed, text, scratch)
-        is_its = place == infosets[number]["place"]
+        is_its = hashed == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
         found = key_table.find_key(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:

@@ -465,12 +465,9 @@ def find_infoset(
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
     enter_key(known.table, infoset, hashed, new)
-    place = UNKNOWN if len(path.text) > 0 else hashed
     add_infoset(
-        infosets, known.actions, counts, place, acting, parent, path.moves, count
+        infosets, known.actions, counts, hashed, acting, parent, path.moves, count
     )
-    if path.position[AT_ONCE] != 0:
-        place_at(rules, game, path, tree, known, new)
     return DONE, new
 
 

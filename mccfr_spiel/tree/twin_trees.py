@@ -5,7 +5,6 @@ of an expansion through pyspiel, to the bit. Only the time differs. So nothing t
 made of a tree, such as a checkpoint or a policy, knows how the tree was expanded.
 """
 
-import bisect
 import math
 import statistics
 import warnings
@@ -17,7 +16,6 @@ import pyspiel
 
 from mccfr_spiel.arrays import Name, shared_by
 from mccfr_spiel.compiled.jit import is_ready
-from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SIGNATURES
@@ -61,11 +59,11 @@ class TwinNames:
         Args:
             rules: the twin.
             keys: of the infosets.
-            infosets: `[I]` the tree's, which know their places.
+            infosets: `[I]` the tree's.
         """
         self._rules, self._infosets = rules, infosets
-        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by place
-        self._order: np.ndarray | None = None
+        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by string
+        self._index: tuple[np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self._infosets)
@@ -96,7 +94,7 @@ class TwinNames:
         return shared_by(spelled(self._rules, self._keys, len(self)), players)
 
     def get(self, name: Name, default: int = -1) -> int:
-        """The infoset with that name, found among the places, or the default."""
+        """The infoset with that name, found by its hash, or the default."""
         player, string = (None, name) if isinstance(name, str) else name
         found = [self._find(p, string) for p in range(self._rules.num_players)]
         first = min((infoset for infoset in found if infoset >= 0), default=-1)
@@ -108,17 +106,16 @@ class TwinNames:
 
     def _find(self, player: int, string: str) -> int:
         """The player's infoset with that string; -1 if there is none."""
-        places = self._infosets["place"]
-        if self._order is None:
-            write_places(self._rules, self._keys, self._infosets)
-            self._order = np.argsort(places, kind="stable").astype(np.int32)
-        place = np.uint64(infoset_place(player, string))
-        # Not NumPy's search, which first copies the places, a column, at each call.
-        order = self._order
-        position = bisect.bisect_left(order, place, key=places.__getitem__)
-        while position < len(self) and places[order[position]] == place:
+        if self._index is None:
+            hashes = np.fromiter(map(hash, self), np.int64, len(self))
+            order = np.argsort(hashes, kind="stable").astype(np.int32)
+            self._index = hashes[order], order
+        hashes, order = self._index
+        position = int(np.searchsorted(hashes, np.int64(hash(string))))
+        while position < len(self) and hashes[position] == hash(string):
             infoset = int(order[position])
-            if self.info_state(infoset) == string:
+            is_its = self._infosets[infoset]["player"] == player
+            if is_its and self.info_state(infoset) == string:
                 return infoset
             position += 1
         return -1
@@ -126,8 +123,7 @@ class TwinNames:
     @property
     def nbytes(self) -> int:
         """The bytes of the keys, and of what finds them if it has been made."""
-        order = 0 if self._order is None else self._order.nbytes
-        return sum(array.nbytes for array in self._keys) + order
+        return sum(array.nbytes for array in (*self._keys, *(self._index or ())))
 
 
 def expanded_by_twin(
