@@ -35,7 +35,6 @@ from mccfr_spiel.rules.description import (
     Rules,
     compiled,
 )
-from mccfr_spiel.rules.places import new_text
 from mccfr_spiel.twins.twin import BoundTwin
 
 _INT, _LONG = np.dtype(np.int32), np.dtype(np.int64)
@@ -50,7 +49,7 @@ class Fixed(NamedTuple):
     player: Annotated[np.ndarray, Entry(_LONG, "[1]", "who follows no policy")]
     moves: Annotated[np.ndarray, Entry(_LONG, "[A]", "a buffer for a player's moves")]
     key: Annotated[np.ndarray, Entry(_LONG, "[K + 1]", "a buffer for a key")]
-    text: Annotated[np.ndarray, Entry(np.dtype(np.uint8), "[T]", "see new_text")]
+    text: Annotated[np.ndarray, Entry(np.dtype(np.uint8), "[T]", "see `new_text`")]
     table: Annotated[np.ndarray, Entry(_INT, "[a power of two]", "see Rows")]
     hashes: Annotated[np.ndarray, Entry(_UNSIGNED, "[I]", "see Rows")]
     starts: Annotated[np.ndarray, Entry(_LONG, "[I]", "see Rows")]
@@ -216,7 +215,7 @@ class FixedRules(BoundRules):
             np.array([player]),
             np.zeros(sizes.max_children + SPARE, np.int64)[: sizes.max_children],
             np.zeros(key_size + SPARE, np.int64)[:key_size],
-            new_text(rules),
+            rules.new_text(),
             *rows,
         )
         self.description = rules.description._replace(rules=_RULES)

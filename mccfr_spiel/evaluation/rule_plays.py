@@ -35,7 +35,6 @@ from mccfr_spiel.rules.description import (
     rules_of,
 )
 from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.places import new_text
 from mccfr_spiel.storage.checkpoint import pack_strings
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_game
@@ -224,7 +223,7 @@ def _played(
     key = np.zeros(len(sizes.key) + 1 + SPARE, np.int64)[: len(sizes.key) + 1]
     moves = np.zeros(most + SPARE, np.int64)[:most]
     probs = np.zeros(most + SPARE)[:most]
-    text = new_text(rules)
+    text = rules.new_text()
     cursor, status = np.zeros(2, np.int64), _NO_DRAWS
     draws = np.zeros(0)
     # Each pass plays until fewer draws are left than the longest history takes.

@@ -25,10 +25,8 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.walks import LARGE, meet
 from mccfr_spiel.rules.kernel import INFOSETS
 from mccfr_spiel.rules.key_table import ask_for_slot
-from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.rules.walk_logs import (
     APART,
-    NUM_PLACES,
     NUM_WALKS,
     STATUS,
     Own,
@@ -105,8 +103,6 @@ def add_new(
         begin_there = tree.infosets[infoset]["first_sequence"]
         for k in range(count):
             log.shared_sequence[first + k] = begin_there + k
-        if tree.infosets[infoset]["place"] == UNKNOWN:
-            tree.infosets[infoset]["place"] = record["place"]
     return DONE
 
 
@@ -203,8 +199,6 @@ def make_read_log(rule: int) -> Any:
         tree, known = views(frame, TreeArrays), views(frame, Known)
         tables, walk = views(frame, Tables), views(frame, Walk)
         own = own_in(own_frame)
-        for k in range(log.counts[NUM_PLACES]):
-            tree.infosets[log.place[k]["infoset"]]["place"] = log.place[k]["place"]
         event, leaf, infoset = np.int64(0), np.int64(0), np.int64(0)
         num_walks, last_event, last_leaf = log.counts[NUM_WALKS], event, leaf
         if known.counts[INFOSETS] > LARGE and num_walks > 0:

@@ -33,14 +33,11 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.walks import LARGE, MAX_WEIGHT, Sampled
 from mccfr_spiel.rules.kernel import BAD_KEY, INFOSETS, SEQUENCES, check_infoset
 from mccfr_spiel.rules.key_table import find_key, likely_row
-from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.rules.walk_logs import (
     APART,
-    NUM_PLACES,
     NUM_WALKS,
     STATUS,
     Own,
-    RuleLogs,
 )
 from mccfr_spiel.rules.walks import (
     BROKEN,
@@ -56,9 +53,7 @@ from mccfr_spiel.rules.walks import (
     list_moves,
     list_outcomes,
     move_on,
-    place_at,
     save,
-    spelled_place,
     stacked,
     start_new,
     views,
@@ -132,31 +127,6 @@ def arrive_apart(
         rules, game, path, own.tree, own.known, acting, count, length, hashed
     )
     return status, count, infoset + APART
-
-
-@inlined
-def place_apart(
-    rules: Any,
-    game: Game,
-    path: Path,
-    shared: Shared,
-    own: Own,
-    log: RuleLogs,
-    infoset: int,
-) -> Any:
-    """As `walks.place_at`. The place of a shared infoset that is spelled here goes into
-    the log, as far as there is room."""
-    if infoset >= APART:
-        return place_at(rules, game, path, own.tree, own.known, infoset - APART)
-    place = shared.infosets[infoset]["place"]
-    if place == UNKNOWN and len(path.text) > 0:
-        place = spelled_place(rules, game, path, shared.known, infoset)
-        noted = log.counts[NUM_PLACES]
-        if noted < len(log.place):
-            log.place[noted]["place"] = place
-            log.place[noted]["infoset"] = infoset
-            log.counts[NUM_PLACES] = noted + 1
-    return place
 
 
 def make_start_own(rule: int) -> Any:
@@ -247,7 +217,7 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                     if draws_own:
                         draw = uniform(
                             stream,
-                            place_apart(rules, game, path, shared, own, log, infoset),
+                            record["place"],
                         )
                         epsilon = task.settings[EPSILON]
                         chosen, q = draw_explored(policy, begin, count, epsilon, draw)
@@ -260,7 +230,7 @@ def make_logged_walk(sampled: Sampled, rule: int) -> Any:
                 elif acting != CHANCE_NODE and opponents:
                     draw = uniform(
                         stream,
-                        place_apart(rules, game, path, shared, own, log, infoset),
+                        record["place"],
                     )
                     chosen = draw_action(policy, begin, count, draw)
                 elif acting == CHANCE_NODE and chance:

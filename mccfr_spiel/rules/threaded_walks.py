@@ -77,7 +77,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walks import Sampled
-from mccfr_spiel.rules.calls import SPELL
+from mccfr_spiel.rules.calls import NUM_CALLED
 from mccfr_spiel.rules.log_reading import make_move_visited, make_read_log
 from mccfr_spiel.rules.logged_walks import Shared, make_logged_walk
 from mccfr_spiel.rules.walk_logs import STATUS, RuleLogs, empty, log_of, own_in
@@ -278,7 +278,7 @@ def make_rules_in_threads(sampled: Sampled, rule: str) -> Any:
         made.compile(
             (
                 array,
-                types.UniTuple(number, SPELL + 1),
+                types.UniTuple(number, NUM_CALLED),
                 number,
                 number,
                 array,

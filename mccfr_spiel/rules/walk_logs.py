@@ -35,12 +35,8 @@ WALK_END = np.dtype(
 """Where a walk of a log ends: the nodes that it touched, the end of its visits, of its
 leaves, and of the infosets and the sequences of the log's own store by then."""
 
-SPELLED = np.dtype([("place", np.uint64), ("infoset", np.int64)])
-"""A shared infoset whose place was not known, and the place."""
-
-STATUS, NUM_WALKS, NUM_PLACES = range(3)
-"""The counts of a log: DONE or why the next walk was not made, the walks in it, and the
-places in it."""
+STATUS, NUM_WALKS = range(2)
+"""The counts of a log: DONE or why the next walk was not made, and the walks in it."""
 
 
 class RuleLogs(NamedTuple):
@@ -49,7 +45,6 @@ class RuleLogs(NamedTuple):
 
     event: Annotated[np.ndarray, Entry(INT, "[Q C]", "the player's infosets visited")]
     leaf: Annotated[np.ndarray, Entry(LEAF, "[Q C]", "see `batch_logs.LEAF`")]
-    place: Annotated[np.ndarray, Entry(SPELLED, "[Q C]", "see SPELLED")]
     end: Annotated[np.ndarray, Entry(WALK_END, "[Q C]", "see WALK_END")]
     shared_infoset: Annotated[
         np.ndarray,
@@ -92,7 +87,6 @@ def log_of(logs: RuleLogs, slot: Any) -> RuleLogs:
     return RuleLogs(
         logs.event[slot * room : (slot + 1) * room],
         logs.leaf[slot * room : (slot + 1) * room],
-        logs.place[slot * room : (slot + 1) * room],
         logs.end[slot * room : (slot + 1) * room],
         logs.shared_infoset[slot * infosets : (slot + 1) * infosets],
         logs.shared_sequence[slot * sequences : (slot + 1) * sequences],

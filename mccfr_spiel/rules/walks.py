@@ -104,7 +104,6 @@ from mccfr_spiel.rules.calls import (
     INFO_KEY,
     LEGAL_ACTIONS,
     RETURNS,
-    SPELL,
     call,
 )
 from mccfr_spiel.rules.kernel import (
@@ -135,10 +134,8 @@ from mccfr_spiel.rules.key_table import (
     enter_key,
     find_key,
 )
-from mccfr_spiel.rules.places import UNKNOWN, place_of
 
 KEY = np.dtype(np.uint16)
-BYTE, UNSIGNED = np.dtype(np.uint8), np.dtype(np.uint64)
 
 BROKEN = 100
 """A status from here on says, less this, what rules/kernel.py found wrong."""
@@ -150,10 +147,9 @@ WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,
 and how many moves led to it."""
 
-NUM_MOVES, LEVEL, AT_ONCE, POSITION_SIZE = range(4)
-"""The entries of `Path.position`: how many moves led to where the walk is, the level of
-the node that was saved last on the way there, and whether the place of each new infoset
-must be known at once, and not only where something is drawn."""
+NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
+"""The entries of `Path.position`: how many moves led to where the walk is, and the
+level of the node that was saved last on the way there."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 """The entries of `Game.returns`, see `declared.limits_of`."""
@@ -195,8 +191,6 @@ class Path(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
     last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
     key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
-    text: Annotated[np.ndarray, Entry(BYTE, "[T]", "see places.new_text")]
-    scratch: Annotated[np.ndarray, Entry(UNSIGNED, "[SCRATCH]", "see places.place_of")]
     history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
     position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
@@ -472,34 +466,6 @@ def find_infoset(
 
 
 @inlined
-def place_at(
-    rules: Any, game: Game, path: Path, tree: TreeArrays, known: Known, infoset: int
-) -> int:
-    """The place of the infoset where the walk is, whose key the path has.
-
-    A twin spells and hashes a string for it, which takes longer than all else at a new
-    infoset. So that is done when something is first drawn there.
-    """
-    place = tree.infosets[infoset]["place"]
-    if place == UNKNOWN and len(path.text) > 0:
-        place = spelled_place(rules, game, path, known, infoset)
-        tree.infosets[infoset]["place"] = place
-    return place
-
-
-@inlined
-def spelled_place(
-    rules: Any, game: Game, path: Path, known: Known, infoset: int
-) -> Any:
-    """The place of the infoset where the walk is, from the string that is spelled."""
-    length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
-    return place_of(
-        *(rules[SPELL], game.settings, path.key, length),
-        *(UNKNOWN, path.text, path.scratch),
-    )
-
-
-@inlined
 def arrive(
     rules: Any,
     game: Game,
@@ -535,20 +501,6 @@ def arrive(
         rules, game, path, tree, known, acting, count, length, hashed
     )
     return status, count, infoset
-
-
-@inlined
-def draw_at(
-    stream: int,
-    rules: Any,
-    game: Game,
-    path: Path,
-    tree: TreeArrays,
-    known: Known,
-    infoset: int,
-) -> float:
-    """Draws a number in [0, 1) at the infoset where the walk is."""
-    return uniform(stream, place_at(rules, game, path, tree, known, infoset))
 
 
 def make_rule_walks(sampled: Sampled, rule: int) -> Any:
@@ -661,7 +613,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             noted = note_gradient(tables, walk, noted, infoset, at)
                         num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
                         if draws_own or picks_own:
-                            own = place_at(rules, game, path, tree, known, infoset)
+                            own = infosets[infoset]["place"]
                         if picks_own:
                             save(path, level, acting, start, count)
                             pick = Pick(settings, stream, own, chance)
@@ -681,7 +633,7 @@ def make_rule_loop(sampled: Sampled, rule: int) -> Any:
                             top = push_other_children(walk, top, at, weighted, chance)
                         sequence = start + chosen
                     elif acting != CHANCE_NODE and opponents:
-                        draw = draw_at(stream, rules, game, path, tree, known, infoset)
+                        draw = uniform(stream, infosets[infoset]["place"])
                         chosen = draw_action(tables.policy, start, count, draw)
                     elif acting == CHANCE_NODE and chance:
                         draw = uniform(stream, place)

@@ -67,7 +67,6 @@ class RuleThreads:
         num_threads: int,
         *,
         tables: tuple[str, ...],
-        draws_at_start: bool,
     ) -> None:
         """Makes nothing yet.
 
@@ -76,11 +75,9 @@ class RuleThreads:
             sampled, rule: see `threaded_walks.make_rules_in_threads`.
             num_threads: at most so many.
             tables: the optional tables that the rule needs.
-            draws_at_start: whether tables start by draws.
         """
         self._tree, self._store = tree, store
         self._sampled, self._rule, self._tables = sampled, rule, tables
-        self._draws_at_start = draws_at_start
         self.num_threads = min(num_threads, kernels.NUM_SLOTS)
         self.logs: walk_logs.RuleLogs | None = None
         self._kernel: Any = None
@@ -203,7 +200,7 @@ class RuleThreads:
         for _ in range(num_logs):
             # The threads, of which there are no more than logs, have one of these each.
             records = self._own_records(self._height)
-            path = self._store.new_path(at_once=self._draws_at_start, is_counted=False)
+            path = self._store.new_path(is_counted=False)
             frames.append(
                 walks.frame_of(task, *records[:3], self._store.game, records[3], path)
             )
@@ -212,7 +209,6 @@ class RuleThreads:
         logs = walk_logs.RuleLogs(
             event=np.zeros(entries, np.int32),
             leaf=np.zeros(entries, kernels.LEAF),
-            place=np.zeros(entries, walk_logs.SPELLED),
             end=np.zeros(entries, walk_logs.WALK_END),
             shared_infoset=np.zeros(entries, np.int32),
             shared_sequence=np.zeros(_SEQUENCES * entries, np.int32),

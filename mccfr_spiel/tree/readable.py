@@ -230,8 +230,7 @@ class ReadableTree:
 
     @property
     def arrays(self) -> kernels.TreeArrays:
-        """What kernels read of the tree, as it is now. Of a tree without nodes, places
-        may be unknown, see rules/places.py."""
+        """What kernels read of the tree, as it is now."""
         return kernels.TreeArrays(
             nodes=self.nodes,
             infosets=self.met.used(),

@@ -15,29 +15,26 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import Name, shared_by
-from mccfr_spiel.compiled.jit import is_ready
+from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
-from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.names import stored_name
 from mccfr_spiel.tree.whole import Expandable
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
-from mccfr_spiel.twins.names import key_of, spelled, write_places
+from mccfr_spiel.twins.names import key_of, spelled
 from mccfr_spiel.twins.twin import BoundTwin
 
-WORTH_LOADING, WORTH_COMPILING = 20_000, 3_000_000
-"""A twin expands trees from so many nodes on: where its compiled code is on disk, and
-where it must be compiled first. Loading (0.05 s) and compiling (6-8 s) take as long as
-pyspiel takes for that many nodes."""
+WORTH_EXPANDING = 100_000
+"""A twin expands trees from so many nodes on, for which pyspiel takes a quarter of a
+second. It is compiled in 6 to 8 s, once on a machine; whether it has been does not
+matter, so that a run goes alike whatever ran before."""
 
 WORTH_WALKING = 500_000
-"""Solvers that sample use a twin by themselves for trees from so many nodes on. It does
-not matter whether its code is there, since the numbers of infosets may depend on it."""
+"""Solvers that sample, and plays, go over a twin from trees of so many nodes on."""
 
 _NEAR = 10
 """A tree is looked at closely if about so many times its nodes would not fit."""
@@ -134,9 +131,7 @@ def expanded_by_twin(
     Args:
         tree: which gets the expansion.
         most: how many nodes there may be.
-        is_forced: whether the tree's size does not matter. Otherwise small trees, which
-            pyspiel expands in less time than the twin's code is loaded or compiled in,
-            are left to pyspiel.
+        is_forced: whether the tree's size does not matter, see `WORTH_EXPANDING`.
 
     Returns:
         None where pyspiel should expand the tree: the game has no twin, its tree is
@@ -150,10 +145,8 @@ def expanded_by_twin(
     if twin is None:
         return None
     nodes = _estimate_of(tree)
-    if not is_forced:
-        least = WORTH_LOADING if is_compiled(twin) else WORTH_COMPILING
-        if nodes < least:
-            return None
+    if not is_forced and nodes < WORTH_EXPANDING:
+        return None
     if nodes > most / _NEAR:
         error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
         if error is not None:
@@ -264,13 +257,8 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
 def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
     """Puts the places of OpenSpiel's strings in place of those of the keys."""
     names: Any = whole.names  # which are KeyNames
-    keys = names.keys
-    whole.infosets["place"] = UNKNOWN
-    write_places(twin, keys, whole.infosets)
-    return TwinNames(twin, keys, whole.infosets)
-
-
-def is_compiled(twin: BoundTwin) -> bool:
-    """Whether the twin's code is in memory or on disk already."""
-    rules = twin.description.rules
-    return all(map(is_ready, rules, SIGNATURES))
+    spelled = TwinNames(twin, names.keys, whole.infosets)
+    players = whole.infosets["player"].tolist()
+    places = map(infoset_place, players, spelled)
+    whole.infosets["place"] = np.fromiter(places, np.uint64, len(players))
+    return spelled
