@@ -15,7 +15,6 @@ import numpy as np
 from numba.extending import overload
 
 from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation.rule_plays import Rows, infoset_to_ask, is_odd
 from mccfr_spiel.rules.calls import (
@@ -36,7 +35,6 @@ from mccfr_spiel.rules.description import (
     Rules,
     compiled,
 )
-from mccfr_spiel.rules.places import new_text
 from mccfr_spiel.twins.twin import BoundTwin
 
 _INT, _LONG = np.dtype(np.int32), np.dtype(np.int64)
@@ -51,10 +49,9 @@ class Fixed(NamedTuple):
     player: Annotated[np.ndarray, Entry(_LONG, "[1]", "who follows no policy")]
     moves: Annotated[np.ndarray, Entry(_LONG, "[A]", "a buffer for a player's moves")]
     key: Annotated[np.ndarray, Entry(_LONG, "[K + 1]", "a buffer for a key")]
-    text: Annotated[np.ndarray, Entry(np.dtype(np.uint8), "[T]", "see new_text")]
-    scratch: Annotated[np.ndarray, Entry(_UNSIGNED, "[SCRATCH]", "see place_of")]
+    text: Annotated[np.ndarray, Entry(np.dtype(np.uint8), "[T]", "see `new_text`")]
     table: Annotated[np.ndarray, Entry(_INT, "[a power of two]", "see Rows")]
-    places: Annotated[np.ndarray, Entry(_UNSIGNED, "[I]", "see Rows")]
+    hashes: Annotated[np.ndarray, Entry(_UNSIGNED, "[I]", "see Rows")]
     starts: Annotated[np.ndarray, Entry(_LONG, "[I]", "see Rows")]
     counts: Annotated[np.ndarray, Entry(_LONG, "[I]", "see Rows")]
     actions: Annotated[np.ndarray, Entry(_LONG, "[S]", "see Rows")]
@@ -122,7 +119,7 @@ def _chance_probs(settings, state, probs):
     count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, asked)
     rows = Rows(
         table=fixed.table,
-        places=fixed.places,
+        hashes=fixed.hashes,
         starts=fixed.starts,
         counts=fixed.counts,
         actions=fixed.actions,
@@ -135,7 +132,6 @@ def _chance_probs(settings, state, probs):
         acting,
         fixed.key,
         fixed.text,
-        fixed.scratch,
         rows,
     )
     fits = number == -1 or (
@@ -219,8 +215,7 @@ class FixedRules(BoundRules):
             np.array([player]),
             np.zeros(sizes.max_children + SPARE, np.int64)[: sizes.max_children],
             np.zeros(key_size + SPARE, np.int64)[:key_size],
-            new_text(rules),
-            np.zeros(SCRATCH, np.uint64),
+            rules.new_text(),
             *rows,
         )
         self.description = rules.description._replace(rules=_RULES)

@@ -2,8 +2,9 @@
 
 The draws are those of plays through pyspiel, in the same order: one for each move, of
 chance or of a player. So the returns are the same, to the bit. What the policies of all
-players say is gathered in one hash table, by the places of infosets
-(compiled/randomness.py), which are hashes of 64 bits that also depend on the player.
+players say is gathered in one hash table, by hashes of 64 bits: of the player and the
+information key, or, for a twin, of the player and the information-state string. So it
+does not matter where a policy of OpenSpiel's game has been learned.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.sampling import draw_action
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -35,11 +35,10 @@ from mccfr_spiel.rules.description import (
     rules_of,
 )
 from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.places import new_text, place_of
+from mccfr_spiel.storage.checkpoint import pack_strings
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_game
-from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import is_compiled, known_twin, plays_alike
+from mccfr_spiel.tree.twin_trees import known_twin
 
 _DRAWS = 1 << 16
 """Numbers drawn at a time."""
@@ -52,11 +51,13 @@ class Layer(NamedTuple):
 
     Attributes:
         infosets: `[I]` of dtype INFOSET.
+        hashes: `[I]` uint64, see `hashes_of`.
         actions: `[S]` the action of each sequence.
         probs: `[S]` its probability.
     """
 
     infosets: np.ndarray
+    hashes: np.ndarray
     actions: np.ndarray
     probs: np.ndarray
 
@@ -66,13 +67,13 @@ class Rows(NamedTuple):
 
     Attributes:
         table: `[a power of two]` int32, an infoset's number in each slot, -1 for none.
-        places: `[I]` uint64.
+        hashes: `[I]` uint64, see `hashes_of`.
         starts, counts: `[I]` int64, where its actions begin, and how many it has.
         actions, probs: `[S]` int64 and float64.
     """
 
     table: np.ndarray
-    places: np.ndarray
+    hashes: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
     actions: np.ndarray
@@ -80,16 +81,9 @@ class Rows(NamedTuple):
 
 
 def rules_to_play(game: pyspiel.Game, twin: bool | None) -> BoundRules | None:
-    """The compiled rules over which plays may go: the game's, or its twin's if the code
-    of that is there or the twin is wanted; None if there are none."""
-    form = turn_based(game)
-    rules = rules_of(form)
-    if rules is not None or twin is False:
-        return rules
-    found = known_twin(form)
-    if found is None or not (twin or is_compiled(found)):
-        return None
-    return found if plays_alike(form, found) else None
+    """The compiled rules over which plays may go: the game's, or its twin's if the tree
+    is large or the twin is wanted; None if there are none."""
+    return GameTree(game, twin=twin).rules_for_walks()
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
@@ -101,12 +95,46 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     tree = policy.tree
     if not isinstance(tree, GameTree) or tree.abstraction is not None:
         return None
-    if (tree.rules is None) != (rules_of(tree.game) is None):
-        return None  # its infosets have other places
     if not (tree.source is game or same_game(tree.source, game)):
         return None
-    actions = tree.actions[: len(policy.vector)]
-    return [Layer(tree.infosets[: policy.num_infosets], actions, policy.vector)]
+    hashes = hashes_of(tree, policy.num_infosets)
+    if hashes is None:
+        return None
+    infosets, actions = tree.infosets, tree.actions
+    return [
+        Layer(
+            infosets=infosets[: policy.num_infosets],
+            hashes=hashes,
+            actions=actions[: len(policy.vector)],
+            probs=policy.vector,
+        )
+    ]
+
+
+def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:
+    """`[count]` the hashes by which plays find the first infosets of a tree; None if
+    there are none: the game has no twin, or the tree does not use the game's rules."""
+    if rules_of(tree.game) is not None:
+        return None if tree.rules is None else tree.infosets["place"][:count]
+    if known_twin(tree.game) is None:
+        return None
+    packed = pack_strings(tree.info_states[:count])
+    players = tree.infosets["player"][:count].astype(np.uint8)
+    hashes = np.zeros(count, np.uint64)
+    _hash_strings(packed["text"], packed["ends"], players, hashes)
+    return hashes
+
+
+@jit
+def _hash_strings(text, ends, players, hashes):
+    """Hashes each player with the string behind it."""
+    start = 0
+    for infoset in range(len(ends)):
+        row = np.empty(1 + ends[infoset] - start, np.uint8)
+        row[0] = players[infoset]
+        row[1:] = text[start : ends[infoset]]
+        hashes[infoset] = row_hash(row, len(row))
+        start = ends[infoset]
 
 
 def rows_of(
@@ -156,23 +184,23 @@ def returns_by_rules(
 
 
 def _of_player(layer: Layer, player: int) -> Layer:
-    infosets = layer.infosets
-    return layer._replace(infosets=infosets[infosets["player"] == player])
+    is_its = layer.infosets["player"] == player
+    return layer._replace(infosets=layer.infosets[is_its], hashes=layer.hashes[is_its])
 
 
 def _joined(layers: list[Layer]) -> Rows:
     sizes = [len(layer.probs) for layer in layers]
     offsets = np.cumsum([0, *sizes[:-1]])
-    places = np.concatenate([layer.infosets["place"] for layer in layers])
+    hashes = np.concatenate([layer.hashes for layer in layers])
     starts = [
         layer.infosets["first_sequence"].astype(np.int64) + offset
         for layer, offset in zip(layers, offsets, strict=True)
     ]
-    table = np.full(1 << (2 * len(places)).bit_length(), -1, np.int32)
-    _enter_all(table, places)
+    table = np.full(1 << (2 * len(hashes)).bit_length(), -1, np.int32)
+    _enter_all(table, hashes)
     return Rows(
         table=table,
-        places=places,
+        hashes=hashes,
         starts=np.concatenate(starts),
         counts=np.concatenate(
             [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
@@ -195,7 +223,7 @@ def _played(
     key = np.zeros(len(sizes.key) + 1 + SPARE, np.int64)[: len(sizes.key) + 1]
     moves = np.zeros(most + SPARE, np.int64)[:most]
     probs = np.zeros(most + SPARE)[:most]
-    text, scratch = new_text(rules), np.zeros(SCRATCH, np.uint64)
+    text = rules.new_text()
     cursor, status = np.zeros(2, np.int64), _NO_DRAWS
     draws = np.zeros(0)
     # Each pass plays until fewer draws are left than the longest history takes.
@@ -214,7 +242,6 @@ def _played(
             moves,
             probs,
             text,
-            scratch,
             rows,
             draws,
             cursor,
@@ -224,26 +251,26 @@ def _played(
 
 
 @jit
-def _slot_of(table, places, place):
-    """The slot of the infoset with a place, or the free one where it belongs."""
+def _slot_of(table, hashes, hashed):
+    """The slot of the infoset with a hash, or the free one where it belongs."""
     mask = len(table) - 1
-    slot = np.int64(place & np.uint64(mask))
-    while table[slot] >= 0 and places[table[slot]] != place:
+    slot = np.int64(hashed & np.uint64(mask))
+    while table[slot] >= 0 and hashes[table[slot]] != hashed:
         slot = (slot + 1) & mask
     return slot
 
 
 @jit
-def _enter_all(table, places):
-    """Enters infosets into an empty table; of those with one place, the first."""
-    for number in range(len(places)):
-        slot = _slot_of(table, places, places[number])
+def _enter_all(table, hashes):
+    """Enters infosets into an empty table; of those with one hash, the first."""
+    for number in range(len(hashes)):
+        slot = _slot_of(table, hashes, hashes[number])
         if table[slot] < 0:
             table[slot] = number
 
 
 @jit
-def infoset_to_ask(rules, settings, state, acting, key, text, scratch, rows):
+def infoset_to_ask(rules, settings, state, acting, key, text, rows):
     """The infoset among rows of the player who acts.
 
     Args:
@@ -251,7 +278,7 @@ def infoset_to_ask(rules, settings, state, acting, key, text, scratch, rows):
         settings: of the game.
         state: where the player acts.
         acting: the player.
-        key, text, scratch: buffers.
+        key, text: buffers.
         rows: the policies.
 
     Returns:
@@ -262,9 +289,13 @@ def infoset_to_ask(rules, settings, state, acting, key, text, scratch, rows):
     size = 1 + call(rules[INFO_KEY], INFO_KEY, asked)
     if not 0 < size <= len(key):
         return np.int64(-2)
-    hashed = row_hash(key, size)
-    place = place_of(rules[SPELL], settings, key, size, hashed, text, scratch)
-    return np.int64(rows.table[_slot_of(rows.table, rows.places, place)])
+    if len(text) == 0:
+        hashed = row_hash(key, size)
+    else:
+        text[0] = acting
+        spelled = settings, acting, key[1:], size - 1, text[1:]
+        hashed = row_hash(text, 1 + call(rules[SPELL], SPELL, spelled))
+    return np.int64(rows.table[_slot_of(rows.table, rows.hashes, hashed)])
 
 
 @jit
@@ -293,7 +324,6 @@ def _play(
     moves,
     probs,
     text,
-    scratch,
     rows,
     draws,
     cursor,
@@ -335,9 +365,7 @@ def _play(
             if acting == CHANCE:
                 call(rules[CHANCE_PROBS], CHANCE_PROBS, (settings, state, probs))
             else:
-                number = infoset_to_ask(
-                    rules, settings, state, acting, key, text, scratch, rows
-                )
+                number = infoset_to_ask(rules, settings, state, acting, key, text, rows)
                 if number < -1:
                     return _ODD
                 for k in range(count):  # what holds where no policy has met the state

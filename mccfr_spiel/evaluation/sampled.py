@@ -34,6 +34,7 @@ from mccfr_spiel.display.lines import counted, line, never_raises, plus_minus
 from mccfr_spiel.evaluation.fixed_rules import FixedRules, fixed_rules
 from mccfr_spiel.evaluation.rule_plays import (
     Layer,
+    hashes_of,
     layers_of,
     returns_by_rules,
     rows_of,
@@ -48,7 +49,6 @@ from mccfr_spiel.rules.declared import (
     declared_by,
     tell_history,
 )
-from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
@@ -287,14 +287,14 @@ class Response(openspiel_policy.Policy):
         """What the response says, and what it follows elsewhere, as `layers_of`."""
         below = layers_of(self._otherwise.policy, game)
         tree, average = self._tree, self._average
-        has_keys = tree.rules is not None and tree.rules.spell is None
-        if below is None or has_keys != (rules_of(tree.game) is not None):
-            return None  # its infosets have other places
         infosets = tree.infosets
+        hashes = hashes_of(tree, len(infosets))
+        if below is None or hashes is None:
+            return None
         probs = np.zeros(len(average))
         for start, count in infosets[["first_sequence", "num_actions"]].tolist():
             probs[start + int(np.argmax(average[start : start + count]))] = 1.0
-        return [Layer(infosets, self._actions, probs), *below]
+        return [Layer(infosets, hashes, self._actions, probs), *below]
 
 
 # --- playing -------------------------------------------------------------------

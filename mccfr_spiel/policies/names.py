@@ -151,10 +151,8 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     is_made = isinstance(names, TwinNames | KeyNames)
     info_states = iter(names) if is_made else iter(tree.info_states)
     info_states = itertools.islice(info_states, num_infosets)
-    if not isinstance(names, TwinNames):  # whose places are those of the strings
-        info_states = _placed(info_states, infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    arrays |= pack_strings(info_states)
+    arrays |= pack_strings(_placed(info_states, infosets))
     return Names(tree.source, arrays, tree.abstraction)
 
 

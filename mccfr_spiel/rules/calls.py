@@ -25,6 +25,8 @@ ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 
 SPELL = 7
 """The place of `BoundRules.spell` behind them."""
 
+NUM_CALLED = 8
+
 
 def callable_rules(rules: BoundRules) -> tuple[Any, Any]:
     """The rules as compiled loops take them for `call`, and what keeps them alive.
@@ -41,7 +43,7 @@ def callable_rules(rules: BoundRules) -> tuple[Any, Any]:
     found = pointers
     if IS_COMPILED:
         found = [int(one.__wrapper_address__()) for one in pointers]
-    return (*found, 0)[: SPELL + 1], pointers
+    return (*found, 0)[:NUM_CALLED], pointers
 
 
 def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:

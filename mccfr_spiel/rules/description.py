@@ -15,7 +15,7 @@ compiled functions.
 """
 
 import pathlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -299,8 +299,8 @@ class BoundRules:
         parameters: the value of every parameter.
         sizes: the sizes for these parameters.
         settings: `[number of parameters]` float64, as compiled functions get them.
-        spell: see `twins.twin.Twin`; None for games whose infosets have their places
-            (see rules/places.py) by their keys.
+        spell: see `twins.twin.Twin`; None for games whose strings are those of their
+            `Words`.
         text_size: how long the text may be that `spell` writes; 0 without it.
     """
 
@@ -374,6 +374,13 @@ class BoundRules:
         """Makes a move or a chance outcome in the state."""
         self.description.rules.apply_action(self.settings, state, action)
 
+    def state_after(self, history: Sequence[int]) -> np.ndarray:
+        """The state after some moves and chance outcomes."""
+        state = self.start()
+        for action in history:
+            self.apply_action(state, action)
+        return state
+
     def info_key(self, state: np.ndarray, player: int) -> np.ndarray:
         """What the player knows, written as integers."""
         key = np.zeros(len(self.sizes.key) + SPARE, np.int64)
@@ -384,6 +391,12 @@ class BoundRules:
         """The information-state string of a key: the player, then the game's words."""
         words = self.description.words.info_state(self.parameters, player, key)
         return f"p{player} {words}"
+
+    def new_text(self) -> np.ndarray:
+        """A buffer for the longest string that `spell` writes and a byte before it,
+        uint8; of length 0 without `spell`."""
+        size = 0 if self.spell is None else 1 + self.text_size + 8 * SPARE
+        return np.zeros(size, np.uint8)
 
     def returns(self, state: np.ndarray) -> list[float]:
         """The players' returns, which are zeros before the end."""

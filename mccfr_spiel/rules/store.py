@@ -11,15 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.compiled.hashing import SCRATCH
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, key_table, walks
-from mccfr_spiel.rules.calls import SPELL, callable_rules
+from mccfr_spiel.rules.calls import callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
 from mccfr_spiel.rules.expansion import complaint, told
-from mccfr_spiel.rules.places import fill_places, new_text, place_of
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -93,7 +91,6 @@ class RuleStore:
             counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
         )
         self.known.counts[kernel.SEQUENCES] = rules.num_players
-        self._placed = 0  # of so many infosets the places are known
 
     @property
     def _longest_key(self) -> int:
@@ -134,17 +131,6 @@ class RuleStore:
         """The keys of the infosets met, each with the player before it; no table."""
         known = self.known
         return kernel.Pool(known.values, known.rows, _NO_TABLE)
-
-    def fill_places(self) -> None:
-        """Spells the places that no draw has asked for, see `walks.place_at`."""
-        count = self.sizes()[0]
-        if self.rules.spell is not None and self._placed < count:
-            known, infosets = self.known, self.infosets[:count]
-            spell = self.called[SPELL]
-            fill_places(
-                self.rules, spell, known.values, known.rows, infosets, self._placed
-            )
-        self._placed = count
 
     # --- growing -------------------------------------------------------------
 
@@ -234,7 +220,6 @@ class RuleStore:
 
     def saved(self) -> dict[str, np.ndarray]:
         """The arrays that a file keeps, without the room that they have to spare."""
-        self.fill_places()
         num_infosets, num_sequences = self.sizes()
         starts = self.known.rows["start"][: num_infosets + 1].copy()
         return {
@@ -288,25 +273,18 @@ class RuleStore:
             self.infosets,
             count,
             key,
-            self.called[SPELL],
-            self.rules.settings,
-            new_text(self.rules),
-            np.zeros(SCRATCH, np.uint64),
         ):
             return False
         known.counts[kernel.INFOSETS] = count
         known.counts[kernel.SEQUENCES] = len(actions)
-        self._placed = count
         return True
 
     # --- walks ---------------------------------------------------------------
 
-    def new_path(self, *, at_once: bool, is_counted: bool = True) -> walks.Path:
+    def new_path(self, *, is_counted: bool = True) -> walks.Path:
         """A path that stands at the root.
 
         Args:
-            at_once: whether new infosets need their places at once, because tables
-                start by draws.
             is_counted: whether the budget holds its bytes.
 
         Raises:
@@ -321,8 +299,6 @@ class RuleStore:
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],
             last=np.arange(players, dtype=np.int32),
-            text=new_text(self.rules),
-            scratch=np.zeros(SCRATCH, np.uint64),
             key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
             history=np.zeros(depth, np.int64),
             position=np.zeros(walks.POSITION_SIZE, np.int64),
@@ -331,7 +307,6 @@ class RuleStore:
             lasts=np.zeros((depth, players), np.int32),
             branches=np.zeros((depth, walks.NUM_BRANCH), np.int64),
         )
-        path.position[walks.AT_ONCE] = at_once
         path.states[0] = self.rules.start()
         path.lasts[0] = path.last
         return path
@@ -371,7 +346,7 @@ def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:
 
 
 @jit
-def _enter(values, rows, table, infosets, count, key, spell, settings, text, scratch):
+def _enter(values, rows, table, infosets, count, key):
     """Enters the keys of a file's infosets into an empty hash table.
 
     Args:
@@ -380,7 +355,6 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
         infosets: the records.
         count: how many there are.
         key: `[K + 1]` int64, is written to.
-        spell, settings, text, scratch: as `place_of` takes them.
 
     Returns:
         Whether each key is new and has the place that its record says.
@@ -391,8 +365,7 @@ def _enter(values, rows, table, infosets, count, key, spell, settings, text, scr
         for k in range(length):
             key[k] = values[start + k]
         hashed = kernel.row_hash(key, length)
-        place = place_of(spell, settings, key, length, hashed, text, scratch)
-        is_its = place == infosets[number]["place"]
+        is_its = hashed == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
         found = key_table.find_key(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:

@@ -53,7 +53,6 @@ from mccfr_spiel.rules.calls import (
     INFO_KEY,
     LEGAL_ACTIONS,
     RETURNS,
-    SPELL,
     call,
 )
 from mccfr_spiel.rules.kernel import (
@@ -84,10 +83,8 @@ from mccfr_spiel.rules.key_table import (
     enter_key,
     find_key,
 )
-from mccfr_spiel.rules.places import UNKNOWN, place_of
 
 KEY = np.dtype(np.uint16)
-BYTE, UNSIGNED = np.dtype(np.uint8), np.dtype(np.uint64)
 
 BROKEN = 100
 """A status from here on says, less this, what rules/kernel.py found wrong."""
@@ -99,10 +96,9 @@ WHO, START, MOVES, NUM_BRANCH = range(4)
 """The columns of `Path.branches`: who acts at the saved node, where its moves begin,
 and how many moves led to it."""
 
-NUM_MOVES, LEVEL, AT_ONCE, POSITION_SIZE = range(4)
-"""The entries of `Path.position`: how many moves led to where the walk is, the level of
-the node that was saved last on the way there, and whether the place of each new infoset
-must be known at once, and not only where something is drawn."""
+NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
+"""The entries of `Path.position`: how many moves led to where the walk is, and the
+level of the node that was saved last on the way there."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 """The entries of `Game.returns`, see `declared.limits_of`."""
@@ -144,8 +140,6 @@ class Path(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
     last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
     key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
-    text: Annotated[np.ndarray, Entry(BYTE, "[T]", "see places.new_text")]
-    scratch: Annotated[np.ndarray, Entry(UNSIGNED, "[SCRATCH]", "see places.place_of")]
     history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
     position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
@@ -393,41 +387,10 @@ def find_infoset(
     known.rows[new + 1]["start"] = first + length
     known.rows[new]["hash"] = hashed
     enter_key(known.table, infoset, hashed, new)
-    place = UNKNOWN if len(path.text) > 0 else hashed
     add_infoset(
-        infosets, known.actions, counts, place, acting, parent, path.moves, count
+        infosets, known.actions, counts, hashed, acting, parent, path.moves, count
     )
-    if path.position[AT_ONCE] != 0:
-        place_at(rules, game, path, tree, known, new)
     return DONE, new
-
-
-@inlined
-def place_at(
-    rules: Any, game: Game, path: Path, tree: TreeArrays, known: Known, infoset: int
-) -> int:
-    """The place of the infoset where the walk is, whose key the path has.
-
-    A twin spells and hashes a string for it, which takes longer than all else at a new
-    infoset. So that is done when something is first drawn there.
-    """
-    place = tree.infosets[infoset]["place"]
-    if place == UNKNOWN and len(path.text) > 0:
-        place = spelled_place(rules, game, path, known, infoset)
-        tree.infosets[infoset]["place"] = place
-    return place
-
-
-@inlined
-def spelled_place(
-    rules: Any, game: Game, path: Path, known: Known, infoset: int
-) -> Any:
-    """The place of the infoset where the walk is, from the string that is spelled."""
-    length = known.rows[infoset + 1]["start"] - known.rows[infoset]["start"]
-    return place_of(
-        *(rules[SPELL], game.settings, path.key, length),
-        *(UNKNOWN, path.text, path.scratch),
-    )
 
 
 @inlined
@@ -508,7 +471,7 @@ def p_keep(tree, game, known, path, rules, acting, start, count):
 @inlined
 def p_place(tree, game, known, path, rules, infoset):
     """The place of the infoset where the walk is."""
-    return place_at(rules, game, path, tree, known, infoset)
+    return tree.infosets[infoset]["place"]
 
 
 @inlined

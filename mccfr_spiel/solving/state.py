@@ -158,7 +158,6 @@ class SolverState:
         self.job = job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, Any, Any] = _NOTHING  # of what the frame is
-        self._draws_at_start = getattr(minimizer, "initial_regret", 0.0) != 0.0
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
@@ -207,7 +206,7 @@ class SolverState:
         self._leaves_digest: str | None = None
         self.path = None
         if self.store is not None:
-            self.path = self.store.new_path(at_once=self._draws_at_start)
+            self.path = self.store.new_path()
         self._node_arrays = None if self.store is None else self.store.node_arrays()
 
     @reads
@@ -295,7 +294,6 @@ class SolverState:
         """Starts the tables of the infosets that the tree has met since last time."""
         self._tree.note_met()
         self._fit_tables()
-        self._know_places()
         self._start_tables(
             self._tree.arrays,
             self.tables,
@@ -303,12 +301,6 @@ class SolverState:
             self._task.job[kernels.SEED],
             self._task.parameters,
         )
-
-    def _know_places(self) -> None:
-        """Has the places spelled of infosets that other solvers met, if tables start by
-        draws there."""
-        if self.store is not None and self._draws_at_start:
-            self.store.fill_places()
 
     # --- growing -------------------------------------------------------------
 
@@ -368,7 +360,6 @@ class SolverState:
         tree.note_met()
         self._fit_tables()
         if self.store is not None:
-            self._know_places()
             return self._frame_over_rules(self.store)
         # Not before: names for the old tables would keep all of them alive meanwhile.
         tables, walk = self.tables, self.walk

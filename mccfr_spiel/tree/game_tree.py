@@ -255,24 +255,6 @@ class GameTree(ReadableTree):
             self._twin = twin_for_walks(self, is_forced=is_forced)
         return self._twin
 
-    @property
-    def infosets(self) -> np.ndarray:
-        """`[I]` of dtype INFOSET; all places are known."""
-        if self.rule_store is not None:
-            self._fill_places(self.rule_store)
-        return self.met.used()
-
-    @reads
-    def digest(self) -> str:
-        """As `ReadableTree.digest`."""
-        if self.rule_store is not None:
-            self.rule_store.fill_places()
-        return self.met.digest()
-
-    @reads
-    def _fill_places(self, store: RuleStore) -> None:
-        store.fill_places()
-
     def note_met(self) -> None:
         """Takes over what walks over rules have met, for a caller under the lock."""
         store = self.rule_store

@@ -230,8 +230,7 @@ class ReadableTree:
 
     @property
     def arrays(self) -> kernels.TreeArrays:
-        """What kernels read of the tree, as it is now. Of a tree without nodes, places
-        may be unknown, see rules/places.py."""
+        """What kernels read of the tree, as it is now."""
         return kernels.TreeArrays(
             nodes=self.nodes,
             infosets=self.met.used(),
@@ -370,9 +369,13 @@ class ReadableTree:
 
     def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
         """The place (see compiled/randomness.py) of a state's infoset, met or not."""
-        if self.rules is None:
+        rules = self.rules if self.rule_store is None else self.rule_store.rules
+        if rules is None:
             return infoset_place(player, info_state)
-        return key_place(player, self.rules.info_key(state.vector, player))
+        vector = getattr(state, "vector", None)
+        if vector is None:  # a state of OpenSpiel's game, over whose twin walks go
+            vector = rules.state_after(state.history())
+        return key_place(player, rules.info_key(vector, player))
 
     # --- how large it may become -------------------------------------------
 

@@ -5,7 +5,6 @@ of an expansion through pyspiel, to the bit. Only the time differs. So nothing t
 made of a tree, such as a checkpoint or a policy, knows how the tree was expanded.
 """
 
-import bisect
 import math
 import statistics
 import warnings
@@ -16,30 +15,26 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import Name, shared_by
-from mccfr_spiel.compiled.jit import is_ready
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.kernel import Pool
-from mccfr_spiel.rules.places import UNKNOWN
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.names import stored_name
 from mccfr_spiel.tree.whole import Expandable
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
-from mccfr_spiel.twins.names import key_of, spelled, write_places
+from mccfr_spiel.twins.names import key_of, spelled
 from mccfr_spiel.twins.twin import BoundTwin
 
-WORTH_LOADING, WORTH_COMPILING = 20_000, 3_000_000
-"""A twin expands trees from so many nodes on: where its compiled code is on disk, and
-where it must be compiled first. Loading (0.05 s) and compiling (6-8 s) take as long as
-pyspiel takes for that many nodes."""
+WORTH_EXPANDING = 100_000
+"""A twin expands trees from so many nodes on, for which pyspiel takes a quarter of a
+second. It is compiled in 6 to 8 s, once on a machine; whether it has been does not
+matter, so that a run goes alike whatever ran before."""
 
 WORTH_WALKING = 500_000
-"""Solvers that sample use a twin by themselves for trees from so many nodes on. It does
-not matter whether its code is there, since the numbers of infosets may depend on it."""
+"""Solvers that sample, and plays, go over a twin from trees of so many nodes on."""
 
 _NEAR = 10
 """A tree is looked at closely if about so many times its nodes would not fit."""
@@ -61,11 +56,11 @@ class TwinNames:
         Args:
             rules: the twin.
             keys: of the infosets.
-            infosets: `[I]` the tree's, which know their places.
+            infosets: `[I]` the tree's.
         """
         self._rules, self._infosets = rules, infosets
-        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by place
-        self._order: np.ndarray | None = None
+        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by string
+        self._index: tuple[np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self._infosets)
@@ -96,7 +91,7 @@ class TwinNames:
         return shared_by(spelled(self._rules, self._keys, len(self)), players)
 
     def get(self, name: Name, default: int = -1) -> int:
-        """The infoset with that name, found among the places, or the default."""
+        """The infoset with that name, found by its hash, or the default."""
         player, string = (None, name) if isinstance(name, str) else name
         found = [self._find(p, string) for p in range(self._rules.num_players)]
         first = min((infoset for infoset in found if infoset >= 0), default=-1)
@@ -108,17 +103,16 @@ class TwinNames:
 
     def _find(self, player: int, string: str) -> int:
         """The player's infoset with that string; -1 if there is none."""
-        places = self._infosets["place"]
-        if self._order is None:
-            write_places(self._rules, self._keys, self._infosets)
-            self._order = np.argsort(places, kind="stable").astype(np.int32)
-        place = np.uint64(infoset_place(player, string))
-        # Not NumPy's search, which first copies the places, a column, at each call.
-        order = self._order
-        position = bisect.bisect_left(order, place, key=places.__getitem__)
-        while position < len(self) and places[order[position]] == place:
+        if self._index is None:
+            hashes = np.fromiter(map(hash, self), np.int64, len(self))
+            order = np.argsort(hashes, kind="stable").astype(np.int32)
+            self._index = hashes[order], order
+        hashes, order = self._index
+        position = int(np.searchsorted(hashes, np.int64(hash(string))))
+        while position < len(self) and hashes[position] == hash(string):
             infoset = int(order[position])
-            if self.info_state(infoset) == string:
+            is_its = self._infosets[infoset]["player"] == player
+            if is_its and self.info_state(infoset) == string:
                 return infoset
             position += 1
         return -1
@@ -126,8 +120,7 @@ class TwinNames:
     @property
     def nbytes(self) -> int:
         """The bytes of the keys, and of what finds them if it has been made."""
-        order = 0 if self._order is None else self._order.nbytes
-        return sum(array.nbytes for array in self._keys) + order
+        return sum(array.nbytes for array in (*self._keys, *(self._index or ())))
 
 
 def expanded_by_twin(
@@ -138,9 +131,7 @@ def expanded_by_twin(
     Args:
         tree: which gets the expansion.
         most: how many nodes there may be.
-        is_forced: whether the tree's size does not matter. Otherwise small trees, which
-            pyspiel expands in less time than the twin's code is loaded or compiled in,
-            are left to pyspiel.
+        is_forced: whether the tree's size does not matter, see `WORTH_EXPANDING`.
 
     Returns:
         None where pyspiel should expand the tree: the game has no twin, its tree is
@@ -154,10 +145,8 @@ def expanded_by_twin(
     if twin is None:
         return None
     nodes = _estimate_of(tree)
-    if not is_forced:
-        least = WORTH_LOADING if is_compiled(twin) else WORTH_COMPILING
-        if nodes < least:
-            return None
+    if not is_forced and nodes < WORTH_EXPANDING:
+        return None
     if nodes > most / _NEAR:
         error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
         if error is not None:
@@ -268,13 +257,8 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
 def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
     """Puts the places of OpenSpiel's strings in place of those of the keys."""
     names: Any = whole.names  # which are KeyNames
-    keys = names.keys
-    whole.infosets["place"] = UNKNOWN
-    write_places(twin, keys, whole.infosets)
-    return TwinNames(twin, keys, whole.infosets)
-
-
-def is_compiled(twin: BoundTwin) -> bool:
-    """Whether the twin's code is in memory or on disk already."""
-    rules = twin.description.rules
-    return all(map(is_ready, rules, SIGNATURES))
+    spelled = TwinNames(twin, names.keys, whole.infosets)
+    players = whole.infosets["player"].tolist()
+    places = map(infoset_place, players, spelled)
+    whole.infosets["place"] = np.fromiter(places, np.uint64, len(players))
+    return spelled

@@ -1,9 +1,4 @@
-"""The infosets of a tree that a twin expanded: their places and their strings.
-
-The expansion keeps an information key for each infoset. The string is spelled from the
-key by compiled code, at once for the infoset's place (compiled/randomness.py), which is
-a hash of it, and later wherever somebody asks for it.
-"""
+"""Strings of many infosets of a twin, spelled from their keys by compiled code."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.rules.calls import SPELL, callable_rules
 from mccfr_spiel.rules.description import SPARE, SPELL_SIGNATURE, pointer_to
 from mccfr_spiel.rules.kernel import Pool
-from mccfr_spiel.rules.places import fill_places, new_text
 from mccfr_spiel.twins.twin import BoundTwin
 
 _BATCH = 1 << 24
@@ -41,22 +34,10 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
         ends[infoset - first] = at
 
 
-def write_places(rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
-    """Writes the places of infosets into their records, where they are UNKNOWN.
-
-    Args:
-        rules: the twin.
-        keys: the infosets' keys, each with the player before it.
-        infosets: `[I]` of dtype INFOSET.
-    """
-    called, _alive = callable_rules(rules)
-    fill_places(rules, called[SPELL], keys.values, keys.rows, infosets)
-
-
 def spelled(rules: BoundTwin, keys: Pool, count: int) -> Iterator[str]:
     """The strings of the first `count` infosets."""
     spell: Any = pointer_to("spell", rules.spell, SPELL_SIGNATURE)
-    key, size = _new_key(rules), len(new_text(rules))
+    key, size = _new_key(rules), len(rules.new_text())
     # One pass spells a batch of strings, so that no more text is in memory.
     batch = max(_BATCH // size, 1)
     for first in range(0, count, batch):

@@ -7,8 +7,7 @@ enough: `Twin.text_size` says how long.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
-from mccfr_spiel.rules.places import put_number as put_number
+from mccfr_spiel.compiled.jit import inlined, jit
 
 
 def word(text: str) -> np.ndarray:
@@ -24,3 +23,35 @@ def put(text, at, constant):
     for k in range(len(constant)):
         text[start + np.uint64(k)] = constant[k]
     return at + len(constant)
+
+
+@inlined
+def put_number(text, at, number):
+    """Writes an integer in decimal digits at a position; returns that behind it."""
+    if 0 <= number < 10:
+        text[at] = 48 + number
+        return at + 1
+    if 10 <= number < 100:
+        tens = number // 10
+        text[at] = 48 + tens
+        text[at + 1] = 48 + number - 10 * tens
+        return at + 2
+    return _put_long(text, at, number)
+
+
+@jit
+def _put_long(text, at, number):
+    """As `put_number`, for any number."""
+    if number < 0:
+        text[at] = 45  # a minus sign
+        at += 1
+        number = -number
+    digits = 1
+    rest = number // 10
+    while rest > 0:
+        digits += 1
+        rest //= 10
+    for k in range(digits):
+        text[at + digits - 1 - k] = 48 + number % 10
+        number //= 10
+    return at + digits

@@ -22,7 +22,6 @@ from mccfr_spiel.rules.description import (
     Sizes,
     Words,
 )
-from mccfr_spiel.rules.places import new_text
 
 
 class Twin(NamedTuple):
@@ -104,7 +103,7 @@ class BoundTwin(BoundRules):
 
     def info_state(self, player: int, key: np.ndarray) -> str:
         """OpenSpiel's information-state string for a key."""
-        text = new_text(self)
+        text = self.new_text()
         length = self.twin.spell(self.settings, player, key, len(key), text)
         return text[:length].tobytes().decode("ascii")
 

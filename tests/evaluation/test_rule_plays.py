@@ -8,10 +8,12 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.evaluation import rule_plays, sampled
+from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
+from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
+from tests.twins.key_places import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -27,7 +29,7 @@ GAMES = [
 
 @pytest.fixture(autouse=True)
 def twins_are_there(monkeypatch):
-    monkeypatch.setattr(rule_plays, "is_compiled", lambda twin: True)
+    monkeypatch.setattr(twin_trees, "WORTH_WALKING", 0)
 
 
 def through_pyspiel(monkeypatch, *arguments, **options):
@@ -119,6 +121,7 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     text, sampling, monkeypatch
 ):
     monkeypatch.setattr(sampled, "EXTERNAL", getattr(ms, sampling))
+    take_places_from_keys(monkeypatch)
     game = turn_based(pyspiel.load_game(text))
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, twin=False)
     solver.iterate(5)  # so not every state has been met
@@ -140,6 +143,7 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
 
 def test_the_policy_of_each_other_player_is_followed(monkeypatch):
     """Otherwise the values of the chance nodes above would be the same."""
+    take_places_from_keys(monkeypatch)
     game = pyspiel.load_game("kuhn_poker(players=3)")
     first, second = (
         ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=seed, twin=False) for seed in (1, 2)
@@ -159,6 +163,7 @@ def test_the_policy_of_each_other_player_is_followed(monkeypatch):
 
 @pytest.mark.skipif(not IS_COMPILED, reason="A large walk takes minutes.")
 def test_a_walk_over_rules_that_is_too_large_gives_way_to_outcome_sampling(monkeypatch):
+    take_places_from_keys(monkeypatch)
     text = "goofspiel(num_cards=9,imp_info=True,points_order=descending)"
     game = turn_based(pyspiel.load_game(text))
     solver = ms.Solver(game, ms.OUTCOME_SAMPLING, store="none")

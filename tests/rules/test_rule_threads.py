@@ -144,11 +144,16 @@ def test_nothing_shared_changes_while_threads_walk(sampling, monkeypatch):
     solver.iterate(1)
     state, kept, seen = solver.state, [], []
     open_lanes, is_over = threaded_walks.open_lanes, threaded_walks.is_over
+    begin_call = threaded_walks.begin_call
 
     def everything():
         met = state.store
         arrays = [met.infosets, *met.known, *state.tables, *state.walk, *state.path]
         return [array.tobytes() for array in arrays]
+
+    def beginning(*arguments):
+        kept.clear()  # one thread may have gone on since the last call
+        begin_call(*arguments)
 
     def opening(*arguments):
         kept[:] = everything()
@@ -160,6 +165,7 @@ def test_nothing_shared_changes_while_threads_walk(sampling, monkeypatch):
             seen.append(True)
         return is_over(desk)
 
+    monkeypatch.setattr(threaded_walks, "begin_call", beginning)
     monkeypatch.setattr(threaded_walks, "open_lanes", opening)
     monkeypatch.setattr(threaded_walks, "is_over", looking)
     solver.iterate(1)

@@ -4,26 +4,18 @@ The oracle is pyspiel: its states on random histories, and the trees that are ex
 through it.
 """
 
-import hashlib
 import pickle
 import random
 import re
-import tracemalloc
 import warnings
 
-import numpy as np
 import pyspiel
 import pytest
-from numba import types
 
 import mccfr_spiel as ms
 from benchmarks import twins as settings
 from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tree
-from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
-from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
-from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.check import check_sizes
-from mccfr_spiel.rules.description import SIGNATURES
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
@@ -140,15 +132,6 @@ def test_trees_are_equal_node_for_node(text):
     check_trees_are_equal(text)
 
 
-@pytest.mark.parametrize("length", [0, 1, 127, 128, 129, 256, 300])
-def test_the_compiled_hash_is_blake2b(length):
-    data = np.random.default_rng(length).integers(0, 256, length, np.uint8)
-    digest = hashlib.blake2b(data.tobytes(), digest_size=8).digest()
-    with np.errstate(over="ignore"):
-        found = blake2b(data, length, np.zeros(SCRATCH, np.uint64))
-    assert int(found) == int.from_bytes(digest, "little")
-
-
 def test_infosets_are_found_by_their_strings():
     tree, other = both_trees("kuhn_poker")
     for infoset, string in enumerate(other.info_states):
@@ -241,30 +224,12 @@ def test_a_twin_keeps_to_the_limits():
         GameTree("leduc_poker(players=6)", max_nodes=10**6, twin=True).expand_all()
 
 
-@compiled
-def never_called(settings, state):
-    return 0
-
-
-@pytest.mark.skipif(not IS_COMPILED, reason="Nothing is compiled.")
-def test_whether_code_is_compiled_is_known_without_compiling_it():
-    twin = TWINS["kuhn_poker"]({"players": 2})
-    assert twin is not None
-    acting = twin.description.rules.acting
-    acting(np.ones(1), np.zeros(9, np.int64))
-    assert is_ready(acting, SIGNATURES.acting)
-    other = types.int64(types.int64)
-    assert not is_ready(acting, other)
-    assert not is_ready(never_called, other)
-
-
 # --- who gets one --------------------------------------------------------------
 
 
 def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
     assert not is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
-    monkeypatch.setattr(twin_trees, "WORTH_LOADING", 10)
-    monkeypatch.setattr(twin_trees, "WORTH_COMPILING", 10)
+    monkeypatch.setattr(twin_trees, "WORTH_EXPANDING", 10)
     assert is_expanded_by_twin(GameTree("kuhn_poker").expand_all())
     assert is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS).tree)
     assert not is_expanded_by_twin(Solver("kuhn_poker", CFR_PLUS, twin=False).tree)
@@ -303,8 +268,7 @@ def test_results_are_equal_to_the_bit_and_files_fit_either_way(tmp_path, algorit
 
 
 def test_cached_trees_are_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(twin_trees, "WORTH_LOADING", 10)
-    monkeypatch.setattr(twin_trees, "WORTH_COMPILING", 10)
+    monkeypatch.setattr(twin_trees, "WORTH_EXPANDING", 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cached_tree("kuhn_poker", tmp_path)
@@ -312,20 +276,3 @@ def test_cached_trees_are_the_same(tmp_path, monkeypatch):
     plain = GameTree("kuhn_poker", twin=False).expand_all()
     assert tree.digest() == plain.digest()
     assert tree.info_states == plain.info_states
-
-
-@pytest.mark.slow
-def test_an_infoset_is_found_without_a_copy_of_the_places():
-    """With millions of infosets a copy at each call took a tenth of a second."""
-    tree = GameTree("liars_dice", twin=True).expand_all()
-    numbers = range(0, tree.num_infosets, 1000)
-    asked = [(tree.info_state(k), int(tree.infosets[k]["player"])) for k in numbers]
-    tree.find(*asked[0])  # makes the order
-    tracemalloc.start()
-    try:
-        found = [tree.find(*name) for name in asked]
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found == list(numbers)
-    assert most < tree.num_infosets  # a byte for each
