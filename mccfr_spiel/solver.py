@@ -26,7 +26,7 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
-from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.walks import make_rule_iterate
@@ -42,7 +42,7 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
-from mccfr_spiel.tree.lock import TreeInUseError, held_step, reads, runs
+from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.memory import Memory
 
 _SLICE_SECONDS = 0.25
@@ -535,8 +535,9 @@ class Solver:
             status = self.state.run_shared()
             if status != kernels.NEEDS_ONE_THREAD:
                 return status
-            store = self.state.store
-            return self.kernel(frame, *(() if store is None else (store.called,)))
+            if self.state.store is not None:
+                return self.state.run_over_rules(self.kernel)
+            return self.kernel(frame)
         return teams.run(
             self._shared_kernel,
             self.state.num_threads,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
 from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
 from mccfr_spiel.solving.splitting import WalkLog
 

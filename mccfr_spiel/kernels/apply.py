@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, pasted
+from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.batches import GROWING, batch_at
 from mccfr_spiel.kernels.minimizers import number_of, rates_at, rule_of, update

@@ -56,3 +56,34 @@ def plain_walk_number(given: int, iteration: int, nth: int) -> int:
 
 
 walk_number = inlined(plain_walk_number)
+
+NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
+"""How many groups a batch of walks over rules is cut into, at most unless they would
+have more nodes than the third number, and the least nodes of one."""
+
+
+@inlined
+def walks_of_group(
+    given: int, iteration: int, player: int, touched: int, num_players: int
+) -> int:
+    """How many walks of a batch over rules make a group; 0 if none do.
+
+    It follows from how long walks have been so far, the same for any number of threads.
+
+    Args:
+        given: the walks for a player in an iteration, or GROWING.
+        iteration: the present one.
+        player: the first for whom its walks are.
+        touched: the nodes that all earlier walks have touched.
+        num_players: of the game.
+    """
+    batch = batch_at(given, iteration)
+    num_walks = num_players * (walk_number(given, iteration, 0) - 1) + player * batch
+    least, most = NODES_OF_GROUP
+    if batch == 1 or num_walks == 0 or touched == 0:
+        return 0
+    mean = touched / num_walks
+    groups = min(int(mean * batch / least), NUM_GROUPS, batch)
+    if groups < 2 or mean > most:
+        return 0
+    return min(-(-batch // groups), max(int(most / mean), 1))

@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from mccfr_spiel.arrays import CHANCE_NODE
+import numpy as np
+
 from mccfr_spiel.compiled.jit import inlined, pasted
 from mccfr_spiel.compiled.randomness import child_place
-from mccfr_spiel.kernels.tables import Tables, TreeArrays, Walk
+from mccfr_spiel.kernels.tables import Walk
 
 
 class Visit(NamedTuple):
@@ -42,35 +43,30 @@ def push(
 
 @pasted
 def push_weighted_children(
-    tree: TreeArrays,
-    tables: Tables,
+    probs: np.ndarray,
+    row: int,
     walk: Walk,
     top: int,
     at: Visit,
-    acting: int,
     prune: bool,
     placed: bool,
 ) -> int:
     """Stacks all children after a move of another player or of chance.
 
     Args:
-        tree: with the probabilities of chance.
-        tables: with the policies.
+        probs, row: the array with the probabilities of the moves, and where they begin.
         walk: whose stack it is.
         top: the height of the stack.
         at: the node.
-        acting: who moves.
-        prune: whether children of probability 0 are left out, unless chance moves.
+        prune: whether children of probability 0 are left out.
         placed: whether places are asked; else they are not stacked.
 
     Returns:
         The new height.
     """
-    is_chance = acting == CHANCE_NODE
-    probs = tree.chance_probs if is_chance else tables.policy
     for child in range(at.num_moves - 1, -1, -1):
-        prob = probs[at.start + child]
-        if not prune or is_chance or prob > 0.0:
+        prob = probs[row + child]
+        if not prune or prob > 0.0:
             walk.node[top] = at.first + child
             walk.sequence[top] = at.sequence
             walk.weight[top] = at.weight * prob

@@ -69,6 +69,12 @@ def place_at(tree, game, known, path, rules, infoset):
 
 
 @inlined
+def policy_at(tree, game, known, path, rules, tables, start, count):
+    """The row of the table."""
+    return tables.policy, start
+
+
+@inlined
 def descend(tree, game, known, path, rules, first, acting, start, chosen):
     """The child's row."""
     return first + chosen
@@ -96,7 +102,8 @@ def fetch(tree: Any, at: Visit) -> None:
 
 
 STORED = Source(
-    enter, acting_at, pay, arrive, keep, place_at, descend, stop, start, fetch
+    *(enter, acting_at, pay, arrive, keep),
+    *(place_at, policy_at, descend, stop, start, fetch),
 )
 
 

@@ -35,7 +35,8 @@ NOTE = np.dtype(
     THREAD_FAILED,
     LOG_FULL,
     NEEDS_ONE_THREAD,
-) = range(8)
+    NEEDS_GROUPS,
+) = range(9)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `marks[NODE_TO_GROW]` must be expanded first.
@@ -44,6 +45,7 @@ history so unlikely that its payoff, times its weight, exceeds `walk.MAX_WEIGHT`
 PAUSED: the walks for an update take long, so that signals should be heard meanwhile.
 THREAD_FAILED: another thread failed. LOG_FULL: what threads that share a batch write
 must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
+NEEDS_GROUPS: the walks of the next batch should be made in groups.
 """
 
 (
@@ -55,13 +57,15 @@ must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
     NUM_INFOSETS,
     BATCH,
     PAUSE_LIMIT,
+    HAS_GROUPS,
     JOB_SIZE,
-) = range(9)
+) = range(10)
 """The entries of a job: the seed, the last iteration to run, the number of nodes
 touched from which on no iteration begins, whether players are updated in turns, the
 present size of the tree, whose arrays may have room to spare, the walks for a player in
-one iteration or GROWING (see batches.py), and the number of nodes touched from which on
-a batch pauses."""
+one iteration or GROWING (see batches.py), the number of nodes touched from which on the
+walks for an update pause, and whether walks over rules are left to groups where they
+should be walked in groups (see rules/grouped.py)."""
 
 (
     EPSILON,

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.jit import inlined, pasted
+from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
@@ -41,7 +41,7 @@ from mccfr_spiel.compiled.randomness import (
 from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
-from mccfr_spiel.kernels.batches import batch_at, walk_number
+from mccfr_spiel.kernels.batches import batch_at, walk_number, walks_of_group
 from mccfr_spiel.kernels.minimizers import rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
@@ -58,9 +58,11 @@ from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
     EPSILON,
+    HAS_GROUPS,
     ITERATION,
     LAST_ITERATION,
     LOG_FULL,
+    NEEDS_GROUPS,
     NODE_LIMIT,
     NODES_TOUCHED,
     NOTED,
@@ -201,6 +203,8 @@ class Source(NamedTuple):
             probabilities of chance), how many there are, and the infoset.
         keep: `(..., acting, start, count)`: children of the node are visited later.
         place_at: `(..., infoset)` gives the place of the infoset's draws.
+        policy_at: `(..., tables, start, count)` gives an array and where in it the
+            policy at the infoset with these sequences begins.
         descend: `(..., first, acting, start, chosen)` goes to a child.
         stop: `(..., walk, top, node, acting, sequence, weight, place)` stacks the node
             at which the walk cannot go on; returns the new height.
@@ -215,34 +219,11 @@ class Source(NamedTuple):
     arrive: Any
     keep: Any
     place_at: Any
+    policy_at: Any
     descend: Any
     stop: Any
     start: Any
     fetch: Any
-
-
-@pasted
-def draw_own(
-    tables: Tables, at: Visit, explores: bool, settings: np.ndarray, draw: float
-) -> tuple[int, float]:
-    """Draws an action of the updated player.
-
-    Args:
-        tables: with the policies.
-        at: the node.
-        explores: whether to draw from the policy mixed with the uniform one; else from
-            the balanced strategy.
-        settings: which say how much of the uniform policy is in the mixture.
-        draw: a number in [0, 1).
-
-    Returns:
-        The number of the action, from 0 on, and its probability.
-    """
-    if explores:
-        epsilon = settings[EPSILON]
-        return draw_explored(tables.policy, at.start, at.num_moves, epsilon, draw)
-    chosen = draw_action(tables.balance, at.start, at.num_moves, draw)
-    return chosen, float(tables.balance[at.start + chosen])
 
 
 @inlined
@@ -301,14 +282,14 @@ def make_walk(
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     once = once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
-    place_at, descend, stop, start_new, fetch = source[5:]
+    place_at, policy_at, descend, stop, start_new, fetch = source[5:]
 
     @inlined
     def walk_on(
         task, tree, game, known, path, rules, tables, walk, log,
         stream, player, top, num_met, touched, noted, leaf, passed, pause, is_large,
     ):  # fmt: skip
-        settings, gradient, policy = task.settings, tables.gradient, tables.policy
+        settings, gradient = task.settings, tables.gradient
         capacity, num_notes = len(walk.node), len(walk.note)
         status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
@@ -406,7 +387,16 @@ def make_walk(
                         break
                     if draws_own:
                         draw = uniform(stream, own)
-                        chosen, q = draw_own(tables, at, explores, settings, draw)
+                        if explores:
+                            policy, row = policy_at(
+                                tree, game, known, path, rules, tables, start, count
+                            )
+                            chosen, q = draw_explored(
+                                policy, row, count, settings[EPSILON], draw
+                            )
+                        else:
+                            chosen = draw_action(tables.balance, start, count, draw)
+                            q = float(tables.balance[start + chosen])
                         weight /= q
                     else:
                         if count > 1:
@@ -420,7 +410,10 @@ def make_walk(
                     draw = uniform(
                         stream, place_at(tree, game, known, path, rules, infoset)
                     )
-                    chosen = draw_action(policy, start, count, draw)
+                    policy, row = policy_at(
+                        tree, game, known, path, rules, tables, start, count
+                    )
+                    chosen = draw_action(policy, row, count, draw)
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
                         fetch(tree, at)
@@ -428,9 +421,14 @@ def make_walk(
                     chosen = draw_chance(tree.chance_cdf, start, count, draw)
                 else:
                     keep(tree, game, known, path, rules, acting, start, count)
-                    bottom = top
+                    bottom, leaves_out = top, prune and acting != CHANCE_NODE
+                    probs, row = tree.chance_probs, start
+                    if acting != CHANCE_NODE:
+                        probs, row = policy_at(
+                            tree, game, known, path, rules, tables, start, count
+                        )
                     top = push_weighted_children(
-                        tree, tables, walk, top, at, acting, prune, chance
+                        probs, row, walk, top, at, leaves_out, chance
                     )
                     if picks_own:
                         walk.settled[bottom:top] = settled
@@ -492,6 +490,11 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                 if walker == 0 and nth == 0:
                     is_last = iteration == limits[LAST_ITERATION]
                     if is_last or done >= limits[NODE_LIMIT]:
+                        break
+                if batched and limits[HAS_GROUPS] != 0:
+                    is_first = nth == 0 and walker == player
+                    if is_first and walks_of_group(given, now, player, done, num_players):
+                        status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
                     status = np.int64(STACK_FULL)

@@ -91,6 +91,7 @@ class RuleStore:
             counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
         )
         self.known.counts[kernel.SEQUENCES] = rules.num_players
+        self._asked = 0, 0, 0
 
     @property
     def _longest_key(self) -> int:
@@ -134,14 +135,19 @@ class RuleStore:
 
     # --- growing -------------------------------------------------------------
 
+    def ask_for(self, infosets: int, sequences: int, values: int) -> None:
+        """Has the next call of `grow` make room for at least so many more."""
+        self._asked = infosets, sequences, values
+
     def grow(self) -> None:
-        """Makes room for more infosets, for at least one of any size.
+        """Makes room for more infosets: for those asked for, and one of any size.
 
         Raises:
             MemoryBudgetError: they do not fit the budget; nothing has changed.
         """
-        self._fit_table(self.sizes()[0] + 1)
+        self._fit_table(self.sizes()[0] + self._asked[0] + 1)
         if self._has_room():
+            self._asked = 0, 0, 0
             return
         for factor in _FACTORS:
             try:
@@ -157,17 +163,28 @@ class RuleStore:
                     raise
             else:
                 self._enlarge(num_infosets, num_sequences, num_values)
+                self._asked = 0, 0, 0
                 return
 
     def _has_room(self) -> bool:
-        """Whether one more infoset of any size fits all arrays but the hash table."""
-        known, (num_infosets, num_sequences) = self.known, self.sizes()
-        most = num_sequences + self.rules.sizes.num_actions
-        num_values = int(known.rows[num_infosets]["start"])
+        """Whether what was asked for and one more infoset of any size fit all arrays
+        but the hash table."""
+        infosets, sequences, values = self._least()
         return (
-            num_infosets < len(self.infosets)
-            and most <= len(known.actions)
-            and num_values + self._longest_key <= len(known.values)
+            infosets <= len(self.infosets)
+            and sequences <= len(self.known.actions)
+            and values <= len(self.known.values)
+        )
+
+    def _least(self) -> tuple[int, int, int]:
+        """The rows needed for what was asked for and one more infoset of any size."""
+        used, num_sequences = self.sizes()
+        num_values = int(self.known.rows[used]["start"])
+        infosets, sequences, values = self._asked
+        return (
+            used + infosets + 1,
+            num_sequences + sequences + self.rules.sizes.num_actions,
+            num_values + values + self._longest_key,
         )
 
     def _take(
@@ -182,13 +199,11 @@ class RuleStore:
     def _larger(self, factor: float) -> tuple[int, int, int]:
         """The rows of infosets, sequences and values: so many times what is used, with
         the largest infoset to spare."""
-        used, num_sequences = self.sizes()
-        num_values = int(self.known.rows[used]["start"])
-        most = self.rules.sizes.num_actions
-        room = max(len(self.infosets), int(factor * used) + 1)
-        sequences = max(len(self.known.actions), int(factor * num_sequences) + most)
-        most = self._longest_key
-        values = max(len(self.known.values), int(factor * num_values) + most)
+        present = *self.room(), len(self.known.values)
+        least = self._least()
+        used = *self.sizes(), int(self.known.rows[self.sizes()[0]]["start"])
+        asked = [max(size, int((factor - 1) * n) + most) for size, n, most in zip(present, used, least, strict=True)]
+        room, sequences, values = asked
         if max(room, sequences) > MAX_INDEX:
             raise MemoryBudgetError(
                 f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
@@ -299,6 +314,7 @@ class RuleStore:
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],
             last=np.arange(players, dtype=np.int32),
+            uniform=np.zeros(most),
             key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
             history=np.zeros(depth, np.int64),
             position=np.zeros(walks.POSITION_SIZE, np.int64),

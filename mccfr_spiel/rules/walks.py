@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
+from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
 from mccfr_spiel.compiled.randomness import ROOT_PLACE
@@ -140,6 +140,7 @@ class Path(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
     last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
     key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
+    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]", "room for a policy")]
     history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
     position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
@@ -337,10 +338,9 @@ def key_of(
 
 @inlined
 def find_infoset(
-    rules: Any,
     game: Game,
     path: Path,
-    tree: TreeArrays,
+    infosets: np.ndarray,
     known: Known,
     acting: int,
     count: int,
@@ -350,7 +350,9 @@ def find_infoset(
     """Finds the infoset of a decision, or adds it.
 
     Args:
-        rules, game, path, tree, known, acting: as in `arrive`.
+        game, path: where the walk is.
+        infosets, known: where infosets are kept.
+        acting: who acts.
         count: how many moves there are.
         length, hashed: what `key_of` gave.
 
@@ -358,7 +360,7 @@ def find_infoset(
         DONE and its number; or GROW, if it is new and there is no room for it, or what
         is wrong, and -1.
     """
-    key, infosets, counts = path.key, tree.infosets, known.counts
+    key, counts = path.key, known.counts
     if length == 0:
         return BROKEN + BAD_KEY, -1
     infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -382,19 +384,52 @@ def find_infoset(
         or new >= MOST_USED * len(known.table)
     ):
         return GROW, -1
-    for k in range(length):
-        known.values[first + k] = key[k]
-    known.rows[new + 1]["start"] = first + length
-    known.rows[new]["hash"] = hashed
-    enter_key(known.table, infoset, hashed, new)
-    add_infoset(
-        infosets, known.actions, counts, hashed, acting, parent, path.moves, count
-    )
+    moves = path.moves[:count]
+    enter(infosets, known, key, length, hashed, infoset, parent, moves)
     return DONE, new
 
 
 @inlined
-def arrive(
+def enter(
+    infosets: np.ndarray,
+    known: Known,
+    key: np.ndarray,
+    length: int,
+    hashed: int,
+    found: int,
+    parent: int,
+    moves: np.ndarray,
+) -> None:
+    """Adds an infoset, for which there is room.
+
+    Args:
+        infosets, known: of which all arrays are written.
+        key, length, hashed: its key, of which the first number is the player.
+        found: what `find_key` gave.
+        parent: the player's sequence before it.
+        moves: its actions.
+    """
+    new = known.counts[INFOSETS]
+    first = known.rows[new]["start"]
+    for k in range(length):
+        known.values[first + k] = key[k]
+    known.rows[new + 1]["start"] = first + length
+    known.rows[new]["hash"] = hashed
+    enter_key(known.table, found, hashed, new)
+    add_infoset(
+        infosets,
+        known.actions,
+        known.counts,
+        hashed,
+        key[0],
+        parent,
+        moves,
+        len(moves),
+    )
+
+
+@inlined
+def look_around(
     rules: Any,
     game: Game,
     path: Path,
@@ -402,33 +437,31 @@ def arrive(
     known: Known,
     acting: int,
     free: int,
-) -> tuple[int, int, int]:
-    """Learns all of a node that a walk has come to, unless it ends the game.
+) -> tuple[int, int, int, int]:
+    """Learns of a node that a walk has come to what its infoset does not tell.
 
     Args:
         rules, game, path: tell what comes next.
-        tree, known: of which a distribution or an infoset is written.
-        acting: who acts.
+        tree: of which a distribution is written.
+        known: whose table will be asked for the infoset.
+        acting: who acts, if the game has not ended.
         free: how many moves there is room for on the stack.
 
     Returns:
-        DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
-        none.
+        DONE or why the walk cannot go on, the number of moves, and what `key_of` gives.
     """
     length, hashed = np.int64(0), ROOT_PLACE
     if 0 <= acting < len(path.last):
         length, hashed = key_of(rules, game, path, known, acting)
     count = list_moves(rules, game, path, acting)
+    status = np.int64(DONE)
     if count < 0:
-        return BROKEN - 1 - count, count, -1
-    if count > free:
-        return STACK_FULL, count, -1
-    if acting == CHANCE_NODE:
-        return list_outcomes(rules, game, path, tree, count), count, -1
-    status, infoset = find_infoset(
-        rules, game, path, tree, known, acting, count, length, hashed
-    )
-    return status, count, infoset
+        status = np.int64(BROKEN - 1 - count)
+    elif count > free:
+        status = np.int64(STACK_FULL)
+    elif acting == CHANCE_NODE:
+        status = np.int64(list_outcomes(rules, game, path, tree, count))
+    return status, count, length, hashed
 
 
 @inlined
@@ -452,10 +485,16 @@ def p_pay(tree, game, known, path, rules, node):
 @inlined
 def p_arrive(tree, game, known, path, rules, node, acting, free):
     """Asks the rules for the moves, and finds the infoset or adds it."""
-    status, count, infoset = arrive(rules, game, path, tree, known, acting, free)
-    start = np.int64(0)
-    if status == DONE and infoset >= 0:
-        start = np.int64(tree.infosets[infoset]["first_sequence"])
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    start, infoset = np.int64(0), np.int64(-1)
+    if status == DONE and acting != CHANCE_NODE:
+        status, infoset = find_infoset(
+            game, path, tree.infosets, known, acting, count, length, hashed
+        )
+        if status == DONE:
+            start = np.int64(tree.infosets[infoset]["first_sequence"])
     first = np.int64(stacked(free_level(path)) + 1)
     return np.int64(status), first, start, np.int64(count), np.int64(infoset)
 
@@ -470,8 +509,14 @@ def p_keep(tree, game, known, path, rules, acting, start, count):
 
 @inlined
 def p_place(tree, game, known, path, rules, infoset):
-    """The place of the infoset where the walk is."""
+    """The place of the infoset."""
     return tree.infosets[infoset]["place"]
+
+
+@inlined
+def p_policy(tree, game, known, path, rules, tables, start, count):
+    """The row of the table."""
+    return tables.policy, start
 
 
 @inlined
@@ -504,7 +549,7 @@ def p_fetch(tree, at):
 
 PLAYED = Source(
     *(p_enter, p_acting, p_pay, p_arrive, p_keep),
-    *(p_place, p_descend, p_stop, p_start, p_fetch),
+    *(p_place, p_policy, p_descend, p_stop, p_start, p_fetch),
 )
 
 

@@ -17,7 +17,8 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving import sharing
+from mccfr_spiel.solving import grouping, sharing
+from mccfr_spiel.solving.grouping import GroupedWalks
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
@@ -95,6 +96,7 @@ class SolverState:
         num_threads: those that passes over the tree have.
         sharing: runs walks on a complete tree in several threads; None if none may be
             shared.
+        groups: runs batches over compiled rules; None if they are not cut into groups.
         batch: the walks for each player in an iteration, or `kernels.GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
@@ -168,11 +170,18 @@ class SolverState:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = kernels.pruned_frame_of
         self.sharing: SharedWalks | None = None
+        self.groups: GroupedWalks | None = None
         most_threads = num_cores() if threads is None else threads
-        if self._can_share_walks() and (most_threads > 1 or splits):
-            self.sharing = SharedWalks(
-                tree, sampled_by(algorithm), kernel_name(minimizer), most_threads
-            )
+        if self._can_share_walks():
+            sampled, rule = sampled_by(algorithm), kernel_name(minimizer)
+            if self.store is not None:
+                draws_at_start = getattr(minimizer, "initial_regret", 0.0) != 0.0
+                if not draws_at_start:
+                    self.groups = GroupedWalks(
+                        tree, self.store, sampled, rule, most_threads
+                    )
+            elif most_threads > 1 or splits:
+                self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self.walk = kernels.empty_walk(
@@ -213,6 +222,7 @@ class SolverState:
     def memory(self) -> Memory:
         """As `Solver.memory`."""
         shared = [] if self.sharing is None else self.sharing.arrays()
+        shared += [] if self.groups is None else self.groups.arrays()
         shared += self._tree.kept_for_evaluation()
         whole = itertools.chain(*self.whole, shared)
         return memory_of(self._tree, self.tables, self.walk, whole)
@@ -222,8 +232,7 @@ class SolverState:
         algorithm, tree = self._algorithm, self._tree
         is_large = algorithm.sampling.is_sampled and tree.num_nodes >= LEAST_TREE
         return (
-            tree.is_complete
-            and self.store is None
+            (tree.is_complete or self.store is not None)
             and (algorithm.batch != 1 or is_large)
             and _can_share(tree, algorithm.minimizer)
             and sampled_by(algorithm).can_be_shared
@@ -239,6 +248,25 @@ class SolverState:
         if sharing is None or not sharing.pays(self._task, self.walk):
             return kernels.NEEDS_ONE_THREAD
         return sharing.run(*self.records())
+
+    def run_over_rules(self, kernel: Any) -> int:
+        """Runs the kernel for walks over rules, and groups where they are due, right
+        after `frame`; returns a status."""
+        groups, store, job = self.groups, self.store, self._task.job
+        assert store is not None
+        job[kernels.HAS_GROUPS] = groups is not None
+        while True:
+            if groups is None or not groups.is_begun:
+                status = kernel(self._frame, store.called)
+                if groups is None or status != kernels.NEEDS_GROUPS:
+                    return status
+            status = groups.run(self._task, self._frame, self.tables, self.walk)
+            if status in (kernels.DONE, kernels.PAUSED, kernels.GROW):
+                return status
+            if status != kernels.NEEDS_ONE_THREAD or groups.is_begun:
+                # One thread says in which walk, which it comes to by the same draws.
+                groups.drop(self.tables, self.walk)
+                job[kernels.HAS_GROUPS] = 0
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
@@ -259,6 +287,9 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
+        if self.groups is not None:
+            per_infoset += grouping.BYTES_PER_INFOSET * self.groups.num_threads
+            per_sequence += grouping.BYTES_PER_SEQUENCE * self.groups.num_threads
         if self.sharing is not None:
             per_infoset += sharing.BYTES_PER_INFOSET
             per_sequence += sharing.BYTES_PER_SEQUENCE

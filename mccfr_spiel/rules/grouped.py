@@ -1,0 +1,651 @@
+"""Batches of walks over compiled rules, in groups that threads walk.
+
+The walks of a batch are cut into groups. How many there are follows from the batch and
+from how long walks have been so far, never from the number of threads. A thread walks a
+group with a clean gradient of its own. While threads walk, nobody writes what they
+share: infosets that are new to a group get numbers of the group, in a store of its own,
+behind those that were known. Then what the group has found is *packed*: the infosets
+met, in order, and the gradient at each.
+
+When all groups of a stretch are walked, the leader, one of the threads, merges the
+packs in the order of the groups: new infosets get their final numbers, and gradients
+are added up. After the last group of the batch it makes the update. So numbers and sums
+are the same for any number of threads, and until the update nothing that was learned
+has changed. Where a stretch ends changes no bit.
+"""
+
+# pyright: reportPossiblyUnboundVariable=false
+# (numba drops the branches that a constant of a factory rules out)
+
+import contextlib
+import functools
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
+from mccfr_spiel.compiled.atomics import (
+    CLOSED,
+    FAILED,
+    FINISHED,
+    NOTES,
+    OPENED,
+    add_one,
+    is_over,
+    load,
+    next_ticket,
+    replace,
+    store,
+)
+from mccfr_spiel.compiled.frame import Entry, Layout
+from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
+from mccfr_spiel.kernels.batches import batch_at, walk_number, walks_of_group
+from mccfr_spiel.kernels.minimizers import number_of, rule_of
+from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
+    AVERAGE_WEIGHT,
+    BATCH,
+    DONE,
+    FLOAT,
+    GROW,
+    INT,
+    ITERATION,
+    LAST_ITERATION,
+    LOG_FULL,
+    LONG,
+    NEEDS_ONE_THREAD,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    NUM_MET,
+    PAUSE_LIMIT,
+    PAUSED,
+    PLAYER,
+    SEED,
+    THREAD_FAILED,
+    TOUCHED,
+    WALK,
+    WALKER,
+    Tables,
+    Task,
+    TreeArrays,
+    Walk,
+)
+from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
+from mccfr_spiel.rules.kernel import (
+    INFOSETS,
+    ROW,
+    SEQUENCES,
+    check_infoset,
+)
+from mccfr_spiel.rules.key_table import MOST_USED, SLOT, find_key
+from mccfr_spiel.rules.walks import (
+    KEY,
+    PLAYED,
+    Game,
+    Known,
+    Path,
+    enter,
+    find_infoset,
+    free_level,
+    look_around,
+    stacked,
+    start_new,
+    views,
+)
+
+NUM_GROUPS = 32
+"""The most groups of a stretch."""
+
+NUM_EVENTS, NUM_VALUES, NODES, STATUS = range(4)
+NUM_COUNTS = 16
+"""The counts of a group: how many infosets it has met and how many numbers their
+gradients are, the nodes touched, and DONE or what kept its walks from going on. There
+are entries to spare, so that those that different threads change lie in different lines
+of the processor's cache."""
+
+NUM_KNOWN, FIRST_OWN, MERGED, WALKED, PLAN_SIZE = range(5)
+"""The entries of a plan: how many infosets all groups of the stretch know, the number
+from which on their own sequences are numbered, how many groups are merged, and how many
+are walked."""
+
+STATUS_NOW, OPENED_BEFORE, ARRIVED, SIZE = range(NOTES, NOTES + 4)
+NUM_GROUP_NOTES = 4
+"""What is noted on the desk: what the call will return, how many tickets there were
+before the present stretch, how many threads have arrived, and the walks of a group."""
+
+
+class Groups(NamedTuple):
+    """What groups find: NUM_GROUPS rows of each array, one after another.
+
+    The first six are each group's own store of infosets that were not known.
+    """
+
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]", "see INFOSET")]
+    actions: Annotated[np.ndarray, Entry(LONG, "[G S]", "as `Known.actions`")]
+    values: Annotated[np.ndarray, Entry(KEY, "[G V]", "as `Known.values`")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[G (C + 1)]", "as `Known.rows`")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[G T]", "as `Known.table`")]
+    sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "as `Known.counts`")]
+    final: Annotated[
+        np.ndarray, Entry(LONG, "[G C]", "the final numbers of the group's infosets")
+    ]
+    event: Annotated[np.ndarray, Entry(INT, "[G C]", "the infosets met, in order")]
+    value: Annotated[np.ndarray, Entry(FLOAT, "[G S]", "the gradients there")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "see NUM_COUNTS")]
+
+
+class Both(NamedTuple):
+    """What a group knows of infosets: those that all groups know, and its own.
+
+    Attributes:
+        actions, values, rows, table: as in `Known`, of all.
+        plan: `[PLAN_SIZE]`, which says how many infosets and sequences all know.
+        infosets, own: the group's.
+        uniform: `[A]` room for a policy, which at new infosets is uniform.
+    """
+
+    actions: np.ndarray
+    values: np.ndarray
+    rows: np.ndarray
+    table: np.ndarray
+    plan: np.ndarray
+    infosets: np.ndarray
+    own_actions: np.ndarray
+    own_values: np.ndarray
+    own_rows: np.ndarray
+    own_table: np.ndarray
+    own_counts: np.ndarray
+    uniform: np.ndarray
+
+
+GROUP_LAYOUT = Layout(Groups)
+group_views = GROUP_LAYOUT.viewer()
+
+
+@inlined
+def row_of(array: np.ndarray, row: int) -> np.ndarray:
+    """A group's row of an array."""
+    size = len(array) // NUM_GROUPS
+    return array[row * size : (row + 1) * size]
+
+
+@inlined
+def own_store(both: Both) -> Known:
+    """The group's own infosets."""
+    return Known(
+        actions=both.own_actions,
+        values=both.own_values,
+        rows=both.own_rows,
+        table=both.own_table,
+        counts=both.own_counts,
+    )
+
+
+# --- the source of a group's walks -------------------------------------------------
+
+
+@inlined
+def arrive(tree, game, known, path, rules, node, acting, free):
+    """As for a single walk, but a new infoset goes to the group's own store."""
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    start, infoset = np.int64(0), np.int64(-1)
+    if status == DONE and acting != CHANCE_NODE:
+        key = path.key
+        if length > 0:
+            infoset = np.int64(
+                find_key(known.values, known.rows, known.table, hashed, key, length)
+            )
+        if infoset >= 0:
+            start = np.int64(tree.infosets[infoset]["first_sequence"])
+            parent = path.last[acting]
+            found = check_infoset(
+                tree.infosets, known.actions, infoset, parent, path.moves, count
+            )
+            if found != DONE:  # one thread will say what is wrong
+                status = np.int64(NEEDS_ONE_THREAD)
+        else:
+            found, own = find_infoset(
+                game, path, known.infosets, own_store(known), acting, count, length, hashed
+            )
+            status = np.int64(LOG_FULL if found == GROW else found)
+            if status == DONE:
+                start = known.plan[FIRST_OWN] + known.infosets[own]["first_sequence"]
+                infoset = known.plan[NUM_KNOWN] + own
+    return status, np.int64(stacked(free_level(path)) + 1), start, count, infoset
+
+
+@inlined
+def place_at(tree, game, known, path, rules, infoset):
+    """The place of an infoset that all know, or of one of the group's own."""
+    if infoset < known.plan[NUM_KNOWN]:
+        return tree.infosets[infoset]["place"]
+    return known.infosets[infoset - known.plan[NUM_KNOWN]]["place"]
+
+
+@inlined
+def policy_at(tree, game, known, path, rules, tables, start, count):
+    """The policy, which is uniform where an infoset is new."""
+    if start < known.plan[FIRST_OWN]:
+        return tables.policy, start
+    for k in range(count):
+        known.uniform[k] = 1.0 / count
+    return known.uniform, np.int64(0)
+
+
+@inlined
+def start_nothing(tree, game, known, path, rules, tables, walk, rule, task):
+    """Nothing: tables of new infosets are started when they are merged."""
+
+
+GROUPED: Source = PLAYED._replace(
+    arrive=arrive, place_at=place_at, policy_at=policy_at, start=start_nothing
+)
+
+
+# --- walking, packing and merging --------------------------------------------------
+
+
+@inlined
+def forget_own(groups: Groups, row: int) -> None:
+    """Empties a group's store."""
+    sizes, rows, table = row_of(groups.sizes, row), row_of(groups.rows, row), row_of(groups.table, row)
+    sizes[INFOSETS] = sizes[SEQUENCES] = 0
+    rows[0]["start"] = 0
+    table[:] = 0
+
+
+@inlined
+def both_of(known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray) -> Both:
+    """What the group of a row knows."""
+    return Both(
+        actions=known.actions,
+        values=known.values,
+        rows=known.rows,
+        table=known.table,
+        plan=plan,
+        infosets=row_of(groups.infosets, row),
+        own_actions=row_of(groups.actions, row),
+        own_values=row_of(groups.values, row),
+        own_rows=row_of(groups.rows, row),
+        own_table=row_of(groups.table, row),
+        own_counts=row_of(groups.sizes, row),
+        uniform=uniform,
+    )
+
+
+@inlined
+def pack(
+    infosets: np.ndarray,
+    both: Both,
+    tables: Tables,
+    walk: Walk,
+    num_met: int,
+    groups: Groups,
+    row: int,
+) -> int:
+    """Packs what a group has met, and cleans its scratch.
+
+    Returns:
+        DONE, or LOG_FULL if there is no room for it.
+    """
+    event, value = row_of(groups.event, row), row_of(groups.value, row)
+    counts, gradient = row_of(groups.counts, row), tables.gradient
+    num_known, num_values = both.plan[NUM_KNOWN], 0
+    fits = num_met <= len(event)
+    for visit in range(num_met):
+        infoset = np.int64(walk.met[visit])
+        tables.is_met[infoset] = 0
+        if infoset < num_known:
+            start = np.int64(infosets[infoset]["first_sequence"])
+            count = np.int64(infosets[infoset]["num_actions"])
+        else:
+            own = infoset - num_known
+            start = both.plan[FIRST_OWN] + both.infosets[own]["first_sequence"]
+            count = np.int64(both.infosets[own]["num_actions"])
+        fits = fits and num_values + count <= len(value)
+        if fits:
+            event[visit] = infoset
+        for s in range(start, start + count):
+            if fits:
+                value[num_values] = gradient[s]
+                num_values += 1
+            gradient[s] = 0.0
+    counts[NUM_EVENTS], counts[NUM_VALUES] = num_met, num_values
+    return np.int64(DONE if fits else LOG_FULL)
+
+
+@inlined
+def has_room(infosets: np.ndarray, known: Known, own: Known) -> bool:
+    """Whether all infosets of a group's store surely fit that of all."""
+    num_own, num_known = own.counts[INFOSETS], known.counts[INFOSETS]
+    num_infosets = num_known + num_own
+    num_values = known.rows[num_known]["start"] + own.rows[num_own]["start"]
+    num_sequences = known.counts[SEQUENCES] + own.counts[SEQUENCES]
+    return (
+        num_infosets < len(infosets)
+        and num_infosets + 1 < len(known.rows)
+        and num_sequences <= len(known.actions)
+        and num_values <= len(known.values)
+        and num_infosets < MOST_USED * len(known.table)
+    )
+
+
+@inlined
+def final_sequence(
+    infosets: np.ndarray, both: Both, final: np.ndarray, s: int
+) -> int:
+    """The final number of a sequence, which may be one of the group's own.
+
+    A search among the group's infosets, whose sequences ascend, finds whose it is.
+    """
+    if s < both.plan[FIRST_OWN]:
+        return np.int64(s)
+    mine = s - both.plan[FIRST_OWN]
+    low, high = np.int64(0), both.own_counts[INFOSETS] - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if both.infosets[middle]["first_sequence"] <= mine:
+            low = middle
+        else:
+            high = middle - 1
+    offset = mine - both.infosets[low]["first_sequence"]
+    return np.int64(infosets[final[low]]["first_sequence"] + offset)
+
+
+@inlined
+def number_own(
+    infosets: np.ndarray, known: Known, both: Both, final: np.ndarray, path: Path
+) -> bool:
+    """Gives the infosets of a group's store their final numbers.
+
+    Args:
+        infosets, known: those of all, with room.
+        both: with the group's.
+        final: `[C]` gets the final number of each.
+        path: with room for a key.
+
+    Returns:
+        Whether groups agree on what they have met.
+    """
+    key = path.key
+    for own in range(both.own_counts[INFOSETS]):
+        record = both.infosets[own]
+        first = both.own_rows[own]["start"]
+        length = both.own_rows[own + 1]["start"] - first
+        for k in range(length):
+            key[k] = both.own_values[first + k]
+        hashed = both.own_rows[own]["hash"]
+        start, count = np.int64(record["first_sequence"]), np.int64(record["num_actions"])
+        actions = both.own_actions[start : start + count]
+        parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
+        found = find_key(known.values, known.rows, known.table, hashed, key, length)
+        if found < 0:
+            final[own] = known.counts[INFOSETS]
+            enter(infosets, known, key, length, hashed, found, parent, actions)
+        else:
+            final[own] = found
+            if check_infoset(infosets, known.actions, found, parent, actions, count) != DONE:
+                return False
+    return True
+
+
+@inlined
+def add_pack(
+    infosets: np.ndarray,
+    both: Both,
+    tables: Tables,
+    walk: Walk,
+    groups: Groups,
+    row: int,
+) -> None:
+    """Adds a group's gradient to the one of all, and its infosets to the list of those
+    met."""
+    event, value = row_of(groups.event, row), row_of(groups.value, row)
+    final, counts = row_of(groups.final, row), row_of(groups.counts, row)
+    num_met, at = walk.marks[NUM_MET], 0
+    for k in range(counts[NUM_EVENTS]):
+        infoset = np.int64(event[k])
+        if infoset >= both.plan[NUM_KNOWN]:
+            infoset = final[infoset - both.plan[NUM_KNOWN]]
+        if tables.is_met[infoset] == 0:
+            tables.is_met[infoset] = 1
+            walk.met[num_met] = infoset
+            num_met += 1
+        start = infosets[infoset]["first_sequence"]
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            tables.gradient[s] += value[at]
+            at += 1
+    walk.marks[NUM_MET] = num_met
+    walk.marks[TOUCHED] += counts[NODES]
+
+
+def make_grouped(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate(frame, frames, stores, rules, plan, desk, leads)`; see
+    `make_grouped_iterate`."""
+    walk_on = make_walk(sampled, rule, GROUPED)
+    apply = make_apply(rule, False, skips=False, met_once=False)
+    discounts = rule_of(rule).discounts
+
+    @inlined
+    def walk_group(
+        task, tree, game, both, path, rules, tables, mine, walk, groups, row, first, stop
+    ):
+        """Walks the walks `first` to `stop - 1` of the batch, and packs what they find.
+
+        Args:
+            tables: with the group's own gradient.
+            mine: the thread's stack, and its list of infosets met.
+            walk: the solver's.
+        """
+        limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
+        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
+        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
+        nth, is_large = first, both.plan[NUM_KNOWN] > LARGE
+        while nth < stop and status == DONE:
+            number = walk_number(limits[BATCH], iteration, nth)
+            stream = stream_key(task.job[SEED], number, player, num_players)
+            top = push(mine, 0, 0, player, 1.0, ROOT_PLACE)
+            status, top, num_met, touched, _, _ = walk_on(
+                task, tree, game, both, path, rules, tables, mine, mine,
+                stream, player, top, num_met, touched,
+                np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
+            )  # fmt: skip
+            nth += 1
+        packed = pack(tree.infosets, both, tables, mine, num_met, groups, row)
+        for p in range(num_players):
+            tables.gradient[p] = 0.0
+        counts[NODES], counts[STATUS] = touched, max(status, packed)
+
+    @inlined
+    def merge(task, tree, known, path, tables, walk, groups, plan):
+        """Merges the groups of the stretch from where it stopped on; returns a status.
+        """
+        while plan[MERGED] < plan[WALKED]:
+            row = plan[MERGED]
+            both = both_of(known, groups, row, path.uniform, plan)
+            if not has_room(tree.infosets, known, own_store(both)):
+                return np.int64(GROW)
+            if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
+                return np.int64(NEEDS_ONE_THREAD)
+            start_new(tree, known, tables, walk, rule, task)
+            add_pack(tree.infosets, both, tables, walk, groups, row)
+            plan[MERGED] += 1
+        return np.int64(DONE)
+
+    @inlined
+    def update(task, tree, tables, walk):
+        """Makes the update after the last walk of a batch."""
+        cursor, marks = walk.cursor, walk.marks
+        if cursor[PLAYER] == 0:
+            cursor[ITERATION] += 1
+            begin_iteration(task, walk.clock, cursor[ITERATION], rule, discounts)
+        weight = weight_of(task, walk.clock[AVERAGE_WEIGHT], cursor[ITERATION], True)
+        for p in range(cursor[PLAYER], marks[WALKER] + 1):
+            tables.average[p] += weight
+        apply(task, tree, tables, walk, marks[NUM_MET])
+        cursor[NODES_TOUCHED] += marks[TOUCHED]
+        if task.job[ALTERNATING] != 0:
+            cursor[PLAYER] = (cursor[PLAYER] + 1) % tree.utilities.shape[1]
+        marks[WALKER] = cursor[PLAYER]
+        marks[NUM_MET] = marks[TOUCHED] = 0
+
+    return walk_group, merge, update
+
+
+@inlined
+def size_of_groups(task: Task, walk: Walk, num_players: int) -> int:
+    """The walks of a group in the present batch; 0 if it is not cut into groups."""
+    cursor, given = walk.cursor, np.int64(task.job[BATCH])
+    touched, player = cursor[NODES_TOUCHED], cursor[PLAYER]
+    now = cursor[ITERATION] + (player == 0)
+    return walks_of_group(given, now, player, touched, num_players)
+
+
+@inlined
+def finish(desk: np.ndarray, status: int) -> None:
+    """Ends the call."""
+    desk[STATUS_NOW] = status
+    store(desk, CLOSED, 1)
+
+
+@inlined
+def begin_stretch(
+    task: Task, known: Known, walk: Walk, plan: np.ndarray, desk: np.ndarray, players: int
+) -> None:
+    """Opens the tickets of the next stretch of groups, or ends the call."""
+    limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
+    size = size_of_groups(task, walk, players)
+    if marks[WALK] == 0 and marks[WALKER] == cursor[PLAYER]:
+        is_end = cursor[ITERATION] == limits[LAST_ITERATION]
+        if cursor[PLAYER] == 0 and (is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]):
+            finish(desk, DONE)
+            return
+        if size == 0:
+            finish(desk, NEEDS_ONE_THREAD)
+            return
+    left = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0)) - marks[WALK]
+    plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
+    plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
+    desk[SIZE], desk[OPENED_BEFORE] = size, load(desk, OPENED)
+    store(desk, OPENED, load(desk, OPENED) + plan[WALKED])
+
+
+def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
+    """Compiles `iterate`; see `make_grouped_iterate`."""
+    walk_group, merge, update = make_grouped(sampled, rule)
+
+    @inlined
+    def direct(task, tree, known, path, tables, walk, groups, plan, desk):
+        """What the leader does when all groups of a stretch are walked."""
+        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
+        num_players = tree.utilities.shape[1]
+        for row in range(plan[MERGED], plan[WALKED]):
+            status = row_of(groups.counts, row)[STATUS]
+            if status != DONE:
+                finish(desk, status)
+                return
+        status = merge(task, tree, known, path, tables, walk, groups, plan)
+        if status != DONE:
+            finish(desk, status)
+            return
+        size = size_of_groups(task, walk, num_players)
+        batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+        marks[WALK] = min(marks[WALK] + plan[WALKED] * size, batch)
+        plan[MERGED] = plan[WALKED] = 0
+        if marks[WALK] < batch:
+            if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
+                finish(desk, PAUSED)
+                return
+        else:
+            marks[WALK] = 0
+            if limits[ALTERNATING] == 0 and marks[WALKER] < num_players - 1:
+                marks[WALKER] += 1
+            else:
+                update(task, tree, tables, walk)
+        begin_stretch(task, known, walk, plan, desk, num_players)
+
+    @inlined
+    def do_group(task, tree, game, known, path, rules, tables, mine, walk, groups, plan, desk, ticket):
+        """Walks the group of a ticket."""
+        row = ticket - desk[OPENED_BEFORE]
+        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        batch = batch_at(np.int64(task.job[BATCH]), iteration)
+        first = walk.marks[WALK] + row * desk[SIZE]
+        both = both_of(known, groups, row, path.uniform, plan)
+        forget_own(groups, row)
+        walk_group(
+            task, tree, game, both, path, rules, tables, mine, walk, groups, row,
+            first, min(first + desk[SIZE], batch),
+        )  # fmt: skip
+
+    @inlined
+    def lead(task, tree, known, path, tables, walk, groups, plan, desk):
+        """Begins a call, or goes on with merging."""
+        start_new(tree, known, tables, walk, rule, task)
+        if plan[MERGED] < plan[WALKED]:
+            direct(task, tree, known, path, tables, walk, groups, plan, desk)
+        else:
+            begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
+
+    @jit(nogil=True)
+    def iterate(frame, frames, stores, rules, plan, desk, leads):
+        task, known = views(frame, Task), views(frame, Known)
+        walk, groups = views(frame, Walk), group_views(stores, Groups)
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        path, game = views(frame, Path), views(frame, Game)
+        if leads:
+            lead(task, tree, known, path, tables, walk, groups, plan, desk)
+        mine = frames[next_number(desk, ARRIVED) % len(frames)]
+        own_tables, own_walk, own_path = views(mine, Tables), views(mine, Walk), views(mine, Path)
+        own_tree = views(mine, TreeArrays)
+        # One pass walks a group, or does what follows the last group of a stretch.
+        while not is_over(desk):
+            ticket = next_ticket(desk, leads)
+            if ticket >= 0:
+                do_group(
+                    task, own_tree, game, known, own_path, rules, own_tables, own_walk,
+                    walk, groups, plan, desk, ticket,
+                )  # fmt: skip
+                add_one(desk, FINISHED)
+            elif leads and not is_over(desk):
+                direct(task, tree, known, path, tables, walk, groups, plan, desk)
+        return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
+
+    return iterate
+
+
+@inlined
+def next_number(desk: np.ndarray, place: int) -> Any:
+    """Counts a number on the desk up by 1; returns what it was."""
+    while True:
+        number = load(desk, place)
+        if replace(desk, place, number, number + 1):
+            return np.int64(number)
+
+
+@functools.cache
+def make_grouped_iterate(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
+    `compiled.teams.run` calls in all threads.
+
+    `frame` and `rules` are those of `walks.make_rule_iterate`. `frames` has a row for
+    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
+    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
+    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
+    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
+    and whatever keeps a walk from going on, which one thread will find again.
+
+    Args:
+        sampled: what a walk samples, batched.
+        rule: as in `make_rule_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        return make_grouped_walks(sampled, number_of(rule))
