@@ -19,6 +19,7 @@ from mccfr_spiel.cluster.workers import Recipe, State, Turn
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import batch_of, nodes_of_walk
+
 is_at_root = None
 from mccfr_spiel.solving.splitting import Place, Records, Segment, WalkLog
 from mccfr_spiel.solving.state import SolverState, sampled_by

@@ -18,9 +18,7 @@ from mccfr_spiel.kernels.tables import BONUS, EPSILON, THRESHOLD, Tables, Walk
 Floats = Sequence[float] | np.ndarray | memoryview
 
 
-def plain_follow_probability(
-    settings: Floats, played: float, total: float
-) -> float:
+def plain_follow_probability(settings: Floats, played: float, total: float) -> float:
     """The probability with which average-strategy sampling follows an action.
 
     It is (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1].

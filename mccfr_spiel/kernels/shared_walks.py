@@ -114,8 +114,14 @@ _FAR, _NEAR = 6, 3
 @inlined
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
     """Sorts the forks of a slice by block; those of one block keep their order."""
-    fork, order = row_of(slots.fork, NUM_SLICES, row), row_of(slots.order, NUM_SLICES, row)
-    ends, count = row_of(slots.order_ends, NUM_SLICES, row), counts_of(slots, row)[FORKS]
+    fork, order = (
+        row_of(slots.fork, NUM_SLICES, row),
+        row_of(slots.order, NUM_SLICES, row),
+    )
+    ends, count = (
+        row_of(slots.order_ends, NUM_SLICES, row),
+        counts_of(slots, row)[FORKS],
+    )
     ends[:] = 0
     for k in range(count):
         ends[fork[k]["block"] + 1] += 1
@@ -183,7 +189,11 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
                     prefetch(tables.is_met, tree.nodes[ahead]["infoset"])
                     prefetch(tree.infosets, tree.nodes[ahead]["infoset"])
                 at = order[k]
-                node, weight, place = fork[at]["node"], fork[at]["weight"], fork[at]["place"]
+                node, weight, place = (
+                    fork[at]["node"],
+                    fork[at]["weight"],
+                    fork[at]["place"],
+                )
                 if status != DONE:
                     break
                 top = push(stack, 0, node, player, weight, place)
@@ -383,7 +393,10 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     @inlined
     def do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket):
         ticket -= desk[OPENED_BEFORE]
-        first, end = cut.player_ends[walk.marks[WALKER]], cut.player_ends[walk.marks[WALKER] + 1]
+        first, end = (
+            cut.player_ends[walk.marks[WALKER]],
+            cut.player_ends[walk.marks[WALKER] + 1],
+        )
         mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
         if desk[STAGE] == IN_TOP:
             given = np.int64(task.job[BATCH])

@@ -118,8 +118,6 @@ def make_walks(sampled: Any, rule: int, tied: bool) -> Any:
         tables, walk = views(frame, Tables), views(frame, Walk)
         seed = task.job[SEED]
         start_tables(tree, tables, walk.known, rule, seed, task.parameters)
-        return go_on(
-            task, tree, tree, tree, tree, tree, tables, walk, len(tree.nodes)
-        )
+        return go_on(task, tree, tree, tree, tree, tree, tables, walk, len(tree.nodes))
 
     return iterate

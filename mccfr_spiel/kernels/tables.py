@@ -278,9 +278,7 @@ class Walk(NamedTuple):
         np.ndarray,
         Entry(FLOAT, "[H]", "what the average has at `sequence`, see picking.py", True),
     ]
-    note: Annotated[
-        np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)
-    ]
+    note: Annotated[np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)]
     met: Annotated[
         np.ndarray,
         Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),

@@ -264,9 +264,7 @@ def meet(
     return num_met + 1
 
 
-def make_walk(
-    sampled: Sampled, rule: int, source: Source, part: int = ALONE
-) -> Any:
+def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
     or to where it cannot go on.
 
@@ -475,7 +473,11 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
         limits, given = task.job.view(np.int64), task.job.view(np.int64)[BATCH]
         cursor, marks, settings = walk.cursor, walk.marks, task.settings
         num_players, is_large = tree.utilities.shape[1], size > LARGE
-        iteration, player, done = cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED]
+        iteration, player, done = (
+            cursor[ITERATION],
+            cursor[PLAYER],
+            cursor[NODES_TOUCHED],
+        )
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
         walker, nth, noted = marks[WALKER], marks[WALK], marks[NOTED]
         passed, leaf, status = marks[PASSED], np.int64(0), np.int64(DONE)
@@ -493,7 +495,9 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                         break
                 if batched and limits[HAS_GROUPS] != 0:
                     is_first = nth == 0 and walker == player
-                    if is_first and walks_of_group(given, now, player, done, num_players):
+                    if is_first and walks_of_group(
+                        given, now, player, done, num_players
+                    ):
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
@@ -545,7 +549,11 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                 player = (player + 1) % num_players
             walker, num_met, touched, noted, passed = player, 0, 0, 0, 0
 
-        cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED] = iteration, player, done
+        cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED] = (
+            iteration,
+            player,
+            done,
+        )
         marks[TOP], marks[NUM_MET], marks[TOUCHED] = top, num_met, touched
         marks[WALKER], marks[WALK], marks[NOTED] = walker, nth, noted
         marks[PASSED] = passed

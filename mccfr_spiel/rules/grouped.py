@@ -211,7 +211,14 @@ def arrive(tree, game, known, path, rules, node, acting, free):
                 status = np.int64(NEEDS_ONE_THREAD)
         else:
             found, own = find_infoset(
-                game, path, known.infosets, own_store(known), acting, count, length, hashed
+                game,
+                path,
+                known.infosets,
+                own_store(known),
+                acting,
+                count,
+                length,
+                hashed,
             )
             status = np.int64(LOG_FULL if found == GROW else found)
             if status == DONE:
@@ -254,14 +261,20 @@ GROUPED: Source = PLAYED._replace(
 @inlined
 def forget_own(groups: Groups, row: int) -> None:
     """Empties a group's store."""
-    sizes, rows, table = row_of(groups.sizes, row), row_of(groups.rows, row), row_of(groups.table, row)
+    sizes, rows, table = (
+        row_of(groups.sizes, row),
+        row_of(groups.rows, row),
+        row_of(groups.table, row),
+    )
     sizes[INFOSETS] = sizes[SEQUENCES] = 0
     rows[0]["start"] = 0
     table[:] = 0
 
 
 @inlined
-def both_of(known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray) -> Both:
+def both_of(
+    known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray
+) -> Both:
     """What the group of a row knows."""
     return Both(
         actions=known.actions,
@@ -337,9 +350,7 @@ def has_room(infosets: np.ndarray, known: Known, own: Known) -> bool:
 
 
 @inlined
-def final_sequence(
-    infosets: np.ndarray, both: Both, final: np.ndarray, s: int
-) -> int:
+def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) -> int:
     """The final number of a sequence, which may be one of the group's own.
 
     A search among the group's infosets, whose sequences ascend, finds whose it is.
@@ -381,7 +392,10 @@ def number_own(
         for k in range(length):
             key[k] = both.own_values[first + k]
         hashed = both.own_rows[own]["hash"]
-        start, count = np.int64(record["first_sequence"]), np.int64(record["num_actions"])
+        start, count = (
+            np.int64(record["first_sequence"]),
+            np.int64(record["num_actions"]),
+        )
         actions = both.own_actions[start : start + count]
         parent = final_sequence(infosets, both, final, np.int64(record["parent"]))
         found = find_key(known.values, known.rows, known.table, hashed, key, length)
@@ -390,7 +404,10 @@ def number_own(
             enter(infosets, known, key, length, hashed, found, parent, actions)
         else:
             final[own] = found
-            if check_infoset(infosets, known.actions, found, parent, actions, count) != DONE:
+            if (
+                check_infoset(infosets, known.actions, found, parent, actions, count)
+                != DONE
+            ):
                 return False
     return True
 
@@ -434,7 +451,19 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
 
     @inlined
     def walk_group(
-        task, tree, game, both, path, rules, tables, mine, walk, groups, row, first, stop
+        task,
+        tree,
+        game,
+        both,
+        path,
+        rules,
+        tables,
+        mine,
+        walk,
+        groups,
+        row,
+        first,
+        stop,
     ):
         """Walks the walks `first` to `stop - 1` of the batch, and packs what they find.
 
@@ -465,14 +494,15 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
 
     @inlined
     def merge(task, tree, known, path, tables, walk, groups, plan):
-        """Merges the groups of the stretch from where it stopped on; returns a status.
-        """
+        """Merges the groups of the stretch from where it stopped on; returns a status."""
         while plan[MERGED] < plan[WALKED]:
             row = plan[MERGED]
             both = both_of(known, groups, row, path.uniform, plan)
             if not has_room(tree.infosets, known, own_store(both)):
                 return np.int64(GROW)
-            if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
+            if not number_own(
+                tree.infosets, known, both, row_of(groups.final, row), path
+            ):
                 return np.int64(NEEDS_ONE_THREAD)
             start_new(tree, known, tables, walk, rule, task)
             add_pack(tree.infosets, both, tables, walk, groups, row)
@@ -517,20 +547,29 @@ def finish(desk: np.ndarray, status: int) -> None:
 
 @inlined
 def begin_stretch(
-    task: Task, known: Known, walk: Walk, plan: np.ndarray, desk: np.ndarray, players: int
+    task: Task,
+    known: Known,
+    walk: Walk,
+    plan: np.ndarray,
+    desk: np.ndarray,
+    players: int,
 ) -> None:
     """Opens the tickets of the next stretch of groups, or ends the call."""
     limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
     size = size_of_groups(task, walk, players)
     if marks[WALK] == 0 and marks[WALKER] == cursor[PLAYER]:
         is_end = cursor[ITERATION] == limits[LAST_ITERATION]
-        if cursor[PLAYER] == 0 and (is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]):
+        if cursor[PLAYER] == 0 and (
+            is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]
+        ):
             finish(desk, DONE)
             return
         if size == 0:
             finish(desk, NEEDS_ONE_THREAD)
             return
-    left = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0)) - marks[WALK]
+    left = (
+        batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0)) - marks[WALK]
+    )
     plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
     plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
     desk[SIZE], desk[OPENED_BEFORE] = size, load(desk, OPENED)
@@ -572,7 +611,21 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         begin_stretch(task, known, walk, plan, desk, num_players)
 
     @inlined
-    def do_group(task, tree, game, known, path, rules, tables, mine, walk, groups, plan, desk, ticket):
+    def do_group(
+        task,
+        tree,
+        game,
+        known,
+        path,
+        rules,
+        tables,
+        mine,
+        walk,
+        groups,
+        plan,
+        desk,
+        ticket,
+    ):
         """Walks the group of a ticket."""
         row = ticket - desk[OPENED_BEFORE]
         iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
@@ -603,7 +656,11 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         if leads:
             lead(task, tree, known, path, tables, walk, groups, plan, desk)
         mine = frames[next_number(desk, ARRIVED) % len(frames)]
-        own_tables, own_walk, own_path = views(mine, Tables), views(mine, Walk), views(mine, Path)
+        own_tables, own_walk, own_path = (
+            views(mine, Tables),
+            views(mine, Walk),
+            views(mine, Path),
+        )
         own_tree = views(mine, TreeArrays)
         # One pass walks a group, or does what follows the last group of a stretch.
         while not is_over(desk):

@@ -202,7 +202,10 @@ class RuleStore:
         present = *self.room(), len(self.known.values)
         least = self._least()
         used = *self.sizes(), int(self.known.rows[self.sizes()[0]]["start"])
-        asked = [max(size, int((factor - 1) * n) + most) for size, n, most in zip(present, used, least, strict=True)]
+        asked = [
+            max(size, int((factor - 1) * n) + most)
+            for size, n, most in zip(present, used, least, strict=True)
+        ]
         room, sequences, values = asked
         if max(room, sequences) > MAX_INDEX:
             raise MemoryBudgetError(

@@ -576,7 +576,11 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
         def iterate(frame, rules):
             tree, tables = views(frame, TreeArrays), views(frame, Tables)
             game, known = views(frame, Game), views(frame, Known)
-            path, task, walk = views(frame, Path), views(frame, Task), views(frame, Walk)
+            path, task, walk = (
+                views(frame, Path),
+                views(frame, Task),
+                views(frame, Walk),
+            )
             start_new(tree, known, tables, walk, number, task)
             size = known.counts[INFOSETS]
             return go_on(task, tree, game, known, path, rules, tables, walk, size)

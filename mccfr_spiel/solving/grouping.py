@@ -121,7 +121,10 @@ class GroupedWalks:
         sizes = counts.reshape(grouped.NUM_GROUPS, -1)[row]
         count = int(sizes[kernel.INFOSETS])
         rows = self._groups.rows.reshape(grouped.NUM_GROUPS, -1)[row]
-        num_sequences, num_values = int(sizes[kernel.SEQUENCES]), int(rows[count]["start"])
+        num_sequences, num_values = (
+            int(sizes[kernel.SEQUENCES]),
+            int(rows[count]["start"]),
+        )
         self._store.ask_for(count, num_sequences, num_values)
 
     def drop(self, tables: kernels.Tables, walk: kernels.Walk) -> None:

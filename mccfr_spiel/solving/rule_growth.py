@@ -69,7 +69,11 @@ class RuleGrowth:
         visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
-        if limit is not None and visited > limit and walk.cursor[kernels.ITERATION] == 0:
+        if (
+            limit is not None
+            and visited > limit
+            and walk.cursor[kernels.ITERATION] == 0
+        ):
             raise WalkTooLargeError(
                 f"A single walk over {self._tree.source} visits more than {limit:,} "
                 "nodes, since this sampling follows all of a player's actions. Use "
@@ -106,7 +110,10 @@ class RuleGrowth:
             return
         store, tree = self._store, self._tree
         most = store.bytes_that_fit()
-        if 2 * _visited(walk) < store.sizes()[0] or store.bytes_used() < _SMALL_SHARE * most:
+        if (
+            2 * _visited(walk) < store.sizes()[0]
+            or store.bytes_used() < _SMALL_SHARE * most
+        ):
             return
         self._is_measured = True
         tree.note_met()

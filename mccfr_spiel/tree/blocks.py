@@ -93,9 +93,7 @@ def cut_into_blocks(
     )
 
 
-def cut_for_batches(
-    infosets: np.ndarray, num_players: int, num_sequences: int
-) -> Cut:
+def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) -> Cut:
     """Cuts the infosets of a complete tree for batches of walks.
 
     Args:
