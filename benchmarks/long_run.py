@@ -96,7 +96,7 @@ def tables(solver: ms.Solver, tree: CountingTree) -> float:
     """MiB of what is kept of every infoset: numbers, its name and the names' index."""
     numbers = sum(table.nbytes for table in solver.state.tables) + tree.infosets.nbytes
     numbers += tree.num_infosets * 20 + tree.num_sequences * 8  # arrays of the tree
-    names = tree.names
+    names = tree.info_states
     return (numbers + sum(map(sys.getsizeof, names))) / 2**20 + index(len(names))
 
 

@@ -53,7 +53,7 @@ class WrongError(Exception):
 def values(solver: ms.Solver) -> dict[str, tuple[bytes, ...]]:
     """The average and the current policy by information state, to the bit."""
     vectors = solver.average_vector(), solver.current_vector()
-    rows = zip(solver.tree.names, solver.tree.infosets.tolist(), strict=True)
+    rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
     return {
         name: tuple(vector[start : start + count].tobytes() for vector in vectors)
         for name, (_, start, _, count, _) in rows

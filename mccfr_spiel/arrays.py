@@ -9,9 +9,6 @@ Three rules of numbering hold for every tree, and every compiled loop rests on t
   come first (sequence p is player p's), and an infoset's actions are contiguous.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
-
 import numpy as np
 
 CHANCE_NODE = -1
@@ -47,49 +44,6 @@ sequence before it.
 
 MAX_CHILDREN = np.iinfo(np.uint16).max
 MAX_INDEX = np.iinfo(np.int32).max
-
-Name = str | tuple[int, str]
-"""What tells an infoset apart: its information-state string, or (player, string) where
-another player had that string first. No pair equals a string, so any string will do."""
-
-
-class InfosetNames(Protocol):
-    """A store of the names of infosets; tree/names.py lists the kinds there are."""
-
-    def __len__(self) -> int: ...
-
-    def get(self, name: Name, default: int = -1, /) -> int:
-        """The first infoset with a name, `default` if there is none."""
-        ...
-
-    def info_state(self, infoset: int, /) -> str:
-        """The information-state string of an infoset."""
-        ...
-
-    def strings(self) -> list[str]:
-        """`[I]` the information-state strings."""
-        ...
-
-    def stored(self, players: Sequence[int], /) -> Iterable[str]:
-        """`[I]` the names as files spell them, given each infoset's player."""
-        ...
-
-    def shared(self, players: Sequence[int], /) -> set[str]:
-        """The strings that more than one player has, given each infoset's player."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the names take."""
-        ...
-
-
-def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
-    """The strings that more than one player has, given each string's player."""
-    owners: dict[str, int] = {}
-    pairs = zip(strings, players, strict=True)
-    return {string for string, p in pairs if owners.setdefault(string, p) != p}
-
 
 _LARGE_STORE = 2**16
 

@@ -7,6 +7,7 @@ information key, or, for a twin, of the player and the information-state string.
 does not matter where a policy of OpenSpiel's game has been learned.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -118,7 +119,7 @@ def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:
         return None if tree.rules is None else tree.infosets["place"][:count]
     if known_twin(tree.game) is None:
         return None
-    packed = pack_strings(tree.info_states[:count])
+    packed = pack_strings(itertools.islice(tree.infoset_names, count))
     players = tree.infosets["player"][:count].astype(np.uint8)
     hashes = np.zeros(count, np.uint64)
     _hash_strings(packed["text"], packed["ends"], players, hashes)

@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,7 @@ import pyspiel
 from mccfr_spiel import kernels
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import counted, line, never_raises, title
-from mccfr_spiel.rules.expansion import KeyNames
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -27,7 +23,6 @@ from mccfr_spiel.storage.checkpoint import (
     odd_contents_in_words,
     pack_strings,
     saved_abstraction,
-    unpack_strings,
 )
 from mccfr_spiel.tree.game_tree import (
     Abstraction,
@@ -37,7 +32,7 @@ from mccfr_spiel.tree.game_tree import (
     turn_based,
 )
 from mccfr_spiel.tree.identity import has_name
-from mccfr_spiel.tree.twin_trees import TwinNames
+from mccfr_spiel.tree.names import TextNames
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -61,9 +56,8 @@ about what it takes to wake a thread and to wait for it."""
 class Names:
     """The infosets that a tree had met, with their names, in a few arrays.
 
-    The attributes have the same names and meanings as those of a GameTree. A string is
-    found by binary search over the hashes of all strings, so reading a file takes no
-    work for each of them.
+    The attributes have the same names and meanings as those of a GameTree; places are
+    those of nobody, since a policy draws nothing.
     """
 
     def __init__(
@@ -76,9 +70,8 @@ class Names:
 
         Args:
             source: the game.
-            arrays: `infosets` `[I]` of dtype INFOSET, in which each place is that of
-                the string; `actions` `[S]`; and the strings as `pack_strings` makes
-                them.
+            arrays: `infosets` `[I]` of dtype INFOSET; `actions` `[S]`; and the strings
+                as `pack_strings` makes them.
             abstraction: the tree's abstraction, if it has one.
         """
         self.source = source
@@ -90,6 +83,10 @@ class Names:
         self.actions = arrays["actions"]
         self.num_infosets = len(self.infosets)
         self.num_sequences = len(self.actions)
+        players = self.infosets["player"]
+        self.infoset_names = TextNames(arrays["text"], arrays["ends"], players)
+        self.find = self.infoset_names.find
+        self.info_state = self.infoset_names.info_state
 
     @never_raises
     def __repr__(self) -> str:
@@ -98,46 +95,15 @@ class Names:
     def __reduce__(self) -> tuple[Any, ...]:
         return Names, (self.source, self.arrays, self.abstraction)
 
-    def find(self, info_state: str, player: int) -> int:
-        """The number of the infoset, as from `GameTree.find`; -1 if there is none."""
-        places, order = self._index
-        place = np.uint64(infoset_place(player, info_state))
-        position = int(np.searchsorted(places, place))
-        wanted = info_state.encode("utf-8", "surrogateescape")
-        while position < self.num_infosets and places[position] == place:
-            infoset = int(order[position])
-            is_players = self.infosets[infoset]["player"] == player
-            if is_players and self._encoded(infoset) == wanted:
-                return infoset
-            position += 1
-        return -1
-
-    @functools.cached_property
-    def _index(self) -> tuple[np.ndarray, np.ndarray]:
-        places = self.infosets["place"]
-        order = np.argsort(places)
-        return places[order], order
-
-    def _encoded(self, infoset: int) -> bytes:
-        ends = self.arrays["ends"]
-        start = ends[infoset - 1] if infoset else 0
-        return self.arrays["text"][start : ends[infoset]].tobytes()
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        return self._encoded(infoset).decode("utf-8", "surrogateescape")
-
     @functools.cached_property
     def info_states(self) -> list[str]:
         """`[I]` the information-state strings."""
-        return unpack_strings(self.arrays["text"], self.arrays["ends"])
+        return self.infoset_names.strings()
 
     @functools.cached_property
     def shared_strings(self) -> set[str]:
         """The information-state strings that several players have."""
-        owners = zip(self.info_states, self.infosets["player"].tolist(), strict=True)
-        counts = Counter(name for name, _ in set(owners))
-        return {name for name, count in counts.items() if count > 1}
+        return self.infoset_names.shared()
 
 
 def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
@@ -145,23 +111,11 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     if isinstance(tree, Names):
         return tree
     infosets = tree.infosets[:num_infosets].copy()
-    names = tree.infoset_names
-    # Strings that are made of keys are made one by one: there may be so many that a
-    # list of them would not fit into memory.
-    is_made = isinstance(names, TwinNames | KeyNames)
-    info_states = iter(names) if is_made else iter(tree.info_states)
-    info_states = itertools.islice(info_states, num_infosets)
+    infosets["place"] = 0
+    # One by one: a list of all strings might not fit into memory.
+    strings = itertools.islice(tree.infoset_names, num_infosets)
     arrays = {"infosets": infosets, "actions": tree.actions[:num_sequences]}
-    arrays |= pack_strings(_placed(info_states, infosets))
-    return Names(tree.source, arrays, tree.abstraction)
-
-
-def _placed(info_states: Iterable[str], infosets: np.ndarray) -> Iterator[str]:
-    """Yields the strings of infosets, and writes their places into the records."""
-    places, players = infosets["place"], infosets["player"]
-    for infoset, info_state in enumerate(info_states):
-        places[infoset] = infoset_place(int(players[infoset]), info_state)
-        yield info_state
+    return Names(tree.source, arrays | pack_strings(strings), tree.abstraction)
 
 
 def checked_vector(

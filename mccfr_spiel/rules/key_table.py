@@ -1,4 +1,8 @@
-"""The hash table by which walks over compiled rules find an infoset's key.
+"""The hash table of compiled code: rows of numbers, each different one kept once.
+
+Walks over compiled rules find the keys of infosets in it. The expansion of a whole tree
+also keeps the chance distributions and the vectors of returns in such tables, as the
+bits of their numbers.
 
 Most slots that a walk looks at are not in the processor's caches, so a lookup should
 touch few lines of memory. A slot holds half of the key's hash beside the infoset's
@@ -7,10 +11,14 @@ single line. The same half of the hash names the slot, so a larger table is fill
 the slots of a smaller one alone, almost in their order.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.prefetch import prefetch
+from mccfr_spiel.rules.kernel import ROW
 
 SLOT = np.dtype(np.uint64)
 """A slot: the upper half of the `row_hash` of a key, and the number of its row + 1 in
@@ -21,6 +29,42 @@ MOST_USED = 0.75
 lie in one or two lines."""
 
 _HALF, _LOWER, _FREE, _ONE = (np.uint64(x) for x in (32, 2**32 - 1, 0, 1))
+
+
+class Rows(NamedTuple):
+    """Different rows of numbers, numbered by first visit.
+
+    Attributes:
+        values: `[V]` the rows, one after the other.
+        rows: `[R + 1]` ROW; row r is values[rows[r].start : rows[r + 1].start].
+        table: `[a power of two]` SLOT.
+    """
+
+    values: np.ndarray
+    rows: np.ndarray
+    table: np.ndarray
+
+
+def new_rows(dtype: Any, longest: int) -> Rows:
+    """No rows, and room for some of at most a length."""
+    return Rows(np.zeros(longest, dtype), np.zeros(2, ROW), np.zeros(2, SLOT))
+
+
+def with_room(kept: Rows, count: int, longest: int) -> Rows:
+    """Rows with room for one more of at most a length, in arrays that may be others."""
+    table = kept.table
+    if count + 1 > MOST_USED * len(table):
+        table = np.zeros(2 * len(table), SLOT)
+        refill(table, kept.table)
+    values = reserve(kept.values, int(kept.rows["start"][count]) + longest)
+    return Rows(values, reserve(kept.rows, count + 2), table)
+
+
+def key_of(keys: Rows, infoset: int) -> tuple[int, np.ndarray]:
+    """The player and the information key of an infoset, if the rows are keys."""
+    start, stop = keys.rows["start"][infoset : infoset + 2]
+    row = keys.values[start:stop].astype(np.int64)
+    return int(row[0]), row[1:]
 
 
 @inlined
@@ -48,7 +92,7 @@ def find_key(values, rows, table, hashed, key, length):
     finds the key or a free slot.
 
     Args:
-        values, rows: the keys, as in a `kernel.Pool`.
+        values, rows: the keys, as in `Rows`.
         table: `[a power of two]` SLOT, with free slots.
         hashed: the key's `row_hash`.
         key: int64.
@@ -87,6 +131,41 @@ def enter_key(table, found, hashed, number):
         number: of the row.
     """
     table[-1 - found] = (hashed >> _HALF) << _HALF | (np.uint64(number) + _ONE)
+
+
+@jit
+def number_row(values, rows, table, count, hashed, row, length):
+    """The number of row[:length]; a new row is entered and gets the number `count`.
+
+    Returns -1 if the row is new and `with_room` must come first.
+    """
+    found = find_key(values, rows, table, hashed, row, length)
+    if found >= 0:
+        return found
+    start = rows[count]["start"]
+    if (
+        count + 1 >= len(rows)
+        or start + length > len(values)
+        or count >= MOST_USED * len(table)
+    ):
+        return np.int64(-1)
+    for k in range(length):
+        values[start + k] = row[k]
+    rows[count + 1]["start"] = start + length
+    rows[count]["hash"] = hashed
+    enter_key(table, found, hashed, count)
+    return count
+
+
+@jit
+def fill_table(table, rows, count):
+    """Enters the first `count` rows, which are different, into an empty table."""
+    mask = len(table) - 1
+    for number in range(count):
+        slot = np.int64(rows[number]["hash"] >> _HALF) & mask
+        while table[slot] != _FREE:
+            slot = (slot + 1) & mask
+        enter_key(table, -1 - slot, rows[number]["hash"], number)
 
 
 @jit

@@ -17,7 +17,6 @@ from mccfr_spiel.rules import kernel, key_table, walks
 from mccfr_spiel.rules.calls import callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
-from mccfr_spiel.rules.expansion import complaint, told
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four
@@ -35,7 +34,7 @@ _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
 """A larger factor than the first number is used only if the room takes no more than the
 second one of what the budget has left, since others may want a part of that."""
 
-_NO_TABLE = np.zeros(0, np.int32)
+_NO_TABLE = np.zeros(0, key_table.SLOT)
 
 PATH = "the way of a walk"
 """Under this name a budget holds what `Path` takes."""
@@ -128,10 +127,11 @@ class RuleStore:
         size = budget.per_infoset * infosets + budget.per_sequence * sequences
         return size + _BYTES_PER_KEY_VALUE * values
 
-    def keys(self) -> kernel.Pool:
+    def keys(self) -> key_table.Rows:
         """The keys of the infosets met, each with the player before it; no table."""
-        known = self.known
-        return kernel.Pool(known.values, known.rows, _NO_TABLE)
+        known, count = self.known, self.sizes()[0]
+        rows = known.rows[: count + 1]
+        return key_table.Rows(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
 
     # --- growing -------------------------------------------------------------
 
@@ -347,13 +347,13 @@ class RuleStore:
             path: the walk's.
         """
         num_moves = int(path.position[walks.NUM_MOVES])
-        where = told(path.history[:num_moves].tolist())
+        where = kernel.told(path.history[:num_moves].tolist())
         if status == kernel.BAD_RETURNS:
             try:
                 check_returns(self._declared, self.rules.returns(path.state))
             except GameError as error:
                 raise GameError(f"{error} {where}") from None
-        said = complaint(status, self.rules, path.state, self.longest)
+        said = kernel.complaint(status, self.rules, path.state, self.longest)
         raise GameError(f"{said} {where}")
 
 

@@ -59,7 +59,7 @@ def contents_of(
         header["store"] = "none"
         return checkpoint.Contents(header, arrays | state.store.saved())
     if not needs_whole_tree(algorithm) and not tree.is_repeatable:
-        arrays |= checkpoint.pack_strings(tree.names)
+        arrays |= checkpoint.pack_strings(tree.info_states)
         arrays |= {"infosets": tree.infosets, "actions": tree.actions}
     return checkpoint.Contents(header, arrays)
 
@@ -149,13 +149,15 @@ def tree_of(
                 f"{GAME_WAY_OUT}"
             )
     elif "infosets" in arrays:
-        names = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
-        if abstraction is None and len(set(names)) != len(names):
-            raise checkpoint.DamagedError("The checkpoint has a string twice.")
+        strings = checkpoint.unpack_strings(arrays["text"], arrays["ends"])
+        infosets = arrays["infosets"]
         checkpoint.check_infosets(
-            len(names), arrays["infosets"], arrays["actions"], tree.num_players
+            len(strings), infosets, arrays["actions"], tree.num_players
         )
-        tree.recall(names, arrays["infosets"], arrays["actions"])
+        names = set(zip(infosets["player"].tolist(), strings, strict=True))
+        if abstraction is None and len(names) != len(strings):
+            raise checkpoint.DamagedError("A player has a string twice in the file.")
+        tree.recall(strings, infosets, arrays["actions"])
         _check_tied_alike(tree)
     else:
         tree.expand_all()

@@ -32,15 +32,15 @@ from mccfr_spiel import kernels
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL
 from mccfr_spiel.compiled.jit import package_digest
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
-from mccfr_spiel.rules import kernel as rules_kernel
-from mccfr_spiel.rules.expansion import Expansion, KeyNames
+from mccfr_spiel.rules.expansion import Expansion
+from mccfr_spiel.rules.key_table import Rows, new_rows
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checksums import NOTE, WrongFileError, check, checksums
 from mccfr_spiel.storage.folders import remove_own, user_cache_folder, why_unsafe
 from mccfr_spiel.tree.fingerprint import UnprovenError, file_prints, fingerprint
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.tree.names import BATCH, StoredNames
+from mccfr_spiel.tree.names import KeyNames, TextNames
 
 FORMAT = 2
 """Of the manifest and the files that it names."""
@@ -310,13 +310,12 @@ def _mapped(path: pathlib.Path) -> np.ndarray:
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
     """Gives a new tree the arrays of files."""
     infosets = arrays["infosets"]
+    keys = new_rows(np.uint16, 0)
     if tree.rules is None:
-        text, ends, order = (arrays[name] for name in ("text", "ends", "order"))
-        names = StoredNames(text, ends, order, infosets, tree.num_players)
+        names = TextNames(arrays["text"], arrays["ends"], infosets["player"])
     else:
-        pool = rules_kernel.Pool
-        keys = pool(*(arrays[f"keys_{name}"] for name in pool._fields))
-        names = KeyNames(tree.rules, keys, len(infosets))
+        keys = Rows(*(arrays[f"keys_{name}"] for name in Rows._fields))
+        names = KeyNames(tree.rules, keys, infosets["player"])
     probs = arrays["chance_probs"].tolist()
     bounds = [*arrays["chance_starts"].tolist(), len(probs)]
     whole = Expansion(
@@ -330,10 +329,10 @@ def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
             tuple(probs[start:stop]): start
             for start, stop in itertools.pairwise(bounds)
         },
-        names=names,
+        keys=keys,
     )
     leaves = (arrays[f"pass_{name}"] for name in kernels.Passes._fields)
-    tree.take_over(whole, kernels.Passes(*leaves))
+    tree.take_over(whole, names, kernels.Passes(*leaves))
 
 
 def _check_playouts(tree: GameTree) -> None:
@@ -436,16 +435,14 @@ def _write(tree: GameTree, leaves: kernels.Passes, folder: pathlib.Path) -> None
     }
     arrays |= {f"pass_{n}": array for n, array in leaves._asdict().items()}
     names = tree.infoset_names
-    if isinstance(names, KeyNames):
+    has_keys = tree.rules is not None
+    if has_keys and isinstance(names, KeyNames):
         arrays |= {f"keys_{n}": array for n, array in names.keys._asdict().items()}
-    else:
-        order = np.argsort(tree.infosets["place"], kind="stable")
-        arrays["order"] = order.astype(np.int32)
     for name, array in arrays.items():
         with (folder / f"{name}.npy").open("wb") as file:
             np.save(file, array, allow_pickle=False)
-    if not isinstance(names, KeyNames):
-        _write_names(tree.names, tree.num_infosets, folder)
+    if not has_keys:
+        _write_names(tree.info_states, tree.num_infosets, folder)
     files = {}
     for path in sorted(folder.iterdir()):
         with path.open("rb+") as file:
@@ -461,6 +458,9 @@ def _write(tree: GameTree, leaves: kernels.Passes, folder: pathlib.Path) -> None
     (folder / MANIFEST).write_text(json.dumps(manifest, sort_keys=True) + "\n")
 
 
+_NAMES_AT_ONCE = 1 << 18
+
+
 def _write_names(names: Any, count: int, folder: pathlib.Path) -> None:
     """Writes names as one text and the ends of each in it, a batch at a time."""
     lengths = (len(name.encode("utf-8", "surrogateescape")) for name in names)
@@ -471,7 +471,7 @@ def _write_names(names: Any, count: int, folder: pathlib.Path) -> None:
     rest = iter(names)
     with (folder / "text.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        while batch := "".join(itertools.islice(rest, BATCH)):
+        while batch := "".join(itertools.islice(rest, _NAMES_AT_ONCE)):
             file.write(batch.encode("utf-8", "surrogateescape"))
 
 

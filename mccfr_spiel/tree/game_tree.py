@@ -24,7 +24,7 @@ from mccfr_spiel.rules.declared import (
     tell_history,
 )
 from mccfr_spiel.rules.description import BoundRules
-from mccfr_spiel.rules.expansion import Expansion, KeyNames, expand_rules
+from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
 from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
@@ -34,6 +34,7 @@ from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
+from mccfr_spiel.tree.names import InfosetNames, KeyNames
 from mccfr_spiel.tree.ranges import (
     bytes_of_ranges,
     cut_into_ranges,
@@ -43,7 +44,6 @@ from mccfr_spiel.tree.ranges import (
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, RANGES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
-    TwinNames,
     checked_twin,
     expanded_by_twin,
     known_twin,
@@ -171,35 +171,41 @@ class GameTree(ReadableTree):
         return self.is_complete or self._expand_by_rules(min(most, self.max_nodes))
 
     def _expand_by_rules(self, most: int) -> bool:
-        whole = None
         if self.num_nodes > 1 or self.num_infosets:
             return False
         if self.rules is not None:
             whole = expand_rules(self.rules, most, self.budget)
-        elif self.twin is not False and self.abstraction is None:
-            is_forced = self.twin is True or self._twin is not None
-            whole = expanded_by_twin(self, most, is_forced=is_forced)
-        if whole is not None:
-            self._take_over(whole)
-        return whole is not None
+            players = whole.infosets["player"]
+            self._take_over(whole, KeyNames(self.rules, whole.keys, players))
+            return True
+        if self.twin is False or self.abstraction is not None:
+            return False
+        is_forced = self.twin is True or self._twin is not None
+        found = expanded_by_twin(self, most, is_forced=is_forced)
+        if found is not None:
+            self._take_over(*found)
+        return found is not None
 
     @changes
-    def take_over(self, whole: Expansion, leaves: kernels.Passes | None = None) -> None:
-        """Becomes a whole tree, whose arrays it keeps.
+    def take_over(
+        self, whole: Expansion, names: InfosetNames, leaves: kernels.Passes
+    ) -> None:
+        """Becomes a whole tree that was read from disk, and keeps its arrays.
 
         Args:
-            whole: made by compiled rules, or read from disk.
-            leaves: of that tree, if they are known already.
+            whole: the tree.
+            names: of its infosets.
+            leaves: of the tree.
 
         Raises:
             ValueError: this tree has been expanded already.
         """
         self._check_new()
-        self._take_over(whole)
+        self._take_over(whole, names)
         self._leaves = leaves
 
-    def _take_over(self, whole: Expansion) -> None:
-        self.met.take_over(whole.names, whole.infosets, whole.actions)
+    def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
+        self.met.take_over(names, whole.infosets, whole.actions)
         self.distributions.take_over(
             whole.distributions, whole.chance_probs, whole.chance_cdf
         )
@@ -263,11 +269,8 @@ class GameTree(ReadableTree):
         if store.infosets is self._noted and store.sizes() == self.sizes():
             return
         num_infosets, num_sequences = store.sizes()
-        rules, infosets = store.rules, store.infosets[:num_infosets]
-        if isinstance(rules, BoundTwin):
-            names = TwinNames(rules, store.keys(), infosets)
-        else:
-            names = KeyNames(rules, store.keys(), num_infosets)
+        infosets = store.infosets[:num_infosets]
+        names = KeyNames(store.rules, store.keys(), infosets["player"])
         self.met.take_over(names, infosets, store.known.actions[:num_sequences])
         self._noted = store.infosets
 
@@ -280,19 +283,19 @@ class GameTree(ReadableTree):
 
     @changes
     def recall(
-        self, names: list[str], infosets: np.ndarray, actions: np.ndarray
+        self, strings: list[str], infosets: np.ndarray, actions: np.ndarray
     ) -> None:
         """Takes over the infosets that a tree of the same game met, but no nodes.
 
         Args:
-            names, infosets, actions: that tree's.
+            strings, infosets, actions: that tree's.
 
         Raises:
             ValueError: this tree has met some already.
             MemoryBudgetError: they do not fit `max_memory`.
         """
         self._check_new()
-        self.met.recall(names, infosets, actions)
+        self.met.recall(strings, infosets, actions)
 
     def _check_new(self) -> None:
         if self.num_nodes > 1 or self.num_infosets:
@@ -525,13 +528,13 @@ class GameTree(ReadableTree):
     ) -> int:
         """The infoset of a state whose string, past or actions are new."""
         player = state.current_player()
-        name, infoset = self.met.named(info_state, player)
+        infoset = self.met.names.find(info_state, player)
         if infoset >= 0:
-            return self.met.meet_again(infoset, name, parent, actions)
+            return self.met.meet_again(infoset, info_state, parent, actions)
         if self._is_python or not actions:
             self._check_decision(info_state, player, state, actions)
         place = self.place(info_state, player, state)
-        return self.met.add(name, player, parent, actions, place)
+        return self.met.add(info_state, player, parent, actions, place)
 
     def _no_such_player(self, player: Any) -> GameError:
         return GameError(

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, InfosetNames, Name, reserve
+from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.tree.names import MetNames, TiedNames, string_of_stored
+from mccfr_spiel.tree.names import InfosetNames, MetNames
 from mccfr_spiel.tree.outcomes import refuse_children
 from mccfr_spiel.tree.sizes import (
     BYTES_PER_INFOSET,
     BYTES_PER_SEQUENCE,
     bytes_of_actions,
-    bytes_of_name,
+    bytes_of_string,
 )
 
 _pack = struct.Struct("<Qiiii").pack_into
@@ -66,7 +66,7 @@ class Infosets:
         records: `[I + room]` of dtype INFOSET.
         ties: `[I + room, 3]` with an abstraction, else `[0, 3]`: see `GameTree.ties`.
         names: what tells the infosets apart.
-        number_of: finds the first infoset with a name (name, default); `names.get`.
+        number_of: that of `names`.
         parents, starts: `[I]` of the records, the parent and the first sequence.
         legal_actions: `[I]` the legal actions; empty for an expansion of compiled rules
             until `list_actions`.
@@ -92,22 +92,22 @@ class Infosets:
         self._game, self._budget = game, budget
         self._may_be_tied = may_be_tied
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
-        # The next five are NumPy's, or a tree's on disk, after `take_over`.
-        self.names: InfosetNames
+        # The next four are NumPy's, or a tree's on disk, after `take_over`.
         self.parents: Any = array("i")
         self.starts: Any = array("i")
         self.actions: Any = array("q", [-1] * num_players)
         self.legal_actions: list[list[int]] = []
-        self._set_names(TiedNames() if may_be_tied else MetNames())
+        self._set_names(MetNames())
         self._set_records(np.zeros(_FEW, INFOSET))
         self.ties = np.zeros((0, 3), np.int32)
         self._joined: dict[tuple[int, int], int] = {}  # (leader, parent) -> infoset
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
         self._bytes_of_lists = 0  # of legal actions, taken from the budget
-        self._strings: list[str] = []
 
-    def _set_names(self, names: Any) -> None:
-        self.names, self.number_of = names, names.get
+    def _set_names(self, names: InfosetNames) -> None:
+        self.names: Any = names
+        self.number_of = names.number_of
+        self._strings: list[str] = []
 
     def _set_records(self, records: np.ndarray) -> None:
         buffer = records.view(np.uint8).data
@@ -139,10 +139,6 @@ class Infosets:
             return self.actions
         return np.array(self.actions, np.int64)
 
-    def players(self) -> list[int]:
-        """`[I]` whose each infoset is."""
-        return self.used()["player"].tolist()
-
     def strings(self) -> list[str]:
         """`[I]` the information-state strings, kept from call to call."""
         if len(self._strings) != len(self):
@@ -151,16 +147,9 @@ class Infosets:
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
-        if self.is_taken_over:
-            return self.names.info_state(infoset)
-        return self.strings()[infoset]
-
-    def find(self, info_state: str, player: int | None) -> int:
-        """As `GameTree.find`."""
-        infoset = self.number_of(info_state, -1)
-        if player is None or infoset < 0 or self.records[infoset]["player"] == player:
-            return infoset
-        return self.number_of((player, info_state), -1)
+        if not 0 <= infoset < len(self):
+            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
+        return self.names.info_state(infoset)
 
     def place(self, infoset: int) -> int:
         """The place (see compiled/randomness.py) of an infoset."""
@@ -182,22 +171,14 @@ class Infosets:
 
     # --- meeting infosets ----------------------------------------------------
 
-    def named(self, info_state: str, player: int) -> tuple[Name, int]:
-        """The name that a player's infoset has or would have, and its number or -1."""
-        infoset = self.number_of(info_state, -1)
-        if infoset < 0 or self.records[infoset]["player"] == player:
-            return info_state, infoset
-        name = player, info_state  # another player had the string first
-        return name, self.number_of(name, -1)
-
     def meet_again(
-        self, infoset: int, name: Name, parent: int, actions: list[int]
+        self, infoset: int, info_state: str, parent: int, actions: list[int]
     ) -> int:
-        """The infoset of a state whose name, but perhaps not whose past, is known.
+        """The infoset of a state whose string, but perhaps not whose past, is known.
 
         Args:
-            infoset: the first one with that name.
-            name: its name.
+            infoset: the player's first one with that string.
+            info_state: the string.
             parent: the player's last sequence before the state.
             actions: the state's legal actions.
 
@@ -210,7 +191,6 @@ class Infosets:
             MemoryBudgetError: a new infoset does not fit.
         """
         player = int(self.records[infoset]["player"])
-        info_state = name if isinstance(name, str) else name[1]
         where = f"the information state {info_state!r} of {self._game}"
         if self.legal_actions[infoset] != actions:
             raise GameError(
@@ -224,11 +204,11 @@ class Infosets:
             if joined >= 0:
                 return joined
             self._check_not_above(infoset, parent, where)
-            return self.add(name, player, parent, actions, self.place(infoset))
+            return self.add(info_state, player, parent, actions, self.place(infoset))
         raise no_recall(player, where)
 
     def add(
-        self, name: Name, player: int, parent: int, actions: list[int], place: int
+        self, info_state: str, player: int, parent: int, actions: list[int], place: int
     ) -> int:
         """Adds an infoset and returns its number.
 
@@ -243,29 +223,29 @@ class Infosets:
             raise refuse_children(self._game, count)
         infoset, num_sequences = len(self.parents), len(self.actions)
         budget = self._budget
-        size = budget.per_infoset + budget.per_sequence * count + bytes_of_name(name)
+        size = budget.per_infoset + budget.per_sequence * count
+        size += bytes_of_string(info_state)
         if size > budget.left:
             raise self._full()
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         offset = INFOSET.itemsize * infoset
         _pack(self._bytes, offset, place, num_sequences, parent, count, player)
-        names: Any = self.names
         try:
             self.parents.append(parent)
             legal = self._action_lists.setdefault(tuple(actions), actions)
             self.legal_actions.append(legal)
             self.actions.extend(actions)
             self.starts.append(num_sequences)
-            leader = names.add(name, infoset)
+            leader = self.names.add(info_state, player)
             if self._may_be_tied:
                 self.ties = reserve(self.ties, infoset + 1)
                 self._tie(infoset, leader, parent)
         except BaseException:
             del self.parents[infoset:], self.legal_actions[infoset:]
             del self.actions[num_sequences:], self.starts[infoset:]
-            names.discard(name, infoset)
-            leader = self.number_of(name, -1)
+            self.names.drop(infoset)
+            leader = self.names.find(info_state, player)
             if self._joined.get((leader, parent)) == infoset:
                 self._untie(infoset, leader, parent)
             raise
@@ -317,29 +297,22 @@ class Infosets:
     # --- all at once ---------------------------------------------------------
 
     def recall(
-        self, stored: Sequence[str], records: np.ndarray, actions: np.ndarray
+        self, strings: Sequence[str], records: np.ndarray, actions: np.ndarray
     ) -> None:
         """Becomes the infosets of a file; there must be none yet.
 
         Args:
-            stored: `[I]` their names as files spell them.
+            strings: `[I]` the information-state strings.
             records: `[I]` of dtype INFOSET.
             actions: `[S]`.
 
         Raises:
             MemoryBudgetError: they do not fit.
         """
-        strings = list(map(string_of_stored, stored))
-        self._budget.meet(len(stored), len(actions), sum(map(bytes_of_name, strings)))
-        names: Any = TiedNames() if self._may_be_tied else MetNames()
-        players = records["player"].tolist()
-        leaders = []
-        # One pass names one infoset. Where another player has its string already, it
-        # gets the pair for its name, as it did when it was met.
-        for infoset, (string, player) in enumerate(zip(strings, players, strict=True)):
-            first = names.get(string, infoset)
-            name = string if players[first] == player else (player, string)
-            leaders.append(names.add(name, infoset))
+        size = sum(map(bytes_of_string, strings))
+        self._budget.meet(len(strings), len(actions), size)
+        names = MetNames()
+        leaders = list(map(names.add, strings, records["player"].tolist()))
         self._set_names(names)
         self._set_records(np.array(records, INFOSET))
         self.parents = array("i", records["parent"].tobytes())
@@ -351,7 +324,7 @@ class Infosets:
             legal = self._action_lists.setdefault(tuple(legal), legal)
             self.legal_actions.append(legal)
         if self._may_be_tied:
-            self.ties = np.zeros((len(stored), 3), np.int32)
+            self.ties = np.zeros((len(strings), 3), np.int32)
             for infoset, leader in enumerate(leaders):
                 self._tie(infoset, leader, self.parents[infoset])
 
@@ -381,15 +354,15 @@ class Infosets:
         num_dropped = len(self) - num_infosets
         if not num_dropped or (self._may_be_tied and num_infosets):
             return
-        names: Any = self.names
         num_actions = len(self.actions) - num_sequences
-        strings = sum(bytes_of_name(names.pop()) for _ in range(num_dropped))
+        numbers = range(num_infosets, len(self))
+        strings = sum(bytes_of_string(self.names.info_state(n)) for n in numbers)
+        self.names.drop(num_infosets)
         del self.parents[num_infosets:], self.starts[num_infosets:]
         del self.legal_actions[num_infosets:], self.actions[num_sequences:]
         del self._strings[num_infosets:]
         self._budget.meet(-num_dropped, -num_actions, -strings)
         if not num_infosets:
-            self._set_names(TiedNames() if self._may_be_tied else MetNames())
             self._joined, self._action_lists = {}, {}
             self.ties = np.zeros((0, 3), np.int32)
             self._budget.take(-self._bytes_of_lists)

@@ -1,218 +1,263 @@
-r"""The names of infosets: where a tree keeps them, and how files spell them.
+"""The names of infosets: their information-state strings, and which infoset has one.
 
-An infoset is told apart by its information-state string. A few of OpenSpiel's games
-give two players the same string; then the second player's infoset has the pair (player,
-string) for its name (`arrays.Name`). Files hold strings only, so a pair is spelled
-`"\0player\0string"`, and so is any string that itself begins with NUL.
+An infoset is told apart by its string and its player, since a few of OpenSpiel's games
+give two players the same string. Under an abstraction, infosets with different pasts
+are tied by one string; it finds the first of them.
 
-`arrays.InfosetNames` is what every store of names can do. There are four of them: here
-`MetNames` for trees that grow, `TiedNames` for those with an abstraction, and
-`StoredNames` for trees that are mapped from disk; and `rules.expansion.KeyNames` for
-trees that compiled rules expand.
+There are three sources of strings: `MetNames` has them in memory, for trees that grow;
+`KeyNames` spells them from information keys, for what compiled rules have met; and
+`TextNames` reads them from one long text, of a file or a policy.
 """
 
-import bisect
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arrays import Name, shared_by
-from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import BoundRules
+from mccfr_spiel.rules.kernel import row_hash
+from mccfr_spiel.rules.key_table import SLOT, Rows, fill_table, find_key, key_of
 from mccfr_spiel.tree.sizes import BYTES_OF_INT
+from mccfr_spiel.twins.names import spelled
 
-BATCH = 1 << 18
-"""Names that are decoded, or written, at a time."""
-
-
-def stored_name(name: Name, player: int) -> str:
-    """An infoset's name as files spell it, marked with its player if it needs to be."""
-    if isinstance(name, tuple):
-        return _marked(name[1], player)
-    return _marked(name, player) if name[:1] == "\0" else name
+_BATCH = 1 << 18
+"""Strings that are decoded at a time."""
 
 
-def string_of_stored(stored: str) -> str:
-    """The information-state string of a name that `stored_name` spelled."""
-    return stored.split("\0", 2)[2] if stored[:1] == "\0" else stored
+class InfosetNames:
+    """The names of infosets that are all known.
 
-
-def _marked(info_state: str, player: int) -> str:
-    return f"\0{player}\0{info_state}"
-
-
-class MetNames:
-    """Names of the infosets that a tree has met one by one, in a dictionary.
+    A name is found by binary search among the hashes of all strings, which are made
+    when the first is asked for. They take 12 bytes an infoset.
 
     Attributes:
-        get: as in `InfosetNames`. It is the dictionary's own method, since the
-            expansion through pyspiel calls it at every node.
+        players: `[I]` whose each infoset is.
     """
 
-    def __init__(self) -> None:
-        self._numbers: dict[Name, int] = {}
-        self.get = self._numbers.get
+    def __init__(self, players: Any) -> None:
+        self.players = players
+        self._index: tuple[np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self.players)
 
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._numbers)
+    def __iter__(self) -> Iterator[str]:
+        """The strings, one by one: all at once may take more memory than all else."""
+        raise NotImplementedError
 
-    def add(self, name: Name, infoset: int) -> int:
-        """Names the next infoset; returns the first infoset with that name."""
-        return self._numbers.setdefault(name, infoset)
-
-    def discard(self, name: Name, infoset: int) -> None:
-        """Takes back `add`, whether it was done or not."""
-        if self._numbers.get(name) == infoset:
-            del self._numbers[name]
-
-    def pop(self) -> Name:
-        """Removes the newest name."""
-        return self._numbers.popitem()[0]
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        raise NotImplementedError
 
     def strings(self) -> list[str]:
         """`[I]` the information-state strings."""
-        return [name if isinstance(name, str) else name[1] for name in self]
+        return list(self)
 
-    def info_state(self, infoset: int) -> str:
-        """The string of an infoset, in linear time: `strings` is for many."""
-        name = next(itertools.islice(self, infoset, None))
-        return name if isinstance(name, str) else name[1]
+    def find(self, info_state: str, player: int | None = None) -> int:
+        """The first infoset with a string, of a player if one is given; else -1."""
+        if self._index is None:
+            self._index = self._make_index()
+        hashes, order = self._index
+        wanted = hash(info_state)
+        position = int(np.searchsorted(hashes, wanted))
+        while position < len(order) and hashes[position] == wanted:
+            infoset = int(order[position])
+            is_its = player is None or self.players[infoset] == player
+            if is_its and self.info_state(infoset) == info_state:
+                return infoset
+            position += 1
+        return -1
 
-    def stored(self, players: Sequence[int]) -> Iterable[str]:
-        """`[I]` the names as files spell them."""
-        return map(stored_name, self, players)
+    @property
+    def number_of(self) -> Callable[[str, int], int]:
+        """Gives the first infoset with a string, or a default, as a dictionary does."""
+        return lambda info_state, default: max(self.find(info_state), default)
 
-    def shared(self, players: Sequence[int]) -> set[str]:
+    def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """The hashes of the strings, ascending, and the infoset of each."""
+        hashes = np.fromiter(map(hash, self), np.int64, len(self))
+        order = np.argsort(hashes, kind="stable").astype(np.int32)
+        return hashes[order], order
+
+    def shared(self) -> set[str]:
         """The strings that more than one player has."""
-        return {name[1] for name in self if isinstance(name, tuple)}
+        owners: dict[str, int] = {}
+        pairs = zip(self, self.players, strict=True)
+        return {name for name, p in pairs if owners.setdefault(name, p) != p}
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dictionary, its numbers and the strings."""
-        size = sys.getsizeof(self._numbers) + BYTES_OF_INT * len(self)
-        return size + sum(map(sys.getsizeof, self._numbers))
+        """The bytes of what the strings are made of, and of the hashes if they are."""
+        return sum(part.nbytes for part in (*self._source(), *(self._index or ())))
+
+    def _source(self) -> Sequence[np.ndarray]:
+        raise NotImplementedError
 
 
-class TiedNames(MetNames):
-    """The same where an abstraction gives several infosets one name.
+class KeyNames(InfosetNames):
+    """Names that are kept as information keys and spelled on demand."""
 
-    `get` finds the first of them, their leader.
-    """
+    def __init__(self, rules: BoundRules, keys: Rows, players: np.ndarray) -> None:
+        """Keeps the keys.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._of_infosets: list[Name] = []
+        Args:
+            rules: which spell a key.
+            keys: of the infosets, each with the player before it. The table may be
+                empty; then `find_key` makes one.
+            players: `[I]`.
+        """
+        super().__init__(players)
+        self.rules, self.keys = rules, keys
 
-    def __len__(self) -> int:
-        return len(self._of_infosets)
+    def __iter__(self) -> Iterator[str]:
+        if self.rules.spell is None:
+            return map(self.info_state, range(len(self)))
+        return spelled(self.rules, self.keys, len(self))
 
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._of_infosets)
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        return self.rules.info_state(*self.key(infoset))
 
-    def add(self, name: Name, infoset: int) -> int:
-        """Names the next infoset; returns its leader."""
-        self._of_infosets.append(name)
-        return super().add(name, infoset)
+    def key(self, infoset: int) -> tuple[int, np.ndarray]:
+        """The player and the information key of an infoset."""
+        return key_of(self.keys, infoset)
 
-    def discard(self, name: Name, infoset: int) -> None:
-        """Takes back `add`, whether it was done or not."""
-        del self._of_infosets[infoset:]
-        super().discard(name, infoset)
+    def find_key(self, player: int, key: np.ndarray) -> int:
+        """The number of the infoset with that player and key; -1 if there is none."""
+        values, rows, table = self.keys
+        if len(table) == 0:
+            table = np.zeros(2 << len(self).bit_length(), SLOT)
+            fill_table(table, rows, len(self))
+            self.keys = Rows(values, rows, table)
+        row = np.array([player, *key], np.int64)
+        hashed = np.uint64(row_hash(row, len(row)))
+        return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)
 
-    def pop(self) -> Name:
-        """Removes the newest infoset's name."""
-        name = self._of_infosets[-1]
-        self.discard(name, len(self) - 1)
-        return name
+    def _make_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """As in InfosetNames.
+
+        Raises:
+            GameError: two infosets of one player have the same string.
+        """
+        hashes, order = super()._make_index()
+        for position in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
+            first, second = order[position : position + 2].tolist()
+            player = self.players[first]
+            if player == self.players[second] and (
+                self.info_state(first) == self.info_state(second)
+            ):
+                raise GameError(
+                    f"{self.rules.description.short_name}: Words.info_state gives two "
+                    f"information keys of player {player} one string, "
+                    f"{self.info_state(first)!r}: {self.key(first)[1].tolist()} and "
+                    f"{self.key(second)[1].tolist()}. Give each key its own."
+                )
+        return hashes, order
+
+    def shared(self) -> set[str]:
+        """The strings that more than one player has."""
+        if self.rules.spell is None:
+            return set()  # as each begins with its player
+        return super().shared()
+
+    def _source(self) -> Sequence[np.ndarray]:
+        return self.keys
 
 
-class StoredNames:
-    """The names of a tree on disk: one long text, searched by the infosets' places."""
+class TextNames(InfosetNames):
+    """Names that stand in one long text."""
 
-    def __init__(
-        self,
-        text: np.ndarray,
-        ends: np.ndarray,
-        order: np.ndarray,
-        infosets: np.ndarray,
-        num_players: int,
-    ) -> None:
+    def __init__(self, text: np.ndarray, ends: np.ndarray, players: np.ndarray) -> None:
         """Keeps the arrays.
 
         Args:
-            text: uint8, the names as files spell them, one after the other.
-            ends: `[I]` int64, where each name ends.
-            order: `[I]` int32, the infosets by ascending place.
-            infosets: `[I]` the tree's.
-            num_players: of the game.
+            text: uint8, the strings in UTF-8, one after the other.
+            ends: `[I]` int64, where each ends.
+            players: `[I]`.
         """
-        self.text, self.ends, self.order = text, ends, order
-        self._places = infosets["place"]
-        self._num_players = num_players
-
-    def __len__(self) -> int:
-        return len(self.ends)
+        super().__init__(players)
+        self._text, self._ends = text, ends
 
     def __iter__(self) -> Iterator[str]:
         # One pass decodes a batch of names, so that no more of the text is in memory.
-        for first in range(0, len(self), BATCH):
-            ends = self.ends[first : first + BATCH]
+        for first in range(0, len(self), _BATCH):
+            ends = self._ends[first : first + _BATCH]
             start = self._start(first)
-            data = self.text[start : ends[-1]].tobytes()
+            data = self._text[start : ends[-1]].tobytes()
             for begin, end in itertools.pairwise([0, *(ends - start).tolist()]):
                 yield data[begin:end].decode("utf-8", "surrogateescape")
 
     def _start(self, infoset: int) -> int:
-        return int(self.ends[infoset - 1]) if infoset else 0
-
-    def _stored(self, infoset: int) -> str:
-        data = self.text[self._start(infoset) : self.ends[infoset]].tobytes()
-        return data.decode("utf-8", "surrogateescape")
-
-    def get(self, name: Name, default: int = -1) -> int:
-        """The infoset with that name, found by binary search among the places."""
-        if isinstance(name, tuple):
-            players, info_state = range(name[0], name[0] + 1), name[1]
-        else:
-            players, info_state = range(self._num_players), name
-        # A place is a hash of a player and a string. Each pass asks for one player;
-        # the inner loop skips over names whose places happen to be equal.
-        for player in players:
-            stored = stored_name(name, player)
-            place = infoset_place(player, info_state)
-            position = bisect.bisect_left(self.order, place, key=self._place)
-            while position < len(self) and self._place(self.order[position]) == place:
-                if self._stored(int(self.order[position])) == stored:
-                    return int(self.order[position])
-                position += 1
-        return default
-
-    def _place(self, infoset: int) -> int:
-        return int(self._places[infoset])
+        return int(self._ends[infoset - 1]) if infoset else 0
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
-        if not 0 <= infoset < len(self):
-            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
-        return string_of_stored(self._stored(infoset))
+        data = self._text[self._start(infoset) : self._ends[infoset]].tobytes()
+        return data.decode("utf-8", "surrogateescape")
 
-    def strings(self) -> list[str]:
-        """`[I]` the information-state strings."""
-        return list(map(string_of_stored, self))
+    def _source(self) -> Sequence[np.ndarray]:
+        return self._text, self._ends
 
-    def stored(self, players: Sequence[int]) -> Iterable[str]:
-        """`[I]` the names as files spell them."""
-        return self
 
-    def shared(self, players: Sequence[int]) -> set[str]:
+class MetNames(InfosetNames):
+    """The names of the infosets that a tree meets one by one."""
+
+    def __init__(self) -> None:
+        super().__init__(array("i"))
+        self._strings: list[str] = []
+        self._first: dict[str, int] = {}  # the first infoset with each string
+        self._others: dict[tuple[int, str], int] = {}  # the first of other players
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._strings)
+
+    def info_state(self, infoset: int) -> str:
+        """The information-state string of an infoset."""
+        return self._strings[infoset]
+
+    @property
+    def number_of(self) -> Callable[[str, int], int]:
+        """A dictionary's own method, called at every node that pyspiel expands."""
+        return self._first.get
+
+    def find(self, info_state: str, player: int | None = None) -> int:
+        """As in InfosetNames."""
+        infoset = self._first.get(info_state, -1)
+        if player is None or infoset < 0 or self.players[infoset] == player:
+            return infoset
+        return self._others.get((player, info_state), -1)
+
+    def add(self, info_state: str, player: int) -> int:
+        """Names the next infoset; returns the player's first one with that string."""
+        infoset = len(self.players)
+        self.players.append(player)
+        self._strings.append(info_state)
+        first = self._first.setdefault(info_state, infoset)
+        if self.players[first] == player:
+            return first
+        return self._others.setdefault((player, info_state), infoset)
+
+    def drop(self, infoset: int) -> None:
+        """Forgets infosets from a number on, the last of which may be half added."""
+        dropped = zip(self._strings[infoset:], self.players[infoset:], strict=False)
+        for number, (info_state, player) in enumerate(dropped, infoset):
+            if self._first.get(info_state) == number:
+                del self._first[info_state]
+            elif self._others.get((player, info_state)) == number:
+                del self._others[player, info_state]
+        del self._strings[infoset:], self.players[infoset:]
+
+    def shared(self) -> set[str]:
         """The strings that more than one player has."""
-        return shared_by(self.strings(), players)
+        return {info_state for _, info_state in self._others}
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the text, mapped or not, and of what finds names in it."""
-        return self.text.nbytes + self.ends.nbytes + self.order.nbytes
+        """Bytes of the dictionary, its numbers and the strings."""
+        size = sys.getsizeof(self._first) + BYTES_OF_INT * len(self)
+        size += sys.getsizeof(self._strings) + sys.getsizeof(self.players)
+        return size + sum(map(sys.getsizeof, self._strings))

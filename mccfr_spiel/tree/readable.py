@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import kernels, refusals
-from mccfr_spiel.arrays import MAX_INDEX, InfosetNames
+from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.display.tables import html_line
@@ -18,12 +18,13 @@ from mccfr_spiel.limits.budget import MaxMemory, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast, refusal
 from mccfr_spiel.rules.declared import declared_by
 from mccfr_spiel.rules.description import BoundRules, rules_of
-from mccfr_spiel.rules.expansion import KeyNames, key_place
+from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.description import TreeDescription, describe
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
+from mccfr_spiel.tree.names import InfosetNames, KeyNames
 from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
@@ -278,13 +279,6 @@ class ReadableTree:
         return self.met.strings()
 
     @property
-    @reads
-    def names(self) -> list[str]:
-        """`[I]` the infosets' names as files spell them: their strings, marked where
-        another player had the same string first."""
-        return list(self.met.names.stored(self.met.players()))
-
-    @property
     def infoset_names(self) -> InfosetNames:
         """The store of the infosets' names."""
         return self.met.names
@@ -293,7 +287,7 @@ class ReadableTree:
     @reads
     def shared_strings(self) -> set[str]:
         """The information-state strings that more than one player has."""
-        return self.met.names.shared(self.met.players())
+        return self.met.names.shared()
 
     def info_state(self, infoset: int) -> str:
         """The information-state string of an infoset."""
@@ -308,7 +302,7 @@ class ReadableTree:
 
         With an abstraction: the first of the infosets tied by that string.
         """
-        return self.met.find(info_state, player)
+        return self.met.names.find(info_state, player)
 
     def find_at(self, state: pyspiel.State, player: int) -> int:
         """The number of the infoset of a state where a player acts, -1 if not met.
@@ -317,8 +311,9 @@ class ReadableTree:
         their keys, which needs no index of strings.
         """
         names = self.met.names
-        if self.rules is not None and isinstance(names, KeyNames):
-            return names.find_key(player, self.rules.info_key(state.vector, player))
+        vector = getattr(state, "vector", None)
+        if vector is not None and isinstance(names, KeyNames):
+            return names.find_key(player, names.rules.info_key(vector, player))
         return self.find(self.string_of(state, player), player)
 
     @property

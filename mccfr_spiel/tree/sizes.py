@@ -7,8 +7,6 @@ to say so.
 
 import sys
 
-from mccfr_spiel.arrays import Name
-
 NODES, LEAVES, UNCOUNTED = "nodes", "the leaves of a pass", "what cannot be counted"
 BLOCKS = "the blocks of a pass in threads"
 RANGES = "the ranges of an evaluation in threads"
@@ -31,9 +29,8 @@ _BYTES_OF_LIST = 250
 _LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
 
 
-def bytes_of_name(name: Name) -> int:
+def bytes_of_string(info_state: str) -> int:
     """The bytes of an infoset's string, and of the copy of it that saving makes."""
-    info_state = name if isinstance(name, str) else name[1]
     return sys.getsizeof(info_state) + len(info_state)
 
 

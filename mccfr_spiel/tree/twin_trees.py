@@ -8,24 +8,20 @@ made of a tree, such as a checkpoint or a policy, knows how the tree was expande
 import math
 import statistics
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import Name, shared_by
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
-from mccfr_spiel.rules.kernel import Pool
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.names import stored_name
+from mccfr_spiel.tree.names import KeyNames
 from mccfr_spiel.tree.whole import Expandable
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
-from mccfr_spiel.twins.names import key_of, spelled
 from mccfr_spiel.twins.twin import BoundTwin
 
 WORTH_EXPANDING = 100_000
@@ -47,86 +43,10 @@ class TwinWarning(UserWarning):
     """A twin does not play as its game does, so it was not used."""
 
 
-class TwinNames:
-    """The names of the infosets of a tree that a twin expanded, kept as keys."""
-
-    def __init__(self, rules: BoundTwin, keys: Pool, infosets: np.ndarray) -> None:
-        """Keeps the keys.
-
-        Args:
-            rules: the twin.
-            keys: of the infosets.
-            infosets: `[I]` the tree's.
-        """
-        self._rules, self._infosets = rules, infosets
-        self._keys = keys._replace(table=np.zeros(0, np.int32))  # it finds by string
-        self._index: tuple[np.ndarray, np.ndarray] | None = None
-
-    def __len__(self) -> int:
-        return len(self._infosets)
-
-    def __iter__(self) -> Iterator[str]:
-        return spelled(self._rules, self._keys, len(self))
-
-    def strings(self) -> list[str]:
-        """`[I]` the information-state strings."""
-        return list(self)
-
-    def info_state(self, infoset: int) -> str:
-        """The information-state string of an infoset."""
-        if not 0 <= infoset < len(self):
-            raise IndexError(f"There is no infoset {infoset} among {len(self)}.")
-        return self._rules.info_state(*key_of(self._keys, infoset))
-
-    def stored(self, players: Sequence[int]) -> Iterable[str]:
-        """`[I]` the names as files spell them."""
-        owners: dict[str, int] = {}
-        strings = spelled(self._rules, self._keys, len(self))
-        for string, player in zip(strings, players, strict=True):
-            is_first = owners.setdefault(string, player) == player
-            yield stored_name(string if is_first else (player, string), player)
-
-    def shared(self, players: Sequence[int]) -> set[str]:
-        """The strings that more than one player has."""
-        return shared_by(spelled(self._rules, self._keys, len(self)), players)
-
-    def get(self, name: Name, default: int = -1) -> int:
-        """The infoset with that name, found by its hash, or the default."""
-        player, string = (None, name) if isinstance(name, str) else name
-        found = [self._find(p, string) for p in range(self._rules.num_players)]
-        first = min((infoset for infoset in found if infoset >= 0), default=-1)
-        if player is None:
-            return first if first >= 0 else default
-        # Only a player who was not the first with the string has a pair for a name.
-        is_pair = found[player] >= 0 and found[player] != first
-        return found[player] if is_pair else default
-
-    def _find(self, player: int, string: str) -> int:
-        """The player's infoset with that string; -1 if there is none."""
-        if self._index is None:
-            hashes = np.fromiter(map(hash, self), np.int64, len(self))
-            order = np.argsort(hashes, kind="stable").astype(np.int32)
-            self._index = hashes[order], order
-        hashes, order = self._index
-        position = int(np.searchsorted(hashes, np.int64(hash(string))))
-        while position < len(self) and hashes[position] == hash(string):
-            infoset = int(order[position])
-            is_its = self._infosets[infoset]["player"] == player
-            if is_its and self.info_state(infoset) == string:
-                return infoset
-            position += 1
-        return -1
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the keys, and of what finds them if it has been made."""
-        return sum(array.nbytes for array in (*self._keys, *(self._index or ())))
-
-
 def expanded_by_twin(
     tree: Expandable, most: int, *, is_forced: bool
-) -> Expansion | None:
-    """The whole tree of a game by its compiled twin.
+) -> tuple[Expansion, KeyNames] | None:
+    """The whole tree of a game by its compiled twin, with the names of its infosets.
 
     Args:
         tree: which gets the expansion.
@@ -157,7 +77,10 @@ def expanded_by_twin(
         whole = expand_rules(twin, most, tree.budget)
     except GameError:
         return None
-    return whole._replace(names=_spell(twin, whole))
+    names = KeyNames(twin, whole.keys, whole.infosets["player"])
+    places = map(infoset_place, names.players.tolist(), names)
+    whole.infosets["place"] = np.fromiter(places, np.uint64, len(names))
+    return whole, names
 
 
 def twin_for_walks(tree: Expandable, *, is_forced: bool) -> BoundTwin | None:
@@ -252,13 +175,3 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
     """
     twin = twin_of(game)
     return twin if twin is not None and told_by_string(game) else None
-
-
-def _spell(twin: BoundTwin, whole: Expansion) -> TwinNames:
-    """Puts the places of OpenSpiel's strings in place of those of the keys."""
-    names: Any = whole.names  # which are KeyNames
-    spelled = TwinNames(twin, names.keys, whole.infosets)
-    players = whole.infosets["player"].tolist()
-    places = map(infoset_place, players, spelled)
-    whole.infosets["place"] = np.fromiter(places, np.uint64, len(players))
-    return spelled

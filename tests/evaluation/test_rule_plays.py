@@ -98,7 +98,7 @@ def learned(monkeypatch, *arguments, **options):
         found = ms.learned_response(*arguments, plays=PLAYS, **options)
     solver = solvers[-1]
     average = solver.average_vector()
-    rows = zip(solver.tree.names, solver.tree.infosets.tolist(), strict=True)
+    rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
     tables = {
         name: average[start : start + count].tobytes()
         for name, (_, start, _, count, _) in rows

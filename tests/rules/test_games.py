@@ -32,9 +32,10 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     rules_of,
 )
-from mccfr_spiel.rules.expansion import KeyNames, expand_rules, key_place
 from mccfr_spiel.rules.game import register
+from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
+from mccfr_spiel.tree.names import KeyNames
 
 games = importlib.import_module("mccfr_spiel.games")
 
@@ -247,7 +248,7 @@ def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
     tree = tree_of(_THREE_DECKS) if IS_COMPILED else tree_of(_SMALL[2])
     places = tree.infosets["place"]
     assert len(np.unique(places)) == tree.num_infosets
-    names = expand_rules(rules_of_game(tree.game), tree.num_nodes).names
+    names = tree.infoset_names
     assert isinstance(names, KeyNames)
     for infoset in range(0, tree.num_infosets, 997):
         player, key = names.key(infoset)
@@ -567,7 +568,7 @@ def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path)
     program = (
         "import cups\n"
         "from mccfr_spiel.tree.game_tree import GameTree\n"
-        "from mccfr_spiel.rules.kernel import expand\n"
+        "from mccfr_spiel.rules.expansion import expand\n"
         "utilities = GameTree('python_cups').expand_all().utilities\n"
         "print(utilities[:, 0].max(), end=' ')\n"
         "hits = [f.stats.cache_hits for f in (expand, cups.returns)]\n"

@@ -12,6 +12,7 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules.check import PlainRules, check_sizes
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import expand_rules
+from mccfr_spiel.tree.names import KeyNames
 from tests.rules.mistaken import EXPANDED, MISTAKEN, of_fault, sizes, start
 
 
@@ -101,12 +102,14 @@ def test_a_game_that_writes_outside_of_its_memory_is_not_loaded(fault):
 
 
 def test_two_keys_with_one_string_are_refused_where_strings_are_looked_up():
-    names = expand_rules(of_fault("words"), 1000).names
+    def names_of(fault):
+        whole = expand_rules(of_fault(fault), 1000)
+        return KeyNames(of_fault(fault), whole.keys, whole.infosets["player"])
+
     with pytest.raises(GameError, match=r"one string, 'p. of 1: \[\]'"):
-        names.get("p0 of 1: []")
-    right = expand_rules(of_fault("none"), 1000).names
-    strings = right.strings()
-    assert [right.get(string) for string in strings] == list(range(len(strings)))
+        names_of("words").find("p0 of 1: []")
+    right = names_of("none")
+    assert [right.find(string) for string in right] == list(range(len(right)))
 
 
 def test_plain_rules_say_what_compiled_rules_say():

@@ -1,8 +1,4 @@
-"""Information-state strings that begin with NUL, and strings that two players share.
-
-Files mark a string with NUL and the player where two players have it, so strings that
-begin like such a mark are the ones to mistake.
-"""
+"""Information-state strings that begin with NUL, and strings that two players share."""
 
 import dataclasses
 import json
@@ -15,13 +11,13 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.tree.cache import StoredNames
+from mccfr_spiel.tree.names import TextNames
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 ODD = [
     ("\0", "\0x"),
     ("\0a", "\0a"),
-    ("a", "\0001\0a"),  # what marks player 1's "a"
+    ("a", "\0001\0a"),
     ("a", "a"),
     ("\0001\0a", "a"),
     ("\0000\0\0", "\0001\0\0"),
@@ -117,19 +113,17 @@ def test_a_tree_finds_each_players_infoset_by_the_games_own_string(make, strings
 @pytest.mark.parametrize("strings", ODD)
 def test_names_mapped_from_a_file_are_found_as_those_in_memory(make, strings):
     tree = ms.GameTree(make(*strings)).expand_all()
-    packed = checkpoint.pack_strings(tree.names)
-    order = np.argsort(tree.infosets["place"], kind="stable")
-    names = StoredNames(packed["text"], packed["ends"], order, tree.infosets, 2)
-    assert list(names) == tree.names
+    packed = checkpoint.pack_strings(tree.info_states)
+    names = TextNames(packed["text"], packed["ends"], tree.infosets["player"])
+    assert list(names) == tree.info_states
+    assert names.shared() == tree.shared_strings
     for infoset in range(tree.num_infosets):
         player = int(tree.infosets[infoset]["player"])
         name = tree.info_state(infoset)
         assert names.info_state(infoset) == name
-        plain = names.get(name)
-        if tree.infosets[plain]["player"] != player:
-            plain = names.get((player, name))
-        assert plain == infoset
-    assert names.get("no such") == names.get((0, "no such")) == -1
+        assert names.find(name, player) == infoset
+        assert names.find(name) == tree.find(name)
+    assert names.find("no such") == names.find("no such", 0) == -1
 
 
 def test_a_pickled_policy_keeps_a_string_that_begins_with_nul():

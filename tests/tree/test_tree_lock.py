@@ -39,7 +39,7 @@ def bits(solver):
 def by_name(solver, vector):
     """A vector's values by information state, however the tree numbers them."""
     tree = solver.tree
-    rows = zip(tree.names, tree.infosets.tolist(), strict=True)
+    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
     return {
         name: vector[start : start + count].tobytes()
         for name, (_, start, _, count, _) in rows
@@ -212,7 +212,7 @@ def test_threads_take_turns():
         lambda solver, path: solver.tree.expand_all(),
         lambda solver, path: solver.tree.forget_nodes(),
         lambda solver, path: solver.tree.state_at(0),
-        lambda solver, path: solver.tree.names,
+        lambda solver, path: solver.tree.info_states,
         lambda solver, path: solver.tree.actions,
         lambda solver, path: Solver(solver.tree, ms.CFR),
     ],
@@ -424,9 +424,9 @@ def test_a_tree_in_use_is_not_renumbered():
     tree = GameTree("kuhn_poker").expand_all()
     other = GameTree("kuhn_poker").expand_all()
     with pytest.raises(ValueError, match="take a new one"):
-        tree.recall(other.names, other.infosets, other.actions)
+        tree.recall(other.info_states, other.infosets, other.actions)
     with pytest.raises(ValueError, match="take a new one"):
-        tree.take_over(None)  # pyright: ignore[reportArgumentType]
+        tree.take_over(None, None, None)  # pyright: ignore[reportArgumentType]
 
 
 # --- copies, pickles, forks --------------------------------------------------

@@ -23,7 +23,8 @@ from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning, known_twin
+from mccfr_spiel.tree.names import KeyNames
+from mccfr_spiel.tree.twin_trees import TwinWarning, known_twin
 from mccfr_spiel.twins.spelling import put, put_number, word
 from tests import reference
 from tests.test_solver import assert_equal_bit_for_bit
@@ -74,7 +75,7 @@ def tables_by_name(solver):
     """The bytes of all tables of each state that was met, by OpenSpiel's strings."""
     solver.average_policy()
     tables = solver.state.saved()
-    rows = zip(solver.tree.names, solver.tree.infosets.tolist(), strict=True)
+    rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
     return {
         name: [
             tables[one][start : start + count].tobytes()
@@ -96,9 +97,10 @@ def same_draws(monkeypatch):
 @pytest.mark.parametrize("name", QUICK)
 def test_walks_over_twins_are_the_textbook(game, name, monkeypatch):
     twin = known_twin(turn_based(pyspiel.load_game(game)))
-    tree = expand_rules(twin, 10**6)
-    players, places = (tree.infosets[one].tolist() for one in ("player", "place"))
-    places = dict(zip(zip(players, tree.names, strict=True), places, strict=True))
+    whole = expand_rules(twin, 10**6)
+    players = whole.infosets["player"]
+    names = zip(players.tolist(), KeyNames(twin, whole.keys, players), strict=True)
+    places = dict(zip(names, whole.infosets["place"].tolist(), strict=True))
     monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
     sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
     textbook = reference.Textbook(
@@ -142,7 +144,6 @@ def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, nam
         solver.iterate(4)
     assert not grown.tree.is_complete
     assert walking.tree.info_states == grown.tree.info_states
-    assert walking.tree.names == grown.tree.names
     np.testing.assert_array_equal(walking.tree.infosets, grown.tree.infosets)
     assert (walking.average_vector() == grown.average_vector()).all()
 
@@ -182,7 +183,7 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
         raise AssertionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(TwinNames, "strings", refuse)
+        patch.setattr(KeyNames, "strings", refuse)
         solver.average_policy().save(tmp_path / "mine")
     expected.average_policy().save(tmp_path / "theirs")
     assert (tmp_path / "mine").read_bytes() == (tmp_path / "theirs").read_bytes()
@@ -224,7 +225,7 @@ def test_names_find_infosets_of_arrays_that_are_others_by_now():
     solver.iterate(20)
     assert store_of(solver).room() > room
     for infoset in range(0, len(names), 7):
-        assert names.get(names.info_state(infoset)) == infoset
+        assert names.find(names.info_state(infoset)) == infoset
 
 
 @pytest.mark.usefixtures("same_draws")
@@ -273,7 +274,7 @@ def test_a_twin_is_walked_over_by_itself_where_a_tree_does_not_fit():
     assert Solver(KUHN).store == "tree"
     asked = Solver(KUHN, twin=True)
     assert asked.tree.is_complete
-    assert isinstance(asked.tree.infoset_names, TwinNames)
+    assert isinstance(asked.tree.infoset_names, KeyNames)
     assert Solver(KUHN, max_nodes=100, twin=True).store == "none"
 
 
