@@ -465,6 +465,37 @@ def look_around(
 
 
 @inlined
+def arrive(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    free: int,
+) -> tuple[Any, Any, Any]:
+    """Learns all of a node that a walk has come to, unless it ends the game.
+
+    Args:
+        rules, game, path, acting, free: as in `look_around`.
+        tree, known: of which a distribution or an infoset is written.
+
+    Returns:
+        DONE or why the walk cannot go on, the number of moves, and the infoset, -1 for
+        none.
+    """
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    infoset = np.int64(-1)
+    if status == DONE and acting != CHANCE_NODE:
+        status, infoset = find_infoset(
+            game, path, tree.infosets, known, acting, count, length, hashed
+        )
+    return status, count, infoset
+
+
+@inlined
 def p_enter(tree, game, known, path, rules, node):
     """Puts the walk at a node of the stack."""
     go_to(rules, game, path, node)
@@ -485,16 +516,10 @@ def p_pay(tree, game, known, path, rules, node):
 @inlined
 def p_arrive(tree, game, known, path, rules, node, acting, free):
     """Asks the rules for the moves, and finds the infoset or adds it."""
-    status, count, length, hashed = look_around(
-        rules, game, path, tree, known, acting, free
-    )
-    start, infoset = np.int64(0), np.int64(-1)
-    if status == DONE and acting != CHANCE_NODE:
-        status, infoset = find_infoset(
-            game, path, tree.infosets, known, acting, count, length, hashed
-        )
-        if status == DONE:
-            start = np.int64(tree.infosets[infoset]["first_sequence"])
+    status, count, infoset = arrive(rules, game, path, tree, known, acting, free)
+    start = np.int64(0)
+    if status == DONE and infoset >= 0:
+        start = np.int64(tree.infosets[infoset]["first_sequence"])
     first = np.int64(stacked(free_level(path)) + 1)
     return np.int64(status), first, start, np.int64(count), np.int64(infoset)
 
