@@ -74,8 +74,8 @@ from mccfr_spiel.kernels.regret_pruning import (
     survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.kernels.stored import make_walks
 from mccfr_spiel.kernels.shared_walks import make_shared_walks
+from mccfr_spiel.kernels.stored import make_walks
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,

@@ -42,8 +42,15 @@ from mccfr_spiel.compiled.atomics import (
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.apply import begin_iteration, make_move, pay_met, weight_of
-from mccfr_spiel.kernels.batches import batch_at, walk_number
+from mccfr_spiel.kernels.apply import (
+    begin_update,
+    end_update,
+    is_at_end,
+    is_due,
+    make_move,
+    pay_met,
+)
+from mccfr_spiel.kernels.batches import batch_at, present_iteration, walk_number
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
 from mccfr_spiel.kernels.scratch import (
     EVENTS,
@@ -64,12 +71,8 @@ from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
-    AVERAGE_WEIGHT,
     BATCH,
     DONE,
-    ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
     NODES_TOUCHED,
     NUM_MET,
     PAUSE_LIMIT,
@@ -146,7 +149,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
         limits, counts = task.job.view(np.int64), counts_of(slots, row)
         log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
-        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        iteration = present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
         events, forks, leaves = np.int64(0), np.int64(0), np.int64(0)
         touched, status, is_large = np.int64(0), np.int64(DONE), len(tree.nodes) > LARGE
@@ -239,8 +242,6 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
             else:
                 value = move(task, tree, tables, walk.clock, infoset)
             gradient[infosets[infoset]["parent"]] += value
-        for p in range(tree.utilities.shape[1]):
-            gradient[p] = 0.0
 
     return walk_slice, follow, apply_block, apply_top
 
@@ -296,31 +297,24 @@ def make_leader(rule: int, apply_top: Any) -> Any:
     def begin_applying(task, tree, tables, walk, cut, desk):
         """Begins the update: the iteration, the average at empty sequences, the debts
         of the top; then opens the tickets of all blocks."""
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        if cursor[PLAYER] == 0:
-            cursor[ITERATION] += 1
-            begin_iteration(task, walk.clock, cursor[ITERATION], rule, discounts)
-        weight = walk.clock[AVERAGE_WEIGHT]
-        weight = weight_of(task, weight, cursor[ITERATION], limits[BATCH] != 1)
-        for p in range(cursor[PLAYER], marks[WALKER] + 1):
-            tables.average[p] += weight
+        marks = walk.marks
+        begin_update(task, tables, walk, rule, discounts)
         for visit in range(marks[NUM_MET]):
             start = tree.infosets[cut.top[visit]]["first_sequence"]
             if cut.home[start] < 0:
                 pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
-        first = cut.player_ends[cursor[PLAYER]]
+        first = cut.player_ends[walk.cursor[PLAYER]]
         open_stage(desk, APPLYING, cut.player_ends[marks[WALKER] + 1] - first)
 
     @inlined
     def begin_stretch(task, tree, walk, plan, desk):
         """Opens the tickets of the next stretch of walks, or ends the call."""
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        if marks[WALK] == 0 and marks[WALKER] == 0:
-            is_end = cursor[ITERATION] == limits[LAST_ITERATION]
-            if is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]:
+        marks = walk.marks
+        if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
+            if is_at_end(task, walk):
                 finish(desk, DONE)
                 return
-        batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+        batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
         slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
         desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
         open_stage(desk, IN_TOP, desk[NUM_SLICES_NOW])
@@ -347,7 +341,7 @@ def make_leader(rule: int, apply_top: Any) -> Any:
                 return
             for block in range(mine, mine_end):
                 marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
-            batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+            batch = batch_at(limits[BATCH], present_iteration(walk))
             marks[WALK] = min(marks[WALK] + slices * plan[WALKS_OF_SLICE], batch)
             if marks[WALK] < batch:
                 if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
@@ -356,19 +350,13 @@ def make_leader(rule: int, apply_top: Any) -> Any:
                     begin_stretch(task, tree, walk, plan, desk)
             elif plan[PURPOSE] == GATHER:
                 finish(desk, DONE)
-            elif not alternating and marks[WALKER] < num_players - 1:
-                marks[WALK] = 0
-                marks[WALKER] += 1
-                begin_stretch(task, tree, walk, plan, desk)
-            else:
+            elif is_due(task, walk, num_players):
                 begin_applying(task, tree, tables, walk, cut, desk)
+            else:
+                begin_stretch(task, tree, walk, plan, desk)
         else:
             apply_top(task, tree, tables, walk, cut)
-            cursor[NODES_TOUCHED] += marks[TOUCHED]
-            if alternating:
-                cursor[PLAYER] = (cursor[PLAYER] + 1) % num_players
-            marks[WALKER], marks[WALK] = cursor[PLAYER], 0
-            marks[NUM_MET] = marks[TOUCHED] = 0
+            end_update(task, tables, walk, num_players)
             if plan[PURPOSE] == APPLY:
                 finish(desk, DONE)
             else:
@@ -400,7 +388,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
         mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
         if desk[STAGE] == IN_TOP:
             given = np.int64(task.job[BATCH])
-            iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+            iteration = present_iteration(walk)
             nth = walk.marks[WALK] + ticket * plan[WALKS_OF_SLICE]
             stop = min(nth + plan[WALKS_OF_SLICE], batch_at(given, iteration))
             walk_slice(task, tree, tables, walk, cut, slots, ticket, nth, stop)

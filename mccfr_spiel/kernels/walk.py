@@ -38,10 +38,22 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
+from mccfr_spiel.kernels.apply import (
+    begin_update,
+    end_update,
+    is_at_end,
+    is_due,
+    make_apply,
+    weight_of,
+)
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
-from mccfr_spiel.kernels.batches import batch_at, walk_number, walks_of_group
+from mccfr_spiel.kernels.batches import (
+    batch_at,
+    is_for_groups,
+    present_iteration,
+    walk_number,
+)
 from mccfr_spiel.kernels.minimizers import rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
@@ -53,17 +65,13 @@ from mccfr_spiel.kernels.stack import (
     push_weighted_children,
 )
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
     DONE,
     EPSILON,
-    HAS_GROUPS,
     ITERATION,
-    LAST_ITERATION,
     LOG_FULL,
     NEEDS_GROUPS,
-    NODE_LIMIT,
     NODES_TOUCHED,
     NOTED,
     NOTED_BEFORE,
@@ -446,15 +454,13 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
 
 
 @inlined
-def settled_at_root(
-    task: Task, tables: Tables, walk: Walk, walker: int, iteration: int, batched: bool
-) -> float:
+def settled_at_root(task: Task, tables: Tables, walk: Walk, walker: int) -> float:
     """What the average will have at a player's empty sequence when the iteration of the
     present walk has been added."""
-    weight = walk.clock[AVERAGE_WEIGHT]
+    weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
         weight = average_weight(iteration, task.settings, weight)
-    return tables.average[walker] + weight_of(task, weight, iteration, batched)
+    return tables.average[walker] + weight_of(task, weight, iteration)
 
 
 def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -> Any:
@@ -469,54 +475,41 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
-        seed, alternating = task.job[SEED], task.job[ALTERNATING] != 0
-        limits, given = task.job.view(np.int64), task.job.view(np.int64)[BATCH]
-        cursor, marks, settings = walk.cursor, walk.marks, task.settings
+        limits, seed = task.job.view(np.int64), task.job[SEED]
+        cursor, marks, given = walk.cursor, walk.marks, limits[BATCH]
         num_players, is_large = tree.utilities.shape[1], size > LARGE
-        iteration, player, done = (
-            cursor[ITERATION],
-            cursor[PLAYER],
-            cursor[NODES_TOUCHED],
-        )
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
-        walker, nth, noted = marks[WALKER], marks[WALK], marks[NOTED]
-        passed, leaf, status = marks[PASSED], np.int64(0), np.int64(DONE)
+        noted, leaf, status = marks[NOTED], np.int64(0), np.int64(DONE)
 
         # One pass of this loop is a walk and, if it is the last one of its batch (and
         # of the last player, with simultaneous updates), the update after it. When a
         # walk cannot go on, the marks say where it stands, and the next call goes on
         # there: with a stack that is not empty.
         while True:
-            now = iteration + (player == 0)
+            walker, nth, now = marks[WALKER], marks[WALK], present_iteration(walk)
             if top == 0:
-                if walker == 0 and nth == 0:
-                    is_last = iteration == limits[LAST_ITERATION]
-                    if is_last or done >= limits[NODE_LIMIT]:
+                if nth == 0 and walker == cursor[PLAYER]:
+                    if is_at_end(task, walk):
                         break
-                if batched and limits[HAS_GROUPS] != 0:
-                    is_first = nth == 0 and walker == player
-                    if is_first and walks_of_group(
-                        given, now, player, done, num_players
-                    ):
+                    if batched and is_for_groups(task, walk, num_players):
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
                     status = np.int64(STACK_FULL)
                     break
                 marks[NUM_MET_BEFORE], marks[TOUCHED_BEFORE] = num_met, touched
-                marks[NOTED_BEFORE], noted = noted, noted + learns
+                if learns:
+                    marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
                 if picks_own:
-                    walk.settled[0] = settled_at_root(
-                        task, tables, walk, walker, now, batched
-                    )
+                    walk.settled[0] = settled_at_root(task, tables, walk, walker)
             number = walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
-            pause = limits[PAUSE_LIMIT] - done
+            pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
                 task, tree, game, known, path, rules, tables, walk, walk,
-                stream, walker, top, num_met, touched, noted, leaf, passed, pause,
-                is_large,
+                stream, walker, top, num_met, touched, noted, leaf, marks[PASSED],
+                pause, is_large,
             )  # fmt: skip
             if status != DONE:
                 break
@@ -525,38 +518,23 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                 value = tree.utilities[leaf, walker]
                 note(walk, heading, walker, noted - heading - 1, 0, value)
             if batched:
-                nth += 1
-                if nth < batch_at(given, now):
+                marks[WALK] += 1
+                if marks[WALK] < batch_at(given, now):
                     continue
-                nth = 0
-            if not alternating and walker < num_players - 1:
-                walker += 1
+            if not is_due(task, walk, num_players):
                 continue
-
-            if player == 0:
-                iteration += 1
-                begin_iteration(task, walk.clock, iteration, rule, discounts)
-            weight = weight_of(task, walk.clock[AVERAGE_WEIGHT], iteration, batched)
-            for p in range(player, walker + 1):
-                tables.average[p] += weight
+            begin_update(task, tables, walk, rule, discounts)
             if learns and not foresees:
-                learn(tables, walk, noted, settings, branches)
+                learn(tables, walk, noted, task.settings, branches)
             apply(task, tree, tables, walk, num_met)
             if foresees:
-                learn(tables, walk, noted, settings, branches)
-            done += touched
-            if alternating:
-                player = (player + 1) % num_players
-            walker, num_met, touched, noted, passed = player, 0, 0, 0, 0
+                learn(tables, walk, noted, task.settings, branches)
+            marks[TOUCHED] = touched
+            end_update(task, tables, walk, num_players)
+            num_met, touched, noted = np.int64(0), np.int64(0), np.int64(0)
 
-        cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED] = (
-            iteration,
-            player,
-            done,
-        )
         marks[TOP], marks[NUM_MET], marks[TOUCHED] = top, num_met, touched
-        marks[WALKER], marks[WALK], marks[NOTED] = walker, nth, noted
-        marks[PASSED] = passed
+        marks[NOTED] = noted
         return status
 
     return go_on
