@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
+from mccfr_spiel.cluster.packs import Pack
 from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
-from mccfr_spiel.solving.splitting import WalkLog
+from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
 
-MOST_WORKERS = 32
-"""A segment of a batch has no more tickets."""
+MOST_WORKERS = NUM_BLOCKS_OF_BATCH
+"""About as many blocks each player has for workers to share."""
 
 Parcel = Any
-"""A log, or None, that is or will be somewhere: `Crew.opened` gives it."""
+"""A pack or tables, or None, that are or will be somewhere: what `Crew.gather` and
+`Crew.parcel` return, and `Crew.opened` gives the content of."""
 
 
 class LostWorkerError(Exception):
@@ -41,29 +43,30 @@ class Crew(Protocol):
         """
         ...
 
-    def turn(
-        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
-    ) -> Parcel:
-        """Asks a worker for a turn; does not wait.
+    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
+        """Asks a worker for `Worker.gather`; does not wait.
 
         Args:
             nth: the worker.
             turn: what it is asked for.
-            state: None, or the tables with which it begins, see `Worker.turn`.
-            parcels: the logs of the last segment, in the order of the tickets.
+            tables: None, or the driver's.
         """
         ...
 
-    def opened(self, parcel: Parcel) -> WalkLog | None:
-        """What a worker has answered; waits for it.
+    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
+        """Has a worker call `Worker.apply`; does not wait."""
+        ...
+
+    def opened(self, parcel: Parcel) -> Pack | None:
+        """What a worker has answered to `gather`; waits for it.
 
         Raises:
             LostWorkerError: there is no answer.
         """
         ...
 
-    def parcel(self, content: WalkLog | State) -> Parcel:
-        """A log or tables of this process, for turns."""
+    def parcel(self, content: Pack | State) -> Parcel:
+        """A pack or tables of this process, for the workers."""
         ...
 
 
@@ -101,8 +104,8 @@ def checked_workers(workers: int | None) -> int | None:
     workers = refusals.integer(workers, "workers", 1)
     if workers > MOST_WORKERS:
         raise ValueError(
-            f"workers={workers} is more than {MOST_WORKERS}, into which a batch is "
-            "cut; give each of them several threads instead."
+            f"workers={workers} is more than {MOST_WORKERS}, into which a game's "
+            "infosets are cut; give each of them several threads instead."
         )
     return workers
 
@@ -147,23 +150,24 @@ class LocalCrew:
         """See `Crew`."""
         return nth in self.workers and self.workers[nth].get_ready()
 
-    def turn(
-        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
-    ) -> Parcel:
+    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
         """See `Crew`."""
         if nth not in self.workers:
             return None
-        turn = pickle.loads(pickle.dumps(turn))
-        tables = None if state is None else pickle.loads(state)
-        logs = map(pickle.loads, parcels)
-        return pickle.dumps(self.workers[nth].turn(turn, tables, *logs))
+        given = None if tables is None else pickle.loads(tables)
+        return pickle.dumps(self.workers[nth].gather(turn, given))
 
-    def opened(self, parcel: Parcel) -> WalkLog | None:
+    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
+        """See `Crew`."""
+        if nth in self.workers:
+            self.workers[nth].apply(touched, *map(pickle.loads, packs))
+
+    def opened(self, parcel: Parcel) -> Pack | None:
         """See `Crew`."""
         if parcel is None:
             raise LostWorkerError
         return pickle.loads(parcel)
 
-    def parcel(self, content: WalkLog | State) -> Parcel:
+    def parcel(self, content: Pack | State) -> Parcel:
         """See `Crew`."""
         return pickle.dumps(content)

@@ -1,6 +1,6 @@
 """Workers that are actors of a Ray cluster (the extra `ray`).
 
-Logs go from worker to worker through Ray's object store, not by way of the driver.
+Packs go from worker to worker through Ray's object store, not by way of the driver.
 """
 
 import contextlib
@@ -16,12 +16,13 @@ from mccfr_spiel.cluster.crews import (
     Parcel,
     checked_workers,
 )
+from mccfr_spiel.cluster.packs import Pack
 from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.solving.splitting import WalkLog
 
 _TURN_SECONDS = 120.0
-"""A worker that takes longer for a turn is replaced; it should take a second or two."""
+"""A worker that takes longer for its walks is replaced; they should take a second or
+two."""
 
 
 @dataclass(frozen=True)
@@ -134,19 +135,21 @@ class RayCrew:
         except self._ray.exceptions.RayError as error:
             raise LostWorkerError(str(error)) from error
 
-    def turn(
-        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
-    ) -> Parcel:
+    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
         """See `Crew`."""
-        return self.actors[nth].turn.remote(turn, state, *parcels)
+        return self.actors[nth].gather.remote(turn, tables)
 
-    def opened(self, parcel: Parcel) -> WalkLog | None:
+    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
+        """See `Crew`."""
+        self.actors[nth].apply.remote(touched, *packs)
+
+    def opened(self, parcel: Parcel) -> Pack | None:
         """See `Crew`."""
         try:
             return self._ray.get(parcel, timeout=_TURN_SECONDS)
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise LostWorkerError(str(error)) from error
 
-    def parcel(self, content: WalkLog | State) -> Parcel:
+    def parcel(self, content: Pack | State) -> Parcel:
         """See `Crew`."""
         return self._ray.put(content)

@@ -1,13 +1,14 @@
-"""A worker of a cluster: a process's tree, its tables, and a turn of its work."""
+"""A worker of a cluster: a process's tree, its tables, and its part of an update."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import OwnRule
+from mccfr_spiel.cluster.packs import Pack, apply, gather, sharing_of
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.splitting import Place, Segment, WalkLog
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.storage.checkpoint import Contents
 from mccfr_spiel.tree.cache import cached_in_turn
@@ -16,6 +17,8 @@ from mccfr_spiel.tree.loading import saved_game
 
 LARGE_TREE = 1_000_000
 """The nodes from which on the workers of one machine share a tree in its cache."""
+
+_ENDLESS = 2**62
 
 Prepare = Callable[[], object]
 """What a worker calls first, such as an import that registers a game."""
@@ -46,22 +49,20 @@ class Recipe(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a worker is asked for.
+    """The part of an update for which a worker makes the walks.
 
     Attributes:
-        last: the last segment, whose logs come with the turn; None if there is none.
-        segment: the next one.
-        first, end: the tickets of the segment to walk.
+        cursor: where the driver stands, see `kernels.CURSOR_SIZE`.
+        share, num_shares: see `packs.gather`.
     """
 
-    last: Segment | None
-    segment: Segment
-    first: int
-    end: int
+    cursor: tuple[int, ...]
+    share: int
+    num_shares: int
 
 
 class Worker:
-    """Holds a tree and tables, and walks and adds as it is told."""
+    """Holds a tree and tables, and walks and updates as it is told."""
 
     def __init__(self, recipe: Recipe) -> None:
         """Makes nothing before `get_ready`."""
@@ -89,31 +90,31 @@ class Worker:
         threads, seed = recipe.threads, header["seed"]
         state = SolverState(tree, algorithm, seed, threads, splits=True)
         files.check_rules(contents, tree, state, None)
-        assert state.splitting is not None
-        state.splitting.get_ready()
+        for limit in kernels.LAST_ITERATION, kernels.NODE_LIMIT, kernels.PAUSE_LIMIT:
+            state.job[limit] = _ENDLESS  # the driver says when to stop
+        sharing_of(state).get_ready()
         self._state = state
         return True
 
-    def turn(self, turn: Turn, tables: State | None, *logs: WalkLog) -> WalkLog | None:
-        """Adds up the logs of the last segment, and walks tickets of the next one.
+    def gather(self, turn: Turn, tables: State | None) -> Pack | None:
+        """Makes the walks for the next update in a share of the blocks.
 
         Args:
             turn: what is asked for.
-            tables: those before the next segment; None for a worker that is there, or
-                where the last one begins.
-            logs: of all tickets of the last segment, in their order.
+            tables: the driver's; None for a worker that has them.
 
         Returns:
-            The log of these walks; None if the tables are of another place of the run.
+            What they found; None if the worker does not stand where the driver does.
         """
         state = self._state
         assert state is not None
-        assert state.splitting is not None
         if tables is not None:
             state.restore(tables)
-        records = state.records()
-        if turn.last is not None and turn.last.place == Place.of(records.walk):
-            state.splitting.add(records, turn.last, logs)
-        if turn.segment.place != Place.of(records.walk):
+        if turn.cursor != tuple(state.walk.cursor.tolist()):
             return None
-        return state.splitting.walk(records, turn.segment, turn.first, turn.end)
+        return gather(state, turn.share, turn.num_shares)
+
+    def apply(self, touched: int, *packs: Pack) -> None:
+        """Makes the update for which `gather` has walked, see `packs.apply`."""
+        assert self._state is not None
+        apply(self._state, packs, touched)

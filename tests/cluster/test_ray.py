@@ -77,7 +77,7 @@ def test_ctrl_c_ends_a_run_on_ray_whose_checkpoint_goes_on(tmp_path):
             print("begun", flush=True)
             solver.iterate(10**9)
         except KeyboardInterrupt:
-            print(solver.cluster.traffic.segments > 2, flush=True)
+            print(solver.cluster.traffic.updates > 2, flush=True)
             solver.save({str(path)!r})
     """
     with subprocess.Popen(
