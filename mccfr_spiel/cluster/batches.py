@@ -7,15 +7,13 @@ does the work of a worker that is lost, and tells a new one where it stands.
 
 import time
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel import kernels
-from mccfr_spiel.algorithms import Algorithm, OwnRule
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
-from mccfr_spiel.cluster.packs import Pack, apply, gather, sharing_of
-from mccfr_spiel.cluster.workers import Recipe, Turn
+from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import batch_of, is_between_updates, nodes_of_walk
@@ -75,26 +73,12 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
         ) from error
 
 
-class Traffic(NamedTuple):
-    """What was exchanged so far.
-
-    Attributes:
-        updates: how many were shared.
-        pack_bytes: of all packs, each counted once: every process gets all of them.
-        table_bytes: of the tables that workers got when they joined.
-    """
-
-    updates: int = 0
-    pack_bytes: int = 0
-    table_bytes: int = 0
-
-
 class ClusterBatches:
     """Runs the batches of one solver on a cluster.
 
     Attributes:
         crew: the workers.
-        traffic: what was exchanged.
+        num_shared: the updates that they have had a part in.
     """
 
     def __init__(
@@ -116,10 +100,10 @@ class ClusterBatches:
         Raises:
             ValueError: the cluster cannot be had.
         """
-        self._cluster, self._tree, self._state = cluster, tree, state
-        self._algorithm, self._seed = algorithm, seed
+        self._tree, self._algorithm, self._seed = tree, algorithm, seed
+        self._state = state
         self.crew: Crew = cluster.connect()
-        self.traffic = Traffic()
+        self.num_shared = 0
         self._is_begun = self._is_alone = False
         self._losses = [0] * self.crew.num_workers  # in a row
         # Worker -> whether it has the driver's tables; those given up are left out.
@@ -144,7 +128,7 @@ class ClusterBatches:
             self.crew.begin(nth, recipe)
             self._is_present[nth] = False
         self._is_begun = True
-        last = time.monotonic() + self._cluster.patience
+        last = time.monotonic() + self.crew.patience
         while time.monotonic() < last and not all(
             map(self._is_ready, [*self._is_present])
         ):
@@ -183,20 +167,14 @@ class ClusterBatches:
             for nth, is_present in list(self._is_present.items())
             if not is_present and self._is_ready(nth)
         }
-        tables = self._state.saved() if joining else {}
-        parcel = self.crew.parcel(tables) if joining else None
+        tables = self.crew.parcel(self._state.saved()) if joining else None
         members = [nth for nth, is_in in self._is_present.items() if is_in]
-        members = sorted({*members, *joining})
-        cursor = tuple(self._state.walk.cursor.tolist())
-        asked = {}
+        members += sorted(joining)
+        cursor, asked = tuple(self._state.walk.cursor.tolist()), {}
         for share, nth in enumerate(members):
-            turn = Turn(cursor, share, len(members))
-            given = parcel if nth in joining else None
-            asked[nth] = self.crew.gather(nth, turn, given)
+            turn = cursor, share, len(members), tables if nth in joining else None
+            asked[nth] = self.crew.ask(nth, "gather", *turn)
             self._is_present[nth] = True
-        sent = len(joining) * sum(array.nbytes for array in tables.values())
-        updates, pack_bytes, table_bytes = self.traffic
-        self.traffic = Traffic(updates, pack_bytes, table_bytes + sent)
         return asked
 
     def _make_update(self, asked: dict[int, Parcel]) -> bool:
@@ -220,29 +198,21 @@ class ClusterBatches:
         touched = top.touched + sum(pack.touched - top.touched for pack in packs)
         for nth in asked:
             if self._is_present.get(nth):
-                self.crew.apply(nth, touched, parcels)
+                self.crew.ask(nth, "apply", touched, *parcels)
         apply(state, packs, touched)
-        sent = sum(pack.nbytes for pack in packs)
-        updates, pack_bytes, table_bytes = self.traffic
-        self.traffic = Traffic(updates + 1, pack_bytes + sent, table_bytes)
+        self.num_shared += 1
         return True
 
     # --- workers ---------------------------------------------------------------
 
     def _recipe(self) -> Recipe:
-        tree, minimizer = self._tree, self._algorithm.minimizer
+        tree = self._tree
         header, arrays = files.contents_of(
             tree, self._algorithm, self._seed, 0.0, self._state
         )
         of_tree = {name: arrays[name] for name in _OF_TREE if name in arrays}
-        return Recipe(
-            Contents(header, of_tree),
-            tree.num_nodes,
-            minimizer if isinstance(minimizer, OwnRule) else None,
-            self._cluster.threads,
-            self._cluster.prepare,
-            tree.twin,
-        )
+        contents = Contents(header, of_tree)
+        return Recipe(contents, self._algorithm, tree.num_nodes, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
         """Whether a worker is ready; one that was lost on the way is begun again.

@@ -1,21 +1,18 @@
 """Crews: workers by number, and how one talks to them."""
 
 import pickle
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mccfr_spiel import refusals
-from mccfr_spiel.cluster.packs import Pack
-from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
+from mccfr_spiel.cluster.workers import Recipe, Worker
 from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
 
 MOST_WORKERS = NUM_BLOCKS_OF_BATCH
 """About as many blocks each player has for workers to share."""
 
 Parcel = Any
-"""A pack or tables, or None, that are or will be somewhere: what `Crew.gather` and
-`Crew.parcel` return, and `Crew.opened` gives the content of."""
+"""Something that is or will be somewhere: `Crew.opened` gives the content."""
 
 
 class LostWorkerError(Exception):
@@ -23,16 +20,18 @@ class LostWorkerError(Exception):
 
 
 class Crew(Protocol):
-    """Workers 0, 1, ..., each of which may be lost at any time."""
+    """Workers 0, 1, ..., each of which may be lost at any time.
 
-    @property
-    def num_workers(self) -> int:
-        """How many there are, or should be."""
-        ...
+    Attributes:
+        num_workers: how many there are, or should be.
+        patience: seconds for which a run waits for all workers when it begins.
+    """
+
+    num_workers: int
+    patience: float
 
     def begin(self, nth: int, recipe: Recipe) -> None:
         """Begins to make a worker, in the place of the one that had its number."""
-        ...
 
     def is_ready(self, nth: int) -> bool:
         """Whether a worker that was begun is there by now.
@@ -43,50 +42,34 @@ class Crew(Protocol):
         """
         ...
 
-    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
-        """Asks a worker for `Worker.gather`; does not wait.
+    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
+        """Has a worker call a method of `Worker`; does not wait.
 
         Args:
             nth: the worker.
-            turn: what it is asked for.
-            tables: None, or the driver's.
+            method: the method's name.
+            arguments: its arguments; what is in a parcel is taken out first.
+
+        Returns:
+            What the method will return.
         """
         ...
 
-    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
-        """Has a worker call `Worker.apply`; does not wait."""
-        ...
-
-    def opened(self, parcel: Parcel) -> Pack | None:
-        """What a worker has answered to `gather`; waits for it.
+    def opened(self, parcel: Parcel) -> Any:
+        """What is in a parcel; waits for it.
 
         Raises:
-            LostWorkerError: there is no answer.
+            LostWorkerError: the worker that was asked for it is lost.
         """
         ...
 
-    def parcel(self, content: Pack | State) -> Parcel:
-        """A pack or tables of this process, for the workers."""
+    def parcel(self, content: object) -> Parcel:
+        """A parcel with something of this process."""
         ...
 
 
 class Cluster(Protocol):
-    """What `Solver(cluster=...)` may be: where workers are, as a value.
-
-    Attributes:
-        threads: of each worker.
-        patience: seconds for which a run waits for all workers when it begins.
-        prepare: see `Recipe`.
-    """
-
-    @property
-    def threads(self) -> int: ...
-
-    @property
-    def patience(self) -> float: ...
-
-    @property
-    def prepare(self) -> Prepare | None: ...
+    """What `Solver(cluster=...)` may be: where workers are, as a value."""
 
     def connect(self) -> Crew:
         """The crew, with no worker begun.
@@ -112,19 +95,15 @@ def checked_workers(workers: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class InThisProcess:
-    """Workers that are objects in this process and take turns one after the other.
+    """Workers that are objects in this process and work one after the other.
 
-    It is no faster than one process. It shows what a network would have to carry, and
-    that the bits are those of one process.
+    It is no faster than one process. It shows that the bits are those of one process.
 
     Attributes:
         workers: how many.
     """
 
     workers: int = 2
-    threads = 1
-    patience = 0.0
-    prepare = None
 
     def __post_init__(self) -> None:
         checked_workers(self.workers)
@@ -137,6 +116,8 @@ class InThisProcess:
 class LocalCrew:
     """A crew of objects in this process; what they are told and answer is pickled."""
 
+    patience = 0.0
+
     def __init__(self, num_workers: int) -> None:
         """Has no workers yet."""
         self.num_workers = num_workers
@@ -148,26 +129,22 @@ class LocalCrew:
 
     def is_ready(self, nth: int) -> bool:
         """See `Crew`."""
-        return nth in self.workers and self.workers[nth].get_ready()
+        self.workers[nth].get_ready()
+        return True
 
-    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
+    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
         """See `Crew`."""
         if nth not in self.workers:
             return None
-        given = None if tables is None else pickle.loads(tables)
-        return pickle.dumps(self.workers[nth].gather(turn, given))
+        given = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
+        return pickle.dumps(getattr(self.workers[nth], method)(*given))
 
-    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
-        """See `Crew`."""
-        if nth in self.workers:
-            self.workers[nth].apply(touched, *map(pickle.loads, packs))
-
-    def opened(self, parcel: Parcel) -> Pack | None:
+    def opened(self, parcel: Parcel) -> Any:
         """See `Crew`."""
         if parcel is None:
             raise LostWorkerError
         return pickle.loads(parcel)
 
-    def parcel(self, content: Pack | State) -> Parcel:
+    def parcel(self, content: object) -> Parcel:
         """See `Crew`."""
         return pickle.dumps(content)

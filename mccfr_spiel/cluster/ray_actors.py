@@ -5,7 +5,6 @@ Packs go from worker to worker through Ray's object store, not by way of the dri
 
 import contextlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,7 @@ from mccfr_spiel.cluster.crews import (
     Parcel,
     checked_workers,
 )
-from mccfr_spiel.cluster.packs import Pack
-from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
+from mccfr_spiel.cluster.workers import Prepare, Recipe, Worker
 from mccfr_spiel.compiled.teams import num_cores
 
 _TURN_SECONDS = 120.0
@@ -74,16 +72,12 @@ class Ray:
                 f"'mccfr_spiel[ray]'. ({error})"
             ) from error
         if not ray.is_initialized():
+            where: dict[str, Any] = {"address": self.address}
+            if self.address is None:
+                workers = self.workers or max(num_cores() // self.threads, 1)
+                where = {"num_cpus": workers * self.threads, "include_dashboard": False}
             try:
-                if self.address is None:
-                    workers = self.workers or max(num_cores() // self.threads, 1)
-                    ray.init(
-                        num_cpus=workers * self.threads,
-                        include_dashboard=False,
-                        log_to_driver=False,
-                    )
-                else:
-                    ray.init(address=self.address, log_to_driver=False)
+                ray.init(**where, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise ValueError(
                     f"There is no Ray cluster at {self.address or 'this machine'}: "
@@ -91,22 +85,23 @@ class Ray:
                 ) from error
         cores = int(ray.cluster_resources().get("CPU", 1))
         room = min(max(cores // self.threads, 1), MOST_WORKERS)
-        return RayCrew(ray, self.workers or room, self.threads)
+        return RayCrew(ray, self, self.workers or room)
 
 
 class RayCrew:
     """Actors by number. An actor that is no longer named here is ended by Ray."""
 
-    def __init__(self, ray: Any, num_workers: int, threads: int) -> None:
+    def __init__(self, ray: Any, cluster: Ray, num_workers: int) -> None:
         """Has no workers yet.
 
         Args:
             ray: the module.
+            cluster: where the workers shall be.
             num_workers: how many there shall be.
-            threads: of each.
         """
-        self._ray, self.num_workers = ray, num_workers
-        self._make = ray.remote(num_cpus=threads, max_restarts=0)(Worker)
+        self._ray, self._cluster = ray, cluster
+        self.num_workers, self.patience = num_workers, cluster.patience
+        self._make = ray.remote(num_cpus=cluster.threads, max_restarts=0)(Worker)
         self.actors: dict[int, Any] = {}
         self._beginnings: dict[int, Any] = {}
 
@@ -116,40 +111,32 @@ class RayCrew:
         if old is not None:  # it may hang
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(old)
-        self.actors[nth] = actor = self._make.remote(recipe)
-        self._beginnings[nth] = actor.get_ready.remote()
+        cluster = self._cluster
+        self.actors[nth] = self._make.remote(recipe, cluster.threads, cluster.prepare)
+        self._beginnings[nth] = self.ask(nth, "get_ready")
 
     def is_ready(self, nth: int) -> bool:
         """See `Crew`."""
-        beginning = self._beginnings.get(nth)
-        if beginning is None:
-            return nth in self.actors
-        done, _ = self._ray.wait([beginning], timeout=0)
-        if not done:
-            return False
-        del self._beginnings[nth]
+        done, _ = self._ray.wait([self._beginnings[nth]], timeout=0)
         try:
-            return self._ray.get(beginning)
+            self._ray.get(done)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:
             raise LostWorkerError(str(error)) from error
+        return bool(done)
 
-    def gather(self, nth: int, turn: Turn, tables: Parcel) -> Parcel:
+    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
         """See `Crew`."""
-        return self.actors[nth].gather.remote(turn, tables)
+        return getattr(self.actors[nth], method).remote(*arguments)
 
-    def apply(self, nth: int, touched: int, packs: Sequence[Parcel]) -> None:
-        """See `Crew`."""
-        self.actors[nth].apply.remote(touched, *packs)
-
-    def opened(self, parcel: Parcel) -> Pack | None:
+    def opened(self, parcel: Parcel) -> Any:
         """See `Crew`."""
         try:
             return self._ray.get(parcel, timeout=_TURN_SECONDS)
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise LostWorkerError(str(error)) from error
 
-    def parcel(self, content: Pack | State) -> Parcel:
+    def parcel(self, content: object) -> Parcel:
         """See `Crew`."""
         return self._ray.put(content)

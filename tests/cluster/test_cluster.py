@@ -79,7 +79,7 @@ def assert_equal(solvers, iterations):
     """As assert_same_bits, and all but the first solver split batches."""
     assert_same_bits(solvers, iterations)
     for solver in solvers[1:]:
-        assert solver.cluster.traffic.updates > 0
+        assert solver.cluster.num_shared > 0
 
 
 class Lossy(crews.LocalCrew):
@@ -103,11 +103,13 @@ class Lossy(crews.LocalCrew):
     def is_ready(self, nth):
         return nth not in self.hidden and super().is_ready(nth)
 
-    def gather(self, nth, turn, tables):
+    def ask(self, nth, method, *arguments):
+        if method != "gather":
+            return super().ask(nth, method, *arguments)
         self.turns += 1
         if self.turns in self.losing:
             del self.workers[nth]
-        parcel = super().gather(nth, turn, tables)
+        parcel = super().ask(nth, method, *arguments)
         if -self.turns in self.losing:
             del self.workers[nth]
             return None
@@ -163,7 +165,7 @@ def test_a_batch_split_by_three_workers_is_the_textbooks():
             textbook.run(more)
             assert_same(solver, textbook)
         assert solver.cluster is not None
-        assert solver.cluster.traffic.updates > 0
+        assert solver.cluster.num_shared > 0
 
 
 def test_slots_that_grow_and_stretches_that_pause_change_no_bit(monkeypatch):
@@ -201,17 +203,17 @@ def test_walks_that_workers_cannot_make_are_made_by_the_driver(
     )
     assert_equal((alone, split), (1, 2))
     assert split.cluster is not None
-    updates = split.cluster.traffic.updates
+    updates = split.cluster.num_shared
     assert updates > 0
     monkeypatch.setattr(sharing, "_MOST_ROOM", 2)
     crew: Any = split.cluster.crew
-    state: Any = crew.workers[1]._state if in_a_worker else split.state
+    state: Any = crew.workers[1].state if in_a_worker else split.state
     shared = state.sharing
     shared.slots = sharing._new_slots(shared.cut, 2, 2)
     for solver in (alone, split):
         solver.iterate(5)
     assert bits(split) == bits(alone)
-    assert split.cluster.traffic.updates == updates
+    assert split.cluster.num_shared == updates
 
 
 @pytest.mark.long_without_jit
@@ -250,7 +252,7 @@ def test_short_batches_are_made_by_the_driver(monkeypatch):
     solver = Solver("kuhn_poker", batched(batch=64), cluster=InThisProcess(2))
     solver.iterate(3)
     assert solver.cluster is not None
-    assert solver.cluster.traffic.updates == 0
+    assert solver.cluster.num_shared == 0
     assert not solver.cluster.crew.workers  # type: ignore[attr-defined]
 
 
@@ -400,7 +402,7 @@ def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
         trees = [tree.arrays]
         if solver.cluster is not None:
             crew: Any = solver.cluster.crew
-            trees += [one._state._tree.arrays for one in crew.workers.values()]
+            trees += [one.state._tree.arrays for one in crew.workers.values()]
             assert len(trees) == 3
         for arrays in trees:
             arrays.utilities[-1] = 1e295  # as no game is allowed to pay
@@ -433,7 +435,7 @@ def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
 
         return call
 
-    for name in "gather", "opened", "apply":
+    for name in "ask", "opened":
         setattr(crew, name, interrupted(getattr(crew, name)))
     with pytest.raises(KeyboardInterrupt):
         split.iterate(5)
@@ -447,7 +449,7 @@ def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
     assert copied.cluster is None
     assert unpickled.cluster is None
     assert loaded.cluster is not None
-    assert loaded.cluster.traffic.updates
+    assert loaded.cluster.num_shared
 
 
 def test_a_copy_made_while_the_driver_waits_stands_between_two_updates():
