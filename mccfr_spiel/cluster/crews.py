@@ -6,10 +6,6 @@ from typing import Any, Protocol
 
 from mccfr_spiel import refusals
 from mccfr_spiel.cluster.workers import Recipe, Worker
-from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
-
-MOST_WORKERS = NUM_BLOCKS_OF_BATCH
-"""About as many blocks each player has for workers to share."""
 
 Parcel = Any
 """Something that is or will be somewhere: `Crew.opened` gives the content."""
@@ -19,19 +15,25 @@ class LostWorkerError(Exception):
     """A worker has ended, or does not answer any more."""
 
 
-class Crew(Protocol):
+class Crew:
     """Workers 0, 1, ..., each of which may be lost at any time.
+
+    Those of this class are objects in this process; what they are told and answer is
+    pickled.
 
     Attributes:
         num_workers: how many there are, or should be.
         patience: seconds for which a run waits for all workers when it begins.
     """
 
-    num_workers: int
-    patience: float
+    def __init__(self, num_workers: int, patience: float = 0.0) -> None:
+        """Has no workers yet."""
+        self.num_workers, self.patience = num_workers, patience
+        self.workers: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
         """Begins to make a worker, in the place of the one that had its number."""
+        self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
 
     def is_ready(self, nth: int) -> bool:
         """Whether a worker that was begun is there by now.
@@ -40,7 +42,8 @@ class Crew(Protocol):
             LostWorkerError: it has ended, so it can be begun again.
             Exception: what kept it from being made, and would again.
         """
-        ...
+        self.workers[nth].get_ready()
+        return True
 
     def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
         """Has a worker call a method of `Worker`; does not wait.
@@ -53,7 +56,10 @@ class Crew(Protocol):
         Returns:
             What the method will return.
         """
-        ...
+        if nth not in self.workers:
+            return None
+        given = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
+        return pickle.dumps(getattr(self.workers[nth], method)(*given))
 
     def opened(self, parcel: Parcel) -> Any:
         """What is in a parcel; waits for it.
@@ -61,11 +67,13 @@ class Crew(Protocol):
         Raises:
             LostWorkerError: the worker that was asked for it is lost.
         """
-        ...
+        if parcel is None:
+            raise LostWorkerError
+        return pickle.loads(parcel)
 
     def parcel(self, content: object) -> Parcel:
         """A parcel with something of this process."""
-        ...
+        return pickle.dumps(content)
 
 
 class Cluster(Protocol):
@@ -78,19 +86,6 @@ class Cluster(Protocol):
             ValueError: there is no such cluster, or a package is missing.
         """
         ...
-
-
-def checked_workers(workers: int | None) -> int | None:
-    """Returns a number of workers, or None; raises ValueError if it cannot be had."""
-    if workers is None:
-        return None
-    workers = refusals.integer(workers, "workers", 1)
-    if workers > MOST_WORKERS:
-        raise ValueError(
-            f"workers={workers} is more than {MOST_WORKERS}, into which a game's "
-            "infosets are cut; give each of them several threads instead."
-        )
-    return workers
 
 
 @dataclass(frozen=True)
@@ -106,45 +101,8 @@ class InThisProcess:
     workers: int = 2
 
     def __post_init__(self) -> None:
-        checked_workers(self.workers)
+        refusals.integer(self.workers, "workers", 1)
 
-    def connect(self) -> "LocalCrew":
+    def connect(self) -> Crew:
         """The crew, with no worker begun."""
-        return LocalCrew(self.workers)
-
-
-class LocalCrew:
-    """A crew of objects in this process; what they are told and answer is pickled."""
-
-    patience = 0.0
-
-    def __init__(self, num_workers: int) -> None:
-        """Has no workers yet."""
-        self.num_workers = num_workers
-        self.workers: dict[int, Worker] = {}
-
-    def begin(self, nth: int, recipe: Recipe) -> None:
-        """See `Crew`."""
-        self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
-
-    def is_ready(self, nth: int) -> bool:
-        """See `Crew`."""
-        self.workers[nth].get_ready()
-        return True
-
-    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
-        """See `Crew`."""
-        if nth not in self.workers:
-            return None
-        given = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
-        return pickle.dumps(getattr(self.workers[nth], method)(*given))
-
-    def opened(self, parcel: Parcel) -> Any:
-        """See `Crew`."""
-        if parcel is None:
-            raise LostWorkerError
-        return pickle.loads(parcel)
-
-    def parcel(self, content: object) -> Parcel:
-        """See `Crew`."""
-        return pickle.dumps(content)
+        return Crew(self.workers)

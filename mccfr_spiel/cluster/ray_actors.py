@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccfr_spiel import refusals
-from mccfr_spiel.cluster.crews import (
-    MOST_WORKERS,
-    LostWorkerError,
-    Parcel,
-    checked_workers,
-)
+from mccfr_spiel.cluster.crews import Crew, LostWorkerError, Parcel
 from mccfr_spiel.cluster.workers import Prepare, Recipe, Worker
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
 
 _TURN_SECONDS = 120.0
 """A worker that takes longer for its walks is replaced; they should take a second or
@@ -35,7 +31,8 @@ class Ray:
     machines of one kind for rules with exponentials, such as FTRL.
 
     Attributes:
-        workers: how many, up to 32; None for as many as there are cores for.
+        workers: how many; None for as many as there are cores for, and at most 32.
+            Infosets are cut into about 32 pieces, so that more would have no work.
         address: of the cluster, as `ray.init` takes it, such as "auto"; None starts one
             on this machine, which ends with this process.
         threads: of each worker, for which it takes as many cores.
@@ -52,7 +49,8 @@ class Ray:
     prepare: Prepare | None = None
 
     def __post_init__(self) -> None:
-        checked_workers(self.workers)
+        if self.workers is not None:
+            refusals.integer(self.workers, "workers", 1)
         refusals.integer(self.threads, "threads", 1)
         if not self.patience >= 0:
             raise ValueError(f"patience={self.patience} is not at least 0.")
@@ -83,13 +81,13 @@ class Ray:
                     f"There is no Ray cluster at {self.address or 'this machine'}: "
                     f"{error}"
                 ) from error
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        room = min(max(cores // self.threads, 1), MOST_WORKERS)
+        room = int(ray.cluster_resources().get("CPU", 1)) // self.threads
+        room = min(max(room, 1), NUM_BLOCKS_OF_BATCH)
         return RayCrew(ray, self, self.workers or room)
 
 
-class RayCrew:
-    """Actors by number. An actor that is no longer named here is ended by Ray."""
+class RayCrew(Crew):
+    """A crew of actors. An actor that is no longer named here is ended by Ray."""
 
     def __init__(self, ray: Any, cluster: Ray, num_workers: int) -> None:
         """Has no workers yet.
@@ -99,20 +97,19 @@ class RayCrew:
             cluster: where the workers shall be.
             num_workers: how many there shall be.
         """
+        super().__init__(num_workers, cluster.patience)
         self._ray, self._cluster = ray, cluster
-        self.num_workers, self.patience = num_workers, cluster.patience
         self._make = ray.remote(num_cpus=cluster.threads, max_restarts=0)(Worker)
-        self.actors: dict[int, Any] = {}
         self._beginnings: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
         """See `Crew`."""
-        old = self.actors.pop(nth, None)
+        old = self.workers.pop(nth, None)
         if old is not None:  # it may hang
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(old)
         cluster = self._cluster
-        self.actors[nth] = self._make.remote(recipe, cluster.threads, cluster.prepare)
+        self.workers[nth] = self._make.remote(recipe, cluster.threads, cluster.prepare)
         self._beginnings[nth] = self.ask(nth, "get_ready")
 
     def is_ready(self, nth: int) -> bool:
@@ -128,7 +125,7 @@ class RayCrew:
 
     def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
         """See `Crew`."""
-        return getattr(self.actors[nth], method).remote(*arguments)
+        return getattr(self.workers[nth], method).remote(*arguments)
 
     def opened(self, parcel: Parcel) -> Any:
         """See `Crew`."""
