@@ -214,6 +214,7 @@ class Solver:
             algorithm,
             self.seed,
             self.threads,
+            splits=cluster is not None,
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:

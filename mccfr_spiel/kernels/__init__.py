@@ -19,11 +19,8 @@
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     evaluation.py  what a policy gets, and best responses, in one or several threads
-    split_batches.py   batches of walks by several processes
-    logged_walks.py  the pieces of that
-    batch_logs.py  what such walks write down
-    forked_walks.py  walks by several threads, cut at roots of subtrees
-    forks.py       what those write down
+    shared_walks.py  walks on complete trees by several threads or processes
+    scratch.py     what those write
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are

@@ -70,7 +70,6 @@ from mccfr_spiel.kernels.scratch import (
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
     BATCH,
     DONE,
     NODES_TOUCHED,
@@ -92,12 +91,13 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, TOP_PART, Sampled, make_walk
 
 ALL_STAGES, GATHER, APPLY = range(3)
-"""What a call is for: whole iterations; the first two stages of the present batch; or
-the third stage, and what the leader does around it."""
+"""What a call is for: whole iterations; the first two stages of the walks for the next
+update; or the third stage, and what the leader does around it."""
 
 WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
 """The entries of a plan: how many walks a slice has, what the call is for, and which of
-how many shares of each player's blocks is followed."""
+how many shares of each player's blocks is followed. The share NUM_SHARES has no blocks,
+so that only the top is walked."""
 
 STAGE, OPENED_BEFORE, NUM_SLICES_NOW, STATUS_NOW = range(NOTES, NOTES + 4)
 NUM_SHARING_NOTES = 4
@@ -276,6 +276,15 @@ def status_of(slots: Slots, first: int, stop: int) -> int:
 
 
 @inlined
+def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
+    """The first block of a player that is followed, and the one behind the last."""
+    first, end = cut.player_ends[player], cut.player_ends[player + 1]
+    share, shares = plan[SHARE], plan[NUM_SHARES]
+    mine = first + share * (end - first) // shares
+    return mine, min(first + (share + 1) * (end - first) // shares, end)
+
+
+@inlined
 def open_stage(desk: np.ndarray, stage: int, num_tickets: Any) -> None:
     """Opens the tickets of a stage; all earlier ones are finished."""
     desk[STAGE], desk[OPENED_BEFORE] = stage, load(desk, OPENED)
@@ -322,11 +331,9 @@ def make_leader(rule: int, apply_top: Any) -> Any:
     @inlined
     def direct(task, tree, tables, walk, cut, slots, plan, desk):
         limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        alternating, num_players = limits[ALTERNATING] != 0, tree.utilities.shape[1]
+        num_players = tree.utilities.shape[1]
         slices = desk[NUM_SLICES_NOW]
-        first, end = cut.player_ends[marks[WALKER]], cut.player_ends[marks[WALKER] + 1]
-        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
-        mine_end = first + (plan[SHARE] + 1) * (end - first) // plan[NUM_SHARES]
+        mine, mine_end = share_of(plan, cut, marks[WALKER])
         if desk[STAGE] == IN_TOP:
             status = status_of(slots, 0, slices)
             if status != DONE:
@@ -348,12 +355,12 @@ def make_leader(rule: int, apply_top: Any) -> Any:
                     finish(desk, PAUSED)
                 else:
                     begin_stretch(task, tree, walk, plan, desk)
+            elif not is_due(task, walk, num_players):
+                begin_stretch(task, tree, walk, plan, desk)
             elif plan[PURPOSE] == GATHER:
                 finish(desk, DONE)
-            elif is_due(task, walk, num_players):
-                begin_applying(task, tree, tables, walk, cut, desk)
             else:
-                begin_stretch(task, tree, walk, plan, desk)
+                begin_applying(task, tree, tables, walk, cut, desk)
         else:
             apply_top(task, tree, tables, walk, cut)
             end_update(task, tables, walk, num_players)
@@ -381,11 +388,6 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     @inlined
     def do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket):
         ticket -= desk[OPENED_BEFORE]
-        first, end = (
-            cut.player_ends[walk.marks[WALKER]],
-            cut.player_ends[walk.marks[WALKER] + 1],
-        )
-        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
         if desk[STAGE] == IN_TOP:
             given = np.int64(task.job[BATCH])
             iteration = present_iteration(walk)
@@ -394,7 +396,8 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
             walk_slice(task, tree, tables, walk, cut, slots, ticket, nth, stop)
         elif desk[STAGE] == IN_BLOCKS:
             slices = desk[NUM_SLICES_NOW]
-            follow(task, tree, tables, walk, cut, slots, mine + ticket, slices)
+            block = share_of(plan, cut, walk.marks[WALKER])[0] + ticket
+            follow(task, tree, tables, walk, cut, slots, block, slices)
         else:
             first = cut.player_ends[walk.cursor[PLAYER]]
             apply_block(task, tree, tables, walk, cut, first + ticket)
