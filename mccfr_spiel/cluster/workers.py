@@ -10,7 +10,7 @@ from mccfr_spiel.solving import files
 from mccfr_spiel.solving.splitting import Place, Segment, WalkLog
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.storage.checkpoint import Contents
-from mccfr_spiel.tree.cache import cached_in_turn
+from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import saved_game
 
@@ -83,7 +83,7 @@ class Worker:
         header, arrays = contents = recipe.contents
         tree: GameTree | None = None
         if recipe.num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = cached_in_turn(saved_game(header["game"]), twin=recipe.twin)
+            tree = shared_tree(saved_game(header["game"]), twin=recipe.twin)
         tree = files.tree_of(contents, tree, None, None, recipe.twin).expand_all()
         algorithm = files.algorithm_from_json(header["algorithm"], recipe.own_rule)
         threads, seed = recipe.threads, header["seed"]

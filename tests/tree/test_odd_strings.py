@@ -15,7 +15,7 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.tree.cache import StoredNames
+from mccfr_spiel.tree.names import StoredNames
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 ODD = [
