@@ -85,9 +85,8 @@ class RuleGrowth:
             return
         self._is_forecast = True
         tree, player = self._tree, int(cursor[kernels.PLAYER])
-        stream = np.uint64(self._probes.stream_of(walk, seed))
         tree.note_met()
-        if self._probes.surely_meets_more(_MOST_NODES, tables, player, stream):
+        if self._probes.surely_meets_more(_MOST_NODES, tables, player):
             kernels.restart_walk(tree.arrays.infosets, tables, walk)
             self._is_forecast = False
             raise WalkTooLargeError(
@@ -117,10 +116,9 @@ class RuleGrowth:
         if 2 * visited < store.sizes()[0] or store.bytes_used() < _SMALL_SHARE * most:
             return
         self._is_measured = True
-        stream = np.uint64(self._probes.stream_of(walk, seed))
         tree.note_met()
         player, rates = int(cursor[kernels.PLAYER]), store.least_rates()
-        if self._probes.surely_meets_more(most, tables, player, stream, rates):
+        if self._probes.surely_meets_more(most, tables, player, rates):
             # In this order Ctrl-C may come in between.
             kernels.restart_walk(tree.arrays.infosets, tables, walk)
             self._is_measured = False

@@ -10,27 +10,17 @@ import random
 import time
 from typing import Any
 
-import numpy as np
-
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.compiled.randomness import (
-    ROOT_PLACE,
-    child_place,
     plain_child_place,
     plain_stream_key,
     plain_uniform,
-    uniform,
 )
 from mccfr_spiel.kernels.batches import plain_walk_number as walk_number
-from mccfr_spiel.kernels.picking import (
-    plain_follow_probability as follow_probability,
-)
 from mccfr_spiel.kernels.pruning import LOOK, plain_prunes
-from mccfr_spiel.kernels.pruning import plain_is_poor as is_poor
 from mccfr_spiel.kernels.sampling import (
-    plain_draw_action,
     plain_draw_chance,
     plain_draw_explored,
 )
@@ -84,17 +74,13 @@ class Growth:
         self._follows_one = (
             sampling.chance and sampling.opponents and sampling.draws_one_action
         )
-        # Whether a walk follows some of the updated player's actions, and which.
-        self._follows_some = sampling.player == "average"
         self._prunes = sampling.prune_below is not None
+        # Whether a walk follows some of the updated player's actions.
+        self._is_choosy = sampling.player == "average" or self._prunes
         is_external = (
             sampling.chance and sampling.opponents and sampling.player == "all"
         )
         self.follows_all_own = is_external and not self._prunes
-        self._settings = [0.0] * kernels.NUM_SETTINGS
-        self._settings[kernels.EPSILON] = sampling.epsilon
-        self._settings[kernels.THRESHOLD] = sampling.threshold
-        self._settings[kernels.BONUS] = sampling.bonus
         # For each player, whose actions are sampled in the walks that update it.
         self._samples: list[list[bool]] = []
         for player in range(tree.num_players):
@@ -219,21 +205,22 @@ class Growth:
             return  # the walk looks whether the game has ended, and perhaps no further
         limit = tree.num_nodes + _FEW
         many = tree.num_nodes + _MANY
-        is_checked = self._follows_one  # one history is never too large by far
-        is_choosy = self._follows_some or (self._prunes and plain_prunes(stream))
+        is_checked = False
+        is_choosy = self._is_choosy and (not self._prunes or plain_prunes(stream))
         # The children to come, the last one first, the moves, and the node's record.
         stack: list[list[Any]] = []
         # One pass expands one node and chooses the child to go on with. If the walk
         # samples there, it is the child that the walk will draw. If the walk visits all
         # children, the node is put on the stack, and the next child of the node on top
-        # comes. `state`, `sequences` and `place` are those of `node`; a node on the
-        # stack has its own copies, which its last child takes over.
+        # comes. Where the walk chooses some of its player's actions it will stop again.
+        # `state`, `sequences` and `place` are those of `node`; a node on the stack has
+        # its own copies, which its last child takes over.
         while True:
             moves, acting, first, start, infoset = expand(node, state, sequences)
             if tree.num_nodes > limit:
                 tree.check_length(state)
                 if tree.num_nodes > many and not is_checked:
-                    self._check_size(tables, player, np.uint64(stream))
+                    self._check_size(tables, player)
                     is_checked = True
                 if self.lock.waiting:  # the walk will stop again at what is left
                     return
@@ -253,14 +240,8 @@ class Growth:
                 draw = plain_uniform(stream, place)
                 child = plain_draw_chance(tree.chance_cdf, start, len(moves), draw)
             else:
-                children = list(range(len(moves) - 1, -1, -1))
-                if moves and acting == player and is_choosy and start < known:
-                    own_place = tree.infoset_place(infoset)
-                    chosen = self._followed(
-                        tables, start, len(moves), own_place, stream
-                    )
-                    children = chosen[::-1]
-                if children:
+                if moves and not (acting == player and is_choosy and start < known):
+                    children = list(range(len(moves) - 1, -1, -1))
                     its = moves, acting, first, start, state, sequences, place
                     stack.append([children, *its])
                 if not stack:
@@ -286,36 +267,6 @@ class Growth:
             if has_places:
                 place = plain_child_place(place, child)
 
-    def _followed(
-        self, tables: kernels.Tables, start: int, count: int, place: int, stream: int
-    ) -> list[int]:
-        """Which actions of the updated player a walk follows that does not follow all.
-
-        That is a guess where the infoset still owes to the average.
-
-        Args:
-            tables: which know the infoset.
-            start: its first sequence.
-            count: how many actions it has.
-            place: its place.
-            stream: the walk's.
-        """
-        average = tables.average[start : start + count].tolist()
-        policy = tables.policy[start : start + count].tolist()
-        memory = tables.memory[start : start + count].tolist()
-        total, threshold = sum(average), self._sampling.prune_below
-        found = []
-        for child in range(count):
-            if threshold is not None:
-                is_followed = not is_poor(policy[child], memory[child], threshold)
-            else:
-                draw = plain_uniform(stream, plain_child_place(place, child))
-                settings = self._settings
-                is_followed = draw < follow_probability(settings, average, child, total)
-            if is_followed:
-                found.append(child)
-        return found
-
     def _follows_all(self, acting: int, player: int) -> bool:
         """Whether the walk for `player` visits all children of a node."""
         if acting == CHANCE_NODE:
@@ -323,19 +274,16 @@ class Growth:
         return not self._samples[player][acting]
 
     def _probs(
-        self,
-        tables: kernels.Tables,
-        player: int,
-        infoset: int,
-        count: int,
-        acting: int,
+        self, tables: kernels.Tables, player: int, state: Any, count: int
     ) -> list[float]:
-        """The probabilities with which a walk samples at an infoset (-1: a new one)."""
+        """The probabilities with which a walk for a player samples `count` actions."""
+        acting = state.current_player()
+        infoset = self._tree.find_at(state, acting)
         probs = [0.0]
         if infoset >= 0:
             first = self._tree.infosets[infoset]["first_sequence"]
             probs = tables.policy[first : first + count].tolist()
-        if not sum(probs) > 0:  # met just now
+        if len(probs) < count or not sum(probs) > 0:  # met just now
             probs = [1 / count] * count
         if acting == player:
             epsilon = self._sampling.epsilon
@@ -347,14 +295,12 @@ class Growth:
     def look(self, tables: kernels.Tables, walk: kernels.Walk, seed: int) -> None:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
-    def _check_size(
-        self, tables: kernels.Tables, player: int, stream: np.uint64
-    ) -> None:
-        """Raises WalkTooLargeError if the present walk is far too large."""
+    def _check_size(self, tables: kernels.Tables, player: int) -> None:
+        """Raises WalkTooLargeError if a walk for a player is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        if self.surely_meets_more(most, tables, player, stream):
+        if self.surely_meets_more(most, tables, player):
             raise self._too_large("far more", is_hopeless=True)
 
     def surely_meets_more(
@@ -362,27 +308,28 @@ class Growth:
         most: int,
         tables: kernels.Tables,
         player: int,
-        stream: np.uint64,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether the walk with that stream for a player visits more nodes than that.
+        """Whether walks for a player visit more nodes than that, by all probability.
 
-        It follows some random histories of the walk, for half a second at most.
+        It follows some random histories of such a walk, for half a second at most. Of
+        walks that follow one history, or choose which actions to follow, it says no.
 
         Args:
             most: nodes, or bytes if there are `rates`.
             tables: those of the walk.
             player: the updated one.
-            stream: the key of the walk's draws.
             rates: if given, what the player's infosets take that the walk meets is
                 compared with `most`. Then it must have `follows_all_own`.
         """
+        if self._follows_one or self._is_choosy:
+            return False
         generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
         probes = _PROBES if rates is None else _PROBES_OF_INFOSETS
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, stream, generator, _ENOUGH * most, rates)
+            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
@@ -394,57 +341,37 @@ class Growth:
         self,
         tables: kernels.Tables,
         player: int,
-        stream: np.uint64,
         generator: random.Random,
         most: int,
-        rates: Rates | None = None,
+        rates: Rates | None,
     ) -> int:
         """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
         updated player's infosets take by `rates`.
 
         It follows a random history of the walk, until the estimate is above `most`.
         """
-        tree = self._tree
-        state = tree.new_state()
-        place = ROOT_PLACE
+        state = self._tree.new_state()
         size, weight = int(rates is None), 1
-        length, longest = 0, tree.longest_history
+        length, longest = 0, self._tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
             length += 1
             acting = state.current_player()
-            infoset = -1
             if acting == CHANCE_NODE:
                 actions, probs = zip(*state.chance_outcomes(), strict=True)
-                draw = uniform(stream, place)
             else:
                 actions = state.legal_actions()
-                info_state = tree.string_of(state, acting)
-                infoset = tree.find_at(state, acting)
-                probs = self._probs(tables, player, infoset, len(actions), acting)
-                draw = uniform(stream, np.uint64(tree.place(info_state, acting, state)))
+                probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
             if self._follows_all(acting, player):
-                count = len(actions)
-                followed = list(range(count))
-                if acting == player and self._follows_some and infoset >= 0:
-                    start = int(tree.infosets[infoset]["first_sequence"])
-                    if start + count <= len(tables.policy):
-                        own_place = tree.infoset_place(infoset)
-                        followed = self._followed(
-                            tables, start, count, own_place, int(stream)
-                        )
-                if not followed:
-                    return size
-                weight *= len(followed)
-                child = generator.choice(followed)
+                weight *= len(actions)
+                action = generator.choice(actions)
             else:
-                child = plain_draw_action(probs, 0, len(probs), draw)
+                (action,) = generator.choices(actions, probs)
             if rates is None:
                 size += weight
-            place = np.uint64(child_place(place, child))
-            state.apply_action(actions[child])
+            state.apply_action(action)
         return size
 
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:

@@ -171,7 +171,7 @@ def reads(
 def runs(
     method: _Method[_Self, _Arguments, _Result],
 ) -> _Method[_Self, _Arguments, _Result]:
-    """A slice of `Solver.iterate`, refused wherever its own thread is inside already."""
+    """A slice of `Solver.iterate`, refused where its own thread is inside already."""
     return _under_lock(method, READING, READING, "iterate")
 
 
