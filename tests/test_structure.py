@@ -31,6 +31,7 @@ OF_OTHERS = {
     "_processes",  # concurrent.futures
     "_random_state",  # OpenSpiel's TabularPolicy
     "_rebuild",  # numba
+    "_reduce",  # numba
     "_replace",  # of a NamedTuple
 }
 """Names that begin with an underscore and that other packages have made."""

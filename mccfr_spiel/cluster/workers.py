@@ -18,7 +18,7 @@ from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import SharedWalks
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.storage.checkpoint import Contents
-from mccfr_spiel.tree.cache import cached_in_turn
+from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.loading import saved_game
 
 LARGE_TREE = 1_000_000
@@ -154,7 +154,7 @@ class Worker:
         header, arrays = contents
         tree = None
         if num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = cached_in_turn(saved_game(header["game"]), twin=twin)
+            tree = shared_tree(saved_game(header["game"]), twin=twin)
         tree = files.tree_of(contents, tree, None, None, twin).expand_all()
         state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
         files.check_rules(contents, tree, state, None)

@@ -26,7 +26,7 @@ from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.row_file import RowWriter
-from mccfr_spiel.tree.cache import cached_in_turn
+from mccfr_spiel.tree.cache import shared_tree
 
 FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
 """What follows a task's key in the names of its files."""
@@ -150,5 +150,5 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     return make_solver(settings, tree), []
 
 
-_tree = functools.lru_cache(maxsize=8)(cached_in_turn)
+_tree = functools.lru_cache(maxsize=8)(shared_tree)
 """The game's tree from the cache, and from memory if there were few others since."""

@@ -14,7 +14,6 @@ they are given, whose lengths `Sizes` declares. They never raise, and they call 
 compiled functions.
 """
 
-import pathlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from numba.core import config
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.compiled.jit import jit, uncached
+from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.rules.declared import RULES_WAY_OUT, Declared
 
 CHANCE = int(pyspiel.PlayerId.CHANCE)
@@ -169,10 +168,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     Changes of other files go unnoticed, so rules should call functions of their own
     file only.
     """
-    source = pathlib.Path(function.__code__.co_filename)
-    if not source.is_file():  # typed into a prompt: there is no file to watch
-        return uncached(function)
-    return jit(function, extra_sources=(source,))
+    return jit(function)
 
 
 _INTEGERS = types.Array(types.int64, 1, "C")
