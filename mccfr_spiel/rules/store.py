@@ -216,6 +216,15 @@ class RuleStore:
             key_table.refill(table, self.known.table)
             self.known = self.known._replace(table=table)
 
+    def trim(self) -> None:
+        """Gives back the room that arrays have to spare, after which no more infosets
+        may be added. Nobody else may have a view of them."""
+        known, (num_infosets, num_sequences) = self.known, self.sizes()
+        resize(self.infosets, num_infosets)
+        resize(known.actions, num_sequences)
+        resize(known.values, int(known.rows[num_infosets]["start"]))
+        resize(known.rows, num_infosets + 1)
+
     # --- files ---------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
@@ -336,6 +345,11 @@ class RuleStore:
                 raise GameError(f"{error} {where}") from None
         said = kernel.complaint(status, self.rules, path.state, self.longest)
         raise GameError(f"{said} {where}")
+
+
+def resize(array: np.ndarray, size: int) -> None:
+    """Changes the length in place; the system moves large arrays without a copy."""
+    array.resize((size, *array.shape[1:]), refcheck=False)
 
 
 def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:

@@ -56,6 +56,10 @@ def no_recall(player: int, where: str) -> GameError:
     )
 
 
+def _size_of(part: Any) -> int:
+    return part.nbytes if isinstance(part, np.ndarray) else sys.getsizeof(part)
+
+
 class Infosets:
     """The infosets that a tree has met.
 
@@ -165,7 +169,7 @@ class Infosets:
         """Bytes of all that is known of `infosets`, and of their `names`."""
         lists = self.parents, self.starts, self.legal_actions, self.actions
         lists += self.ties, self._joined
-        size = self.records.nbytes + sum(map(sys.getsizeof, lists))
+        size = self.records.nbytes + sum(map(_size_of, lists))
         names = sys.getsizeof(self._strings) + self.names.nbytes
         return {"infosets": size + self._bytes_of_lists, "names": names}
 
