@@ -47,7 +47,7 @@ class RuleStore:
         rules: the game's.
         game, known: what compiled walks read of the game, and fill.
         infosets: `[I + room]` of dtype INFOSET.
-        called: the rules as compiled walks take them; `pointers` keeps their code.
+        called: the rules as compiled walks take them.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:
@@ -68,7 +68,7 @@ class RuleStore:
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
-        self.called, self.pointers = callable_rules(rules)
+        self.called = callable_rules(rules)
         self.game = walks.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),
