@@ -196,7 +196,6 @@ class FixedRules(BoundRules):
             rows: what the policies of the others say.
         """
         sizes = rules.sizes
-        self._first = rules.start()
         self._rules = rules  # keeps the code that is called alive
         called = callable_rules(rules)
         addresses = [*called]
@@ -222,7 +221,7 @@ class FixedRules(BoundRules):
 
     def start(self) -> np.ndarray:
         """The first state."""
-        return self._first.copy()
+        return self._rules.start()
 
 
 class FixedTwin(FixedRules, BoundTwin):
