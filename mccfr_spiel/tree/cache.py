@@ -29,6 +29,7 @@ from mccfr_spiel import kernels
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.jit import package_digest
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
+from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.key_table import Rows, new_rows
 from mccfr_spiel.storage import locks
