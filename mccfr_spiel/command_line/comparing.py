@@ -33,8 +33,8 @@ class Own:
     """The flags that only this command has.
 
     Attributes:
-        algorithms: What to compare, of the names that solve has. Parts of an algorithm are replaced as in
-            outcome_sampling:epsilon=0.4:minimizer=ftrl, by the flags of solve.
+        algorithms: What to compare, of the names that solve has. Parts are replaced as
+            in outcome_sampling:epsilon=0.4:minimizer=ftrl, by the flags of solve.
         seeds: How many runs of each.
         nodes: Nodes that each run touches.
         iterations: How long a run is, in iterations, in place of --nodes.

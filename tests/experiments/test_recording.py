@@ -8,7 +8,6 @@ import os
 import pathlib
 import resource
 import shutil
-import types
 
 import pyspiel
 import pytest
@@ -181,10 +180,11 @@ class Signals:
         pass
 
 
-def solve(folder, *, given=types.MappingProxyType({}), **more):
-    flags = {"game": "kuhn_poker", "iterations": 300} | {**given}
-    request = single_run.Request(flags, {**given}, output_dir=str(folder), **more)
-    return single_run.solve(request, Signals())
+def solve(folder, given=None, *, resume=False, overwrite=False):
+    given = given or {}
+    flags = {"game": "kuhn_poker", "iterations": 300} | given
+    how = {"output_dir": str(folder), "resume": resume, "overwrite": overwrite}
+    return single_run.solve(single_run.Request(flags, given, **how), Signals())
 
 
 def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
