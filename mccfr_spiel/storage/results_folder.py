@@ -23,10 +23,6 @@ PICTURES = PICTURE, "convergence.svg", "convergence.pdf"
 CHECKPOINT = "solver.checkpoint"
 EVALUATION = "evaluation.json"
 SOLUTION, PROGRAM = "solution.json", "program.mps"
-FAILURE = "failed.json"
-
-FIRST_CHECKPOINT = CHECKPOINT + ".begin"
-"""What the first checkpoint is called until it takes the place of an older run's."""
 
 ALL_FILES: tuple[str, ...] = (
     SETTINGS,
@@ -37,10 +33,8 @@ ALL_FILES: tuple[str, ...] = (
     EVALUATION,
     SOLUTION,
     PROGRAM,
-    FAILURE,
     RESULTS + DAMAGED,
     CHECKPOINT,
-    FIRST_CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED)),
 )
 """Every file that a run may leave behind; a new run in the folder replaces them all."""

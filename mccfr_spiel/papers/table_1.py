@@ -13,7 +13,7 @@ from typing import Any
 
 from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
 from mccfr_spiel.evaluation.theory import longest_history, m_values
-from mccfr_spiel.experiments.reproduction import LANCTOT_2009
+from mccfr_spiel.papers.reproduction import LANCTOT_2009
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.cache import shared_tree
