@@ -17,7 +17,6 @@ import pytest
 from numba import types
 
 import mccfr_spiel as ms
-from benchmarks import twins as settings
 from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tree
 from mccfr_spiel.compiled.hashing import SCRATCH, blake2b
 from mccfr_spiel.compiled.jit import IS_COMPILED, is_ready
@@ -29,6 +28,7 @@ from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinNames, TwinWarning
 from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from tests.small_games import leaf, move, small_game
+from tests.twins import random_settings as settings
 from tests.twins.broken import broken
 
 SMALL = [
