@@ -127,7 +127,7 @@ class Page:
 
     def numbers(self) -> Numbers:
         """Those of the first policy."""
-        found = self.answers.subject.numbers(0, 60)
+        found = self.answers.subject.evaluation(0).numbers(60)
         assert found is not None
         return found
 
