@@ -20,7 +20,13 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
-from tests.exploring.asking import FIVE_GAMES, THREE_PLAYERS, printed, solved
+from tests.exploring.asking import (
+    FIVE_GAMES,
+    THREE_PLAYERS,
+    numbers_of_first,
+    printed,
+    solved,
+)
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
@@ -117,7 +123,7 @@ class Tab:
 def leduc():
     solver = solved("leduc_poker", 2_000)
     with ms.explore(solver) as page:
-        page.subject.evaluation(0).numbers(60)
+        numbers_of_first(page.subject)
         yield solver, page
 
 
@@ -219,7 +225,7 @@ def test_comparing_two_policies(browser, leduc):
 def test_fixing_solving_on_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
-        page.subject.evaluation(0).numbers(60)
+        numbers_of_first(page.subject)
         tab = Tab(browser, page.url, 0, 1)
         tab.wait_for_values()
         tab.click("#tab-change")
@@ -270,7 +276,7 @@ def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
 
 def test_two_pages_know_nothing_of_each_other(browser):
     with ms.explore(solved("kuhn_poker")) as page:
-        page.subject.evaluation(0).numbers(60)
+        numbers_of_first(page.subject)
         tab = Tab(browser, page.url, 0, 1)
         tab.wait_for_values()
         tab.click("#tab-change")
@@ -379,7 +385,7 @@ def test_a_page_in_one_file_has_the_grids_of_the_server(browser, tmp_path):
     path = tmp_path / "page.html"
     export(look_at(solver), path)
     with ms.explore(solver) as page:
-        page.subject.evaluation(0).numbers(60)
+        numbers_of_first(page.subject)
         seen = []
         for url in (path.as_uri(), page.url):
             tab = Tab(browser, url, 2, 1, 1)
