@@ -6,7 +6,6 @@ from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
 from mccfr_spiel import offline as offline
-from mccfr_spiel import online_bot as online_bot
 from mccfr_spiel import rules as rules
 from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
 from mccfr_spiel.algorithms.algorithm import (
@@ -66,7 +65,10 @@ from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.limits.budget import MemoryBudgetError as MemoryBudgetError
 from mccfr_spiel.limits.budget import TreeFullError as TreeFullError
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
-from mccfr_spiel.online_bot import OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot
+from mccfr_spiel.online import online_bot as online_bot
+from mccfr_spiel.online.online_bot import (
+    OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot,
+)
 from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
 from mccfr_spiel.reading.policies import load_policy as load_policy

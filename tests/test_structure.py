@@ -18,7 +18,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = "mccfr_spiel"
 
-MOST_MODULES_AT_THE_TOP = 8
+MOST_MODULES_AT_THE_TOP = 6
 LONGEST_FUNCTION = 160
 
 OF_OTHERS = {
@@ -144,6 +144,23 @@ def test_nothing_in_the_package_imports_from_its_top_or_from_games():
                 assert all(alias.name != "games" for alias in node.names)
             if isinstance(node, ast.ImportFrom):
                 assert str(node.module).partition(".")[0] != "games"
+
+
+SATELLITES = {"drawing", "exploring", "offline", "online"}
+"""Folders beside the core, which works without them."""
+
+OUTSIDE_THE_CORE = {"", "__main__", "command_line", "experiments", *SATELLITES}
+"""What may import satellites: programs, and the package itself, whose names come from
+everywhere."""
+
+
+def test_the_core_does_not_import_satellites_nor_they_each_other():
+    for module in modules().values():
+        for name, _ in imports(module):
+            folder = modules()[name].folder
+            if folder in SATELLITES and folder != module.folder:
+                is_program = module.folder in OUTSIDE_THE_CORE - SATELLITES
+                assert is_program, f"{module.name} imports {name}"
 
 
 def is_private(name: str | None) -> bool:
