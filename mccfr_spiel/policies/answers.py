@@ -30,7 +30,7 @@ class Answers:
         if isinstance(policy, Answers):
             policy = policy.policy
         if is_of_file(policy):
-            names, vector = from_json(policy, load_game(policy["game"]), None)
+            names, vector = from_json(policy, load_game(policy["game"]))
             policy = SequencePolicy(names, vector)
         elif isinstance(policy, dict):
             policy = with_int_actions(policy)

@@ -11,6 +11,7 @@ from mccfr_spiel.policies.answers import check_one_for_each, is_one_for_each
 from mccfr_spiel.policies.names import Names, checked_vector
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
+from mccfr_spiel.policies.table import moved
 from mccfr_spiel.policies.tabular import owned, without_turn
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import has_name, same_name
@@ -96,7 +97,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
         raise ValueError(
             f"This is a policy for {policy['game']}, not for {tree.source}."
         )
-    names, vector = from_json(policy, tree.source, tree)
+    names, vector = from_json(policy, tree.source)
     return SequencePolicy(names, checked_vector(names, vector))
 
 
@@ -114,8 +115,6 @@ def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
         ValueError: the policy knows an information state that the game does not have,
             or other legal actions.
     """
-    infosets = tree.infosets
-    counts = infosets["num_actions"]
     numbers = _numbers_of(tree, policy)
     known = np.flatnonzero((numbers >= 0) & (numbers < policy.num_infosets))
     if len(known) != policy.num_infosets:
@@ -125,26 +124,7 @@ def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
             f"{policy.tree.info_state(int(other[0]))!r}, which {tree.source} has not: "
             "it was made for another game of that name."
         )
-    vector = np.ones(tree.num_sequences)
-    vector[tree.num_players :] = 1 / np.repeat(counts, counts)
-    sizes = counts[known]
-    theirs = policy.tree.infosets[numbers[known]]
-    if (theirs["num_actions"] == sizes).all():
-        goal = _rows(infosets["first_sequence"][known], sizes)
-        origin = _rows(theirs["first_sequence"], sizes)
-        if (tree.actions[goal] == policy.tree.actions[origin]).all():
-            vector[goal] = policy.vector[origin]
-            return vector
-    raise ValueError(
-        f"The policy knows other legal actions than {tree.source} has: it was made for "
-        "another game of that name."
-    )
-
-
-def _rows(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
-    before = np.cumsum(sizes, dtype=np.int64) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))
+    return moved(tree, known, policy.tree, numbers[known], policy.vector)
 
 
 def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
