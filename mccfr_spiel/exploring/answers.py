@@ -142,7 +142,7 @@ class Answers:
         if policy is None:
             return WORKING
         found, _ = places.histories_of(tree, self._number(query), policy, 1)
-        return {"history": places.Namer(tree.game).read(found[0].moves)[0]}
+        return {"history": places.named(tree.game, found[0].moves)[0]}
 
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""

@@ -215,27 +215,16 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
     return total
 
 
-class Namer:
-    """Turns the places of moves into actions and names; keeps the states on the way."""
+def named(game: pyspiel.Game, moves: Sequence[int]) -> tuple[list[int], list[str]]:
+    """The actions of a history, and what the game calls them.
 
-    def __init__(self, game: pyspiel.Game) -> None:
-        """Knows the root only."""
-        self._states: dict[tuple[int, ...], pyspiel.State] = {}
-        self._states[()] = game.new_initial_state()
-
-    def read(self, moves: Sequence[int]) -> tuple[list[int], list[str]]:
-        """The actions of a history, and what the game calls them.
-
-        Args:
-            moves: at each state, which of its moves is taken.
-        """
-        history: list[int] = []
-        names: list[str] = []
-        for move in moves:
-            state = self._states[tuple(history)]
-            action = moves_of(state)[move]
-            names.append(name_of(state, action))
-            history.append(action)
-            if tuple(history) not in self._states:
-                self._states[tuple(history)] = state.child(action)
-        return history, names
+    Args:
+        game: the turn-based game.
+        moves: at each state, which of its moves is taken.
+    """
+    state, names = game.new_initial_state(), []
+    for move in moves:
+        action = moves_of(state)[move]
+        names.append(name_of(state, action))
+        state.apply_action(action)
+    return list(map(int, state.history())), names

@@ -148,10 +148,9 @@ def belief_view(
         TooManyError: there are too many to search for.
     """
     found, left_out = places.histories_of(tree, infoset, policy, MOST_HISTORIES)
-    namer = places.Namer(tree.game)
     rows = []
     for node, belief, moves in found:
-        history, names = namer.read(moves)
+        history, names = places.named(tree.game, moves)
         row = {"history": history, "names": list(map(text, names)), "belief": belief}
         if chosen is not None:
             below = int(tree.nodes[node]["first_child"]) + chosen

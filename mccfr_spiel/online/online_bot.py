@@ -24,6 +24,7 @@ from mccfr_spiel.display.lines import counted, line, never_raises
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import Budget, MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.online.table import FORGOTTEN, Table, below, bytes_of, table_of
+from mccfr_spiel.policies.bot import SeatBot
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.loading import load_game
 
@@ -51,7 +52,7 @@ class MemoryBudgetWarning(UserWarning):
     """Something has filled its `max_memory` and keeps nothing new from now on."""
 
 
-class OnlineOutcomeSamplingBot(pyspiel.Bot):
+class OnlineOutcomeSamplingBot(SeatBot):
     """Plays one seat and learns by outcome sampling with regret matching.
 
     The bot sees only its own information states and the payoff of each hand. The rules
@@ -106,7 +107,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         self, num_players: int, player_id: int, epsilon: float, seed: int
     ) -> None:
         self.num_players = num_players
-        self._player_id = refusals.player(player_id, num_players, "player_id")
+        self.player = refusals.player(player_id, num_players, "player_id")
         # Without exploration the estimates of actions it no longer plays are biased.
         self.epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
         self.seed = refusals.integer(seed, "seed")
@@ -121,40 +122,23 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     def __repr__(self) -> str:
         return line(
             self,
-            f"player {self._player_id} of {self.num_players}",
+            f"player {self.player} of {self.num_players}",
             counted(self.num_hands, "hand"),
             counted(len(self._table), "infoset"),
         )
 
     # --- what OpenSpiel calls ----------------------------------------------
 
-    def player_id(self) -> int:
-        """The seat that the bot plays."""
-        return self._player_id
-
-    def provides_policy(self) -> bool:
-        """Whether `get_policy` and `step_with_policy` work; always True."""
-        return True
-
     def restart(self) -> None:
         """Begins a new hand; a hand that had no outcome is forgotten."""
         self._hand.clear()
         hand = self.num_hands + 1
-        self._stream = plain_stream_key(
-            self.seed, hand, self._player_id, self.num_players
-        )
-
-    def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a new hand, as `restart` does, whatever the state."""
-        self.restart()
-
-    def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
-        """Does nothing, since the bot does not look at other players' actions."""
+        self._stream = plain_stream_key(self.seed, hand, self.player, self.num_players)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The (action, probability) pairs played here, exploration included."""
-        actions = state.legal_actions(self._player_id)
-        info_state = state.information_state_string(self._player_id)
+        actions = state.legal_actions(self.player)
+        info_state = state.information_state_string(self.player)
         number = self._table.numbers.get(info_state, FORGOTTEN)
         return list(zip(actions, self._explored(number, len(actions)), strict=True))
 
@@ -167,11 +151,11 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
 
     def step(self, state: pyspiel.State) -> int:
         """Draws an action at one of the bot's own decisions and remembers it."""
-        info_state = state.information_state_string(self._player_id)
-        actions = state.legal_actions(self._player_id)
+        info_state = state.information_state_string(self.player)
+        actions = state.legal_actions(self.player)
         number = self._meet(info_state, actions)
         odds = self._explored(number, len(actions))
-        draw = plain_uniform(self._stream, infoset_place(self._player_id, info_state))
+        draw = plain_uniform(self._stream, infoset_place(self.player, info_state))
         chosen = plain_draw_action(odds, 0, len(actions), draw)
         self._hand.append(Move(number, chosen, odds[chosen], len(actions)))
         return actions[chosen]
@@ -228,7 +212,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         known = table.actions[table.row(number)].tolist()
         if known != actions or (table.above[number], table.taken[number]) != parent:
             raise ValueError(
-                f"Player {self._player_id} meets the information state {info_state!r} "
+                f"Player {self.player} meets the information state {info_state!r} "
                 "with other legal actions or after other own moves than before; "
                 "outcome sampling needs perfect recall."
             )
@@ -244,7 +228,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         if not self.is_full and size > self.budget.left:
             self.is_full = True
             warnings.warn(
-                f"The {len(self._table):,} infosets that player {self._player_id}'s "
+                f"The {len(self._table):,} infosets that player {self.player}'s "
                 f"bot has met fill {self.budget.in_words()}: from now on it plays "
                 "uniformly at new ones and forgets them.",
                 MemoryBudgetWarning,
@@ -328,7 +312,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         header = {
             "version": checkpoint.VERSION,
             "num_players": self.num_players,
-            "player_id": self._player_id,
+            "player_id": self.player,
             "epsilon": self.epsilon,
             "seed": self.seed,
             "num_hands": self.num_hands,
