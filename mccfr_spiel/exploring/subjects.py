@@ -57,6 +57,7 @@ class Evaluation:
         self._tree = tree
         self._vector = Work(lambda: policy_vector(tree, policy))
         self._numbers: Work[Numbers] | None = None
+        self._lock = threading.Lock()
 
     def vector(self, seconds: float | None = PATIENCE) -> np.ndarray | None:
         """`[S]` the policy; None if it is not there after so many seconds.
@@ -72,8 +73,9 @@ class Evaluation:
         Raises:
             ValueError: they cannot be computed.
         """
-        if self._numbers is None:
-            self._numbers = Work(self._compute)
+        with self._lock:
+            if self._numbers is None:
+                self._numbers = Work(self._compute)
         return self._numbers.result(seconds)
 
     def _compute(self) -> Numbers:
