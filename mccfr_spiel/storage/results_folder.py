@@ -85,20 +85,3 @@ def load_string(game: str, players: int | None = None) -> str:
         separator = "" if game.endswith("()") else ","
         return f"{game[:-1]}{separator}players={players})"
     return f"{game}(players={players})"
-
-
-def game_in(settings: pathlib.Path) -> str:
-    """The load string of the game that a settings.json names.
-
-    Raises:
-        ValueError: the file is damaged, or names no game.
-        OSError: it cannot be read.
-    """
-    try:
-        values = json.loads(settings.read_bytes())["settings"]
-        game, players = values["game"], values.get("players")
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{settings} is damaged: it names no game.") from error
-    if not isinstance(game, str) or not isinstance(players, int | None):
-        raise ValueError(f"{settings} is damaged: game={game!r}, players={players!r}.")
-    return load_string(game, players)
