@@ -107,7 +107,7 @@ def _start(
         return Solver(
             tree, method, seed=seed, store=store, threads=threads, cluster=cluster
         )
-    return method.start(tree, threads)
+    return method.start(tree)
 
 
 def warm_up(settings: Settings) -> None:
