@@ -319,10 +319,10 @@ def make_leader(rule: int, apply_top: Any) -> Any:
     def begin_stretch(task, tree, walk, plan, desk):
         """Opens the tickets of the next stretch of walks, or ends the call."""
         marks = walk.marks
-        if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
-            if is_at_end(task, walk):
-                finish(desk, DONE)
-                return
+        is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
+        if is_first and is_at_end(task, walk):
+            finish(desk, DONE)
+            return
         batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
         slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
         desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)

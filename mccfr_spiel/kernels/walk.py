@@ -211,8 +211,8 @@ class Source(NamedTuple):
             probabilities of chance), how many there are, and the infoset.
         keep: `(..., acting, start, count)`: children of the node are visited later.
         place_at: `(..., infoset)` gives the place of the infoset's draws.
-        policy_at: `(..., tables, start, count)` gives an array and where in it the
-            policy at the infoset with these sequences begins.
+        policy_at: `(..., tables, acting, start, count)` gives an array and where in it
+            the policy at the infoset with these sequences begins; `start` for chance.
         descend: `(..., first, acting, start, chosen)` goes to a child.
         stop: `(..., walk, top, node, acting, sequence, weight, place)` stacks the node
             at which the walk cannot go on; returns the new height.
@@ -272,6 +272,32 @@ def meet(
     return num_met + 1
 
 
+@inlined
+def log_leaf(log, leaf, payoff, sequence):
+    """Logs a leaf in the top; returns how many there are now, and whether there is
+    room."""
+    log.leaf[leaf]["payoff"] = payoff
+    log.leaf[leaf]["sequence"] = sequence
+    leaf += 1
+    return leaf, np.int64(LOG_FULL if leaf == len(log.leaf) else DONE)
+
+
+@inlined
+def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node):
+    """Logs an infoset met in the top, and a fork if it is the root of a block's
+    subtree; returns how many there are now of both, and whether there is room."""
+    log.event[num_met] = infoset
+    if log.home[start] >= 0:
+        log.fork[noted]["stream"] = stream
+        log.fork[noted]["place"] = place
+        log.fork[noted]["weight"] = weight
+        log.fork[noted]["node"] = node
+        log.fork[noted]["block"] = log.home[start] >> 1
+        noted += 1
+    num_met += 1
+    return num_met, noted, np.int64(LOG_FULL if num_met == len(log.event) else DONE)
+
+
 def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
     or to where it cannot go on.
@@ -319,8 +345,8 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 if skips and weight == LOOK and acting >= CHANCE_NODE:
                     gradient[sequence] = SKIPPED
                     break
-                first, start, infoset = np.int64(0), np.int64(0), np.int64(0)
-                count = np.int64(0)
+                first, start, infoset, count = (np.int64(0),) * 4
+                own = ROOT_PLACE
                 if acting == TERMINAL:
                     status, row = pay(tree, game, known, path, rules, node)
                     payoff = abs(weight) * tree.utilities[row, player]
@@ -331,11 +357,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                         else:
                             touched += 1
                             if in_top:
-                                log.leaf[leaf]["payoff"] = payoff
-                                log.leaf[leaf]["sequence"] = sequence
-                                leaf += 1
-                                if leaf == len(log.leaf):
-                                    status = np.int64(LOG_FULL)
+                                leaf, status = log_leaf(log, leaf, payoff, sequence)
                             else:
                                 leaf = row
                                 if touched > passed:
@@ -358,24 +380,19 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     if picks_own:
                         walk.settled[top - 1] = settled
                     break
-                if infoset >= 0:
+                if acting >= 0:
                     start_new(tree, game, known, path, rules, tables, walk, rule, task)
-                if in_top:
-                    if acting == player:
-                        log.event[num_met] = infoset
-                        num_met += 1
-                        if log.home[start] >= 0:
-                            log.fork[noted]["stream"] = stream
-                            log.fork[noted]["place"] = place
-                            log.fork[noted]["weight"] = weight
-                            log.fork[noted]["node"] = node
-                            log.fork[noted]["block"] = log.home[start] >> 1
-                            noted += 1
-                        if num_met == len(log.event):
-                            status = np.int64(LOG_FULL)
-                            break
-                        if log.home[start] >= 0:
-                            break
+                    own = place_at(tree, game, known, path, rules, infoset)
+                if in_top and acting == player:
+                    num_met, noted, status = log_infoset(
+                        log, num_met, noted, infoset, start,
+                        stream, place, weight, node,
+                    )  # fmt: skip
+                    if status != DONE or log.home[start] >= 0:
+                        break
+                policy, row = policy_at(
+                    tree, game, known, path, rules, tables, acting, start, count
+                )
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                 at = Visit(first, start, count, sequence, weight, place)
                 if is_far:
@@ -383,8 +400,6 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 if acting == player:
                     if not in_top:
                         num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
-                    if draws_own or picks_own:
-                        own = place_at(tree, game, known, path, rules, infoset)
                     if picks_own:
                         keep(tree, game, known, path, rules, acting, start, count)
                         debt = settled - tables.paid[infoset]
@@ -394,9 +409,6 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     if draws_own:
                         draw = uniform(stream, own)
                         if explores:
-                            policy, row = policy_at(
-                                tree, game, known, path, rules, tables, start, count
-                            )
                             chosen, q = draw_explored(
                                 policy, row, count, settings[EPSILON], draw
                             )
@@ -413,12 +425,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                             top = push_other_children(walk, top, at, weighted, chance)
                     sequence = start + chosen
                 elif acting != CHANCE_NODE and opponents:
-                    draw = uniform(
-                        stream, place_at(tree, game, known, path, rules, infoset)
-                    )
-                    policy, row = policy_at(
-                        tree, game, known, path, rules, tables, start, count
-                    )
+                    draw = uniform(stream, own)
                     chosen = draw_action(policy, row, count, draw)
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
@@ -428,11 +435,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 else:
                     keep(tree, game, known, path, rules, acting, start, count)
                     bottom, leaves_out = top, prune and acting != CHANCE_NODE
-                    probs, row = tree.chance_probs, start
-                    if acting != CHANCE_NODE:
-                        probs, row = policy_at(
-                            tree, game, known, path, rules, tables, start, count
-                        )
+                    probs = tree.chance_probs if acting == CHANCE_NODE else policy
                     top = push_weighted_children(
                         probs, row, walk, top, at, leaves_out, chance
                     )

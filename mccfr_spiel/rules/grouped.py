@@ -240,9 +240,9 @@ def place_at(tree, game, known, path, rules, infoset):
 
 
 @inlined
-def policy_at(tree, game, known, path, rules, tables, start, count):
+def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     """The policy, which is uniform where an infoset is new."""
-    if start < known.plan[FIRST_OWN]:
+    if acting < 0 or start < known.plan[FIRST_OWN]:
         return tables.policy, start
     for k in range(count):
         known.uniform[k] = 1.0 / count
@@ -498,7 +498,7 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
 
     @inlined
     def merge(task, tree, known, path, tables, walk, groups, plan):
-        """Merges the groups of the stretch from where it stopped on; returns a status."""
+        """Merges the groups of the stretch that are not merged; returns a status."""
         while plan[MERGED] < plan[WALKED]:
             row = plan[MERGED]
             both = both_of(known, groups, row, path.uniform, plan)
@@ -514,13 +514,13 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
         return np.int64(DONE)
 
     @inlined
-    def update(task, tree, tables, walk):
+    def make_update(task, tree, tables, walk):
         """Makes the update after the last walk of a batch."""
         begin_update(task, tables, walk, rule, discounts)
         apply(task, tree, tables, walk, walk.marks[NUM_MET])
         end_update(task, tables, walk, tree.utilities.shape[1])
 
-    return walk_group, merge, update
+    return walk_group, merge, make_update
 
 
 @inlined
@@ -558,7 +558,7 @@ def begin_stretch(
 
 def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate`; see `make_grouped_iterate`."""
-    walk_group, merge, update = make_grouped(sampled, rule)
+    walk_group, merge, make_update = make_grouped(sampled, rule)
 
     @inlined
     def direct(task, tree, known, path, tables, walk, groups, plan, desk):
@@ -583,7 +583,7 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
                 finish(desk, PAUSED)
                 return
         elif is_due(task, walk, num_players):
-            update(task, tree, tables, walk)
+            make_update(task, tree, tables, walk)
         begin_stretch(task, known, walk, plan, desk, num_players)
 
     @inlined
