@@ -345,7 +345,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 if skips and weight == LOOK and acting >= CHANCE_NODE:
                     gradient[sequence] = SKIPPED
                     break
-                first, start, infoset, count = (np.int64(0),) * 4
+                first = start = infoset = count = np.int64(0)
                 own = ROOT_PLACE
                 if acting == TERMINAL:
                     status, row = pay(tree, game, known, path, rules, node)
