@@ -24,7 +24,6 @@ exploitability, and leaves in --output_dir:
   program.mps       of a linear program that was not finished: for another solver
   settings.json     what was run, and with which versions
   solver.checkpoint where --resume goes on, and the checkpoint before it (.previous)
-  failed.json       of a run that an error has ended: the error, and when it came
 
 The papers' experiments are sweeps of many such runs. Each leaves a table (summary.csv)
 and figures (PNG and SVG) in results/EXPERIMENT or --output_dir. When one is run again,
@@ -40,9 +39,8 @@ disk; a second signal ends it at once. Exit codes: 0 done, 1 error, 128 + the nu
 the signal (130 Ctrl-C, 143 SIGTERM). However a run has ended, even by a kill or a power
 cut, the same command with --resume goes on exactly where the newest checkpoint was
 made; only the offline methods (egt, practical_egt, mirror_prox, lp, sparsified_lp) make
-no checkpoints. If something cannot be written in --output_dir at the end, because the
-disk is full or the folder was deleted, it goes to a new folder in the working directory
-or to the folder of temporary files.
+no checkpoints. A full disk or a deleted folder ends the run with one message; the
+newest checkpoint that is still there is good.
 """
 
 from absl import app, flags

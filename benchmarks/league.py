@@ -15,11 +15,11 @@ average's of all others.
 """
 
 import argparse
+import csv
 import importlib
 import itertools
 import math
 import pathlib
-import pprint
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from PIL import Image  # matplotlib brings it
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
-from mccfr_spiel.evaluation.recommending import ENTRANTS
+from mccfr_spiel.evaluation.recommending import ENTRANTS, Place
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 from mccfr_spiel.solver import Solver
@@ -39,7 +39,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 importlib.import_module("mccfr_spiel.games")  # registers the papers' games
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
-TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league_table.py"
+TABLE = pathlib.Path(__file__).parents[1] / "mccfr_spiel/evaluation/league.csv"
 
 MOST_ITERATIONS = 10**12
 
@@ -262,38 +262,25 @@ def speed(found: tuple[str, int, float]) -> tuple[float, int]:
     return max(found[2], FIRST_CALL), found[1]
 
 
-def module_of(
-    results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, int, bool]]
-) -> str:
-    """The module that `recommend` reads: for each game and target, who was there first
-    and second, and after how many nodes touched and seconds."""
-    rows = []
+def places_of(
+    results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
+) -> list[Place]:
+    """What `recommend` reads: for each game and target who was there first and second,
+    after how many nodes touched and seconds; and for each game who came lowest."""
+    places = []
     for title, curves in results.items():
-        first: dict[float, list[tuple[str, int, float]]] = {}
         for target in TARGETS:
             found = [
                 (name, point.nodes, round(point.seconds, 4))
                 for name, curve in curves.items()
                 if (point := first_below(curve, target)) is not None
             ]
-            first[target] = sorted(found, key=speed)[:2]
-        ranked = sorted(curves, key=lambda name: best(curves[name]).gap)
-        lowest = ranked[0], float(f"{best(curves[ranked[0]]).gap:.2g}")
-        rows.append((title, *trees[title], first, lowest))
-    body = pprint.pformat(rows, width=86, sort_dicts=False)
-    return f"{_HEAD}{body}\n"
-
-
-_HEAD = '''"""What `python -m benchmarks.league --write` measured; see recommending.py.
-
-A row has a game's title, its nodes, its players, whether it is zero-sum, for each
-NashConv the two algorithms that got there first, with nodes touched and seconds, and
-the algorithm that came lowest, with its NashConv.
-"""
-
-from typing import Any
-
-ROWS: list[tuple[Any, ...]] = '''
+            for rank, one in enumerate(sorted(found, key=speed)[:2], 1):
+                places.append(Place(title, *trees[title], target, str(rank), *one))
+        name = min(curves, key=lambda name: best(curves[name]).gap)
+        gap = float(f"{best(curves[name]).gap:.2g}")
+        places.append(Place(title, *trees[title], gap, "lowest", name, 0, 0.0))
+    return places
 
 
 def main() -> None:
@@ -307,13 +294,13 @@ def main() -> None:
     began = time.perf_counter()
     warm_up()
     results: dict[str, dict[str, Curve]] = {}
-    trees: dict[str, tuple[int, int, bool]] = {}
+    trees: dict[str, tuple[int, bool]] = {}
     for title in GAMES:
         if options.only.lower() not in title.lower():
             continue
         tree = GameTree(GAMES[title]).expand_all()
         zero_sum = is_two_player_constant_sum(tree.game)
-        trees[title] = tree.num_nodes, tree.num_players, zero_sum
+        trees[title] = tree.num_nodes, zero_sum
         curves = {
             name: middle_run(tree, method, options.seconds, options.seeds)
             for name, method in entrants().items()
@@ -330,7 +317,9 @@ def main() -> None:
         about = f"{describe('league')} It took {minutes} minutes."
         sizes = {title: size[0] for title, size in trees.items()}
         write_page(about, page_of(results, sizes))
-        TABLE.write_text(module_of(results, trees), encoding="utf-8")
+        with TABLE.open("w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerows([Place._fields, *places_of(results, trees)])
 
 
 MARK = "<!-- written by python -m benchmarks.league --write -->"

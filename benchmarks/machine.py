@@ -102,31 +102,3 @@ def touch_memory(mebibytes: int) -> None:
     second. Whoever runs next finds memory that the machine has.
     """
     np.zeros(mebibytes << 17)[:: 4096 // 8] = 1
-
-
-class Reserve:
-    """Memory that the machine has already, for a run that takes more and more of it.
-
-    See `touch_memory`: what is given back must be used soon.
-    """
-
-    _BLOCK = 64
-
-    def __init__(self, mebibytes: int) -> None:
-        """Touches so much memory."""
-        self._given = 0
-        self._blocks: list[np.ndarray] = []
-        self._before = resident()
-        for _ in range(mebibytes // self._BLOCK):
-            self._blocks.append(np.zeros(self._BLOCK << 17))
-            self._blocks[-1][:: 4096 // 8] = 1
-
-    def taken(self) -> float:
-        """MiB by which the process has grown since, the reserve not counted."""
-        return resident() - self._before - self._BLOCK * len(self._blocks)
-
-    def keep_ahead(self, mebibytes: float) -> None:
-        """Gives memory back until there is so much that the run has not taken yet."""
-        while self._blocks and self._given < self.taken() + mebibytes:
-            self._blocks.pop()
-            self._given += self._BLOCK

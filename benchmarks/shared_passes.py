@@ -2,12 +2,10 @@
 
     python -m benchmarks.shared_passes --threads=2
     python -m benchmarks.shared_passes --evaluations
-    python -m benchmarks.shared_passes --first_order --only=goofspiel
 
 With --evaluations, single calls of `ms.nash_conv` (of a solver's policy, and of a
 vector, which is looked at first), `ms.expected_returns` and `ms.best_response_policy`
-take the place of CFR+. With --first_order, iterations of the excessive gap technique
-and of mirror prox do.
+take the place of CFR+.
 
 The two take turns, and the best of each counts, since what else runs on a machine makes
 a turn slower and never faster. The load average is printed: with all cores busy,
@@ -27,7 +25,6 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.offline import ExcessiveGap, MirrorProx
 
 GAMES = {
     "liar's dice, 6 sides": "liars_dice",
@@ -41,7 +38,6 @@ FLAGS = flags.FLAGS
 flags.DEFINE_integer("threads", 2, "How many.", lower_bound=2)
 flags.DEFINE_integer("rounds", 6, "Turns of each.", lower_bound=1)
 flags.DEFINE_float("seconds", 0.2, "About how long a turn is.", lower_bound=0)
-flags.DEFINE_bool("first_order", False, "Measure the first-order methods.")
 flags.DEFINE_bool("evaluations", False, "Measure evaluations of policies.")
 flags.DEFINE_list("only", [], "Words that a game's name must contain; all by default.")
 
@@ -141,28 +137,12 @@ def measure_evaluations(name: str, game: str) -> list[str]:
     return row
 
 
-def measure_first_order(name: str, game: str) -> list[str]:
-    """A row of the table of first-order methods."""
-    form = ms.sequence_form(ms.cached_tree(game))
-    row = [name, f"{form.tree.num_nodes:,}", f"{form.payoffs.nnz:,}"]
-    for method in (ExcessiveGap, MirrorProx):
-        solvers = [method(form, threads=k) for k in (1, FLAGS.threads)]
-        for solver in solvers:
-            solver.iterate(2)
-        best = best_of_turns([solver.iteration for solver in solvers])
-        vectors = [solver.average_vector().tobytes() for solver in solvers]
-        assert vectors[0] == vectors[1]
-        row += [f"{1e3 * best[0]:.1f}", f"{best[0] / best[1]:.2f}"]
-    return row
-
-
 def main(_: list[str]) -> None:
     importlib.import_module("mccfr_spiel.games")
     rows = []
     for name, game in GAMES.items():
         if all(word in name for word in FLAGS.only):
-            measured = measure_first_order if FLAGS.first_order else measure
-            measured = measure_evaluations if FLAGS.evaluations else measured
+            measured = measure_evaluations if FLAGS.evaluations else measure
             rows.append(measured(name, game))
     header = [
         "game",
@@ -174,9 +154,6 @@ def main(_: list[str]) -> None:
         "times faster",
     ]
     header += ["in calls of one", "NashConv ms", "times faster"]
-    if FLAGS.first_order:
-        header = ["game", "nodes", "payoffs", "EGT ms", "times faster"]
-        header += ["mirror prox ms", "times faster"]
     if FLAGS.evaluations:
         header = ["game", "nodes", "infosets"]
         for what in ("NashConv", "of a vector", "returns", "response"):

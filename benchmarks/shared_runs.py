@@ -30,8 +30,6 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel import kernels
-from mccfr_spiel.offline import EGT, MIRROR_PROX, PRACTICAL_EGT
-from mccfr_spiel.offline.methods import OfflineMethod
 
 GAMES = [
     "kuhn_poker",
@@ -72,7 +70,6 @@ RULES_GAMES = [
     "python_leduc_ranks(ranks=2)",
     "python_princess_and_monster(rows=2,cols=3,horizon=4,evader=1)",
 ]
-OFFLINE = {"egt": EGT, "practical egt": PRACTICAL_EGT, "mirror prox": MIRROR_PROX}
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
 OF_LAST_WALK = [
@@ -97,7 +94,6 @@ def cut_everything() -> None:
             "LEAST_BLOCK_OF_BATCH": 40,
         },
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
-        "tree.ranges": {"LEAST_RANGE": 40},
         "solving.state": {"LEAST_WORK": 1},
         "solving.forking": {
             "LEAST_NODES": 1,
@@ -105,8 +101,6 @@ def cut_everything() -> None:
             "LEAST_NODES_AT_ONCE": 1,
         },
         "solving.rule_threads": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
-        "offline.first_order": {"LEAST_WORK": 1},
-        "offline.shared_steps": {"LEAST_PIECE": 8},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")
@@ -115,24 +109,15 @@ def cut_everything() -> None:
             setattr(module, number, value)
 
 
-def bits(solver: Any) -> dict[str, Any]:
+def bits(solver: ms.Solver) -> dict[str, bytes]:
     """All that a solver has learned, and where it is."""
-    if isinstance(solver, ms.Solver):
-        arrays = solver.state.saved()
-        if solver.state.store is not None:
-            arrays |= solver.state.store.saved()
-        cursor = arrays["cursor"].copy()
-        if not cursor[kernels.TOP]:
-            cursor[OF_LAST_WALK] = 0
-        return {
-            name: one.tobytes() for name, one in (arrays | {"cursor": cursor}).items()
-        }
-    return {
-        "average": solver.average_vector().tobytes(),
-        "current": solver.current_vector().tobytes(),
-        "bound": solver.gap_bound,
-        "evaluations": solver.gradient_evaluations,
-    }
+    arrays = solver.state.saved()
+    if solver.state.store is not None:
+        arrays |= solver.state.store.saved()
+    cursor = arrays["cursor"].copy()
+    if not cursor[kernels.TOP]:
+        cursor[OF_LAST_WALK] = 0
+    return {name: one.tobytes() for name, one in (arrays | {"cursor": cursor}).items()}
 
 
 def evaluated(solver: Any, threads: int) -> list[Any]:
@@ -154,15 +139,13 @@ class Run:
         self.kind = "batches over rules"
         games = RULES_GAMES
         if not FLAGS.over_rules:
-            self.kind = ("whole passes", "batches", "first-order")[self.below(3)]
-            is_any = self.kind != "first-order"
-            games = [g for g in GAMES if is_any or "players=3" not in g]
+            self.kind = ("whole passes", "batches")[self.below(2)]
+            games = GAMES
         self.game = games[self.below(len(games))]
         self.tree: Any = trees.get(self.game)
         methods = {
             "whole passes": FULL,
             "batches": SAMPLED,
-            "first-order": OFFLINE,
             "batches over rules": OVER_RULES,
         }
         self.name = list(methods[self.kind])[self.below(len(methods[self.kind]))]
@@ -182,10 +165,8 @@ class Run:
         """From 1 to 7."""
         return 1 + self.below(MOST_THREADS)
 
-    def started(self, threads: int) -> Any:
+    def started(self, threads: int) -> ms.Solver:
         """A solver."""
-        if isinstance(self.method, OfflineMethod):
-            return self.method.start(self.tree, threads)
         game, store = self.tree or self.game, "auto" if self.tree else "none"
         return ms.Solver(
             game, self.method, seed=self.solver_seed, threads=threads, store=store
@@ -196,7 +177,7 @@ class Run:
         alone, shared = self.started(1), self.started(self.threads())
         for _ in range(1 + self.below(4)):
             self.counts["pieces"] += 1
-            if self.below(3) == 0 and self.kind != "first-order":
+            if self.below(3) == 0:
                 nodes = alone.nodes_touched + self.below(20_000)
                 for solver in (alone, shared):
                     solver.iterate_until(nodes)
@@ -206,7 +187,7 @@ class Run:
                 iterations = self.below(500 if many else 12)
                 for solver in (alone, shared):
                     solver.iterate(iterations)
-            if isinstance(shared, ms.Solver) and self.below(2):
+            if self.below(2):
                 shared.save(folder / "checkpoint")
                 shared = ms.Solver.load(
                     folder / "checkpoint", self.tree, threads=self.threads()

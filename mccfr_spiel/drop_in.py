@@ -27,8 +27,8 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     outcome,
     regret_matching,
-    regret_matching_plus,
 )
+from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
 from mccfr_spiel.display.lines import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.tabular import TabularPolicy
@@ -74,7 +74,7 @@ class _CFRSolver(_OnSolver):
             game,
             Algorithm(
                 FULL,
-                _MINIMIZERS[bool(regret_matching_plus)],
+                rm_plus() if regret_matching_plus else regret_matching(),
                 LINEAR if linear_averaging else UNIFORM,
                 alternating=bool(alternating_updates),
             ),
@@ -123,9 +123,6 @@ class _CFRSolver(_OnSolver):
         return kept | {"_uniform": None}
 
 
-_MINIMIZERS = {False: regret_matching(), True: regret_matching_plus()}
-
-
 class CFRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr.CFRSolver` and `pyspiel.CFRSolver`."""
 
@@ -150,7 +147,25 @@ class CFRPlusSolver(_CFRSolver):
         )
 
 
-class ExternalSamplingSolver(_OnSolver):
+class _PythonSolver(_OnSolver):
+    """The methods that OpenSpiel's two MCCFR solvers in Python share."""
+
+    def __init__(
+        self, game: pyspiel.Game, algorithm: Algorithm, seed: int | None
+    ) -> None:
+        seed = _numpys_seed() if seed is None else seed
+        self._solver = Solver(game, algorithm, seed=seed)
+
+    def iteration(self) -> None:
+        """Runs one iteration: one walk for each player."""
+        self._solver.iteration()
+
+    def average_policy(self) -> SequencePolicy:
+        """A snapshot of the average policy."""
+        return self._solver.average_policy()
+
+
+class ExternalSamplingSolver(_PythonSolver):
     """`open_spiel.python.algorithms.external_sampling_mccfr.ExternalSamplingSolver`."""
 
     def __init__(
@@ -162,33 +177,15 @@ class ExternalSamplingSolver(_OnSolver):
     ) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
         _check_average_type(average_type)
-        seed = _numpys_seed() if seed is None else seed
-        self._solver = Solver(game, EXTERNAL_SAMPLING, seed=seed)
-
-    def iteration(self) -> None:
-        """Runs one iteration: one walk for each player."""
-        self._solver.iteration()
-
-    def average_policy(self) -> SequencePolicy:
-        """A snapshot of the average policy."""
-        return self._solver.average_policy()
+        super().__init__(game, EXTERNAL_SAMPLING, seed)
 
 
-class OutcomeSamplingSolver(_OnSolver):
+class OutcomeSamplingSolver(_PythonSolver):
     """`open_spiel.python.algorithms.outcome_sampling_mccfr.OutcomeSamplingSolver`."""
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
-        seed = _numpys_seed() if seed is None else seed
-        self._solver = Solver(game, OUTCOME_SAMPLING, seed=seed)
-
-    def iteration(self) -> None:
-        """Runs one iteration: one walk for each player."""
-        self._solver.iteration()
-
-    def average_policy(self) -> SequencePolicy:
-        """A snapshot of the average policy."""
-        return self._solver.average_policy()
+        super().__init__(game, OUTCOME_SAMPLING, seed)
 
 
 class _PyspielSolver(_OnSolver):

@@ -214,6 +214,7 @@ class Solver:
             algorithm,
             self.seed,
             self.threads,
+            splits=cluster is not None,
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
@@ -439,8 +440,8 @@ class Solver:
     def _run(self, most_iterations: int, most_nodes: int) -> int:
         """Runs one slice of iterations, under the lock; returns how many it finished.
 
-        No iteration begins once `most_nodes` nodes have been touched. A slice may end in
-        the middle of a walk; what was learned is then that of the update before.
+        No iteration begins once `most_nodes` nodes have been touched. A slice may end
+        in the middle of a walk; what was learned is then that of the update before.
         """
         self._check_own_rule()
         if self.cluster is not None:

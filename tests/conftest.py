@@ -26,7 +26,6 @@ PLAIN = (
     "storage/test_folders.py",
     "test_all_games.py",
     "test_drop_in.py",
-    "test_moved.py",
     "test_package.py",
     "test_readme.py",
     "test_structure.py",

@@ -1,7 +1,4 @@
-"""Games of every kind: solved, or refused in words that name the reason.
-
-All registered games: benchmarks/all_games.py and docs/all_games.md.
-"""
+"""Games of every kind: solved, or refused in words that name the reason."""
 
 import time
 

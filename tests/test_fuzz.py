@@ -23,7 +23,7 @@ from open_spiel.python.algorithms import exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.experiments import read_settings
-from mccfr_spiel.experiments.flags import DEFAULT, KINDS
+from mccfr_spiel.experiments.flags import DEFAULT, SETTINGS
 from mccfr_spiel.experiments.settings import check
 from mccfr_spiel.offline.linear_program import solve_lp
 from mccfr_spiel.storage import checkpoint
@@ -302,7 +302,7 @@ JSON = strategies.recursive(
     ),
     max_leaves=5,
 )
-FIELDS = strategies.sampled_from(list(KINDS))
+FIELDS = strategies.sampled_from(list(SETTINGS))
 
 
 def reads_or_says_why(content):

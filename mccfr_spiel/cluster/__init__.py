@@ -2,10 +2,10 @@
 
     solver = ms.Solver("liars_dice", batched, cluster=ms.cluster.Ray(workers=4))
 
-Each worker holds the same tables, makes a part of the walks of each batch, gets what
-the others' walks have found, and makes the same update (docs/scaling.md). Results are
-those of one process, to the bit, whatever the number of workers, and whichever of them
-are lost on the way.
+Each worker holds the same tables. In the walks of a batch it follows a part of the
+infosets, gets what the others have found in theirs, and makes the same update
+(docs/scaling.md). Results are those of one process, to the bit, whatever the number of
+workers, and whichever of them are lost on the way.
 """
 
 from mccfr_spiel.cluster.crews import Cluster, InThisProcess

@@ -1,27 +1,22 @@
 """The driver of a cluster: it has workers make the walks of a solver's batches.
 
-The driver holds the tables, as every worker does, and makes the same updates. So it can
-be saved at any time, does the work of a worker that is lost, and tells a new one where
-it stands.
+The driver holds the tables, as every worker does, and makes the same updates. It walks
+the top while the workers walk their blocks. So it can be saved between any two updates,
+does the work of a worker that is lost, and tells a new one where it stands.
 """
 
 import time
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel import kernels
-from mccfr_spiel.algorithms import Algorithm, OwnRule
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
-from mccfr_spiel.cluster.workers import Recipe, State, Turn
+from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.sharing import batch_of, nodes_of_walk
-
-is_at_root = None
-from mccfr_spiel.solving.splitting import Place, Records, Segment, WalkLog
+from mccfr_spiel.solving.sharing import batch_of, is_between_updates, nodes_of_walk
 from mccfr_spiel.solving.state import SolverState, sampled_by
 from mccfr_spiel.storage.checkpoint import Contents
 from mccfr_spiel.tree.game_tree import GameTree
@@ -30,9 +25,6 @@ from mccfr_spiel.tree.loading import load_game
 LEAST_NODES = 200_000
 """The nodes of a player's batch from which on workers make its walks; the driver makes
 shorter ones alone, which takes less time than asking."""
-
-_NODES_OF_TICKET = 2**16
-"""The most nodes that a ticket should have: longer batches go in several segments."""
 
 _ATTEMPTS = 3
 """How often in a row a worker may be lost before it is given up."""
@@ -81,43 +73,12 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
         ) from error
 
 
-class Traffic(NamedTuple):
-    """What was exchanged so far.
-
-    Attributes:
-        segments: how often.
-        log_bytes: of all logs, each counted once: every process gets all of them but
-            its own.
-        table_bytes: of the tables that workers got when they joined.
-    """
-
-    segments: int = 0
-    log_bytes: int = 0
-    table_bytes: int = 0
-
-
-class _Asked(NamedTuple):
-    """A turn that a worker is making."""
-
-    nth: int
-    first: int
-    end: int
-    parcel: Parcel
-
-
-class _Last(NamedTuple):
-    """The last segment, and the logs of all its tickets."""
-
-    segment: Segment
-    parcels: Sequence[Parcel]
-
-
 class ClusterBatches:
     """Runs the batches of one solver on a cluster.
 
     Attributes:
         crew: the workers.
-        traffic: what was exchanged.
+        num_shared: the updates that they have had a part in.
     """
 
     def __init__(
@@ -139,197 +100,119 @@ class ClusterBatches:
         Raises:
             ValueError: the cluster cannot be had.
         """
-        self._cluster, self._tree, self._state = cluster, tree, state
-        self._algorithm, self._seed = algorithm, seed
-        self._least_nodes = LEAST_NODES
+        self._tree, self._algorithm, self._seed = tree, algorithm, seed
+        self._state = state
         self.crew: Crew = cluster.connect()
-        self.traffic = Traffic()
-        self._begun = False
-        self._away: set[int] = set()  # begun, but not told of the tables yet
-        self._present: set[int] = set()
+        self.num_shared = 0
+        self._is_begun = self._is_alone = False
         self._losses = [0] * self.crew.num_workers  # in a row
-        self._last: _Last | None = None
-        self._most_walks = 2**62
-        self._is_too_large = False
+        # Worker -> whether it has the driver's tables; those given up are left out.
+        self._is_present: dict[int, bool] = {}
 
     def pays(self) -> bool:
         """Whether workers should make the walks of the next batch."""
         task, _, _, walk = self._state.records()
-        if self._is_too_large or not is_at_root(walk):
+        if self._is_alone or not is_between_updates(walk):
             return False
         nodes = nodes_of_walk(task, walk, self._tree.num_players)
-        return nodes > 0 and nodes * batch_of(task, walk) >= self._least_nodes
+        return nodes > 0 and nodes * batch_of(task, walk) >= LEAST_NODES
 
     def get_ready(self) -> None:
         """Compiles, begins the workers and waits for them for a while, once batches are
         long enough."""
-        if not self._begun and self.pays():
-            splitting = self._state.splitting
-            assert splitting is not None
-            splitting.get_ready()
-            self._begin_all()
-
-    def run(self) -> int:
-        """Runs iterations up to the job's limits.
-
-        Returns:
-            DONE, PAUSED, or NEEDS_ONE_THREAD if this process must go on alone.
-        """
-        splitting = self._state.splitting
-        assert splitting is not None
-        self.get_ready()
-        records = self._state.records()
-        began = Place.of(records.walk)
-        segment = self._next(records, began, began)
-        asked: list[_Asked] | None = None
-        # One pass gets the logs of a segment and adds them up. Before the driver adds,
-        # it asks for the next segment, so that workers and driver add at once. A Ctrl-C
-        # between any two lines leaves the state as it was before the segment or as it
-        # is behind it; workers that are elsewhere then say so.
-        while isinstance(segment, Segment):
-            if asked is None:
-                asked = self._ask(segment, joins=True)
-            logs, parcels = self._gather(records, segment, asked)
-            status = max(log.status for log in logs)
-            if status == kernels.LOG_FULL and segment.walks > 1:
-                self._most_walks = segment.walks // 2
-                segment, asked = self._next(records, segment.place, began), None
-                continue
-            if status != kernels.DONE:
-                self._is_too_large = status == kernels.LOG_FULL
-                return kernels.NEEDS_ONE_THREAD
-            touched = sum(log.nodes_touched for log in logs)
-            self._note(logs)
-            self._last = _Last(segment, parcels)
-            after = segment.place_after(
-                touched, self._batch(segment.iteration), self._tree.num_players
-            )
-            following = self._next(records, after, began)
-            asked = None
-            if isinstance(following, Segment) and not self._look_for_workers():
-                asked = self._ask(following, joins=False)
-            splitting.add(records, segment, logs)
-            segment = following
-        return segment
-
-    # --- segments ------------------------------------------------------------
-
-    def _batch(self, iteration: int) -> int:
-        return kernels.plain_batch_at(self._state.batch, iteration)
-
-    def _next(self, records: Records, place: Place, began: Place) -> Segment | int:
-        """The segment at a place, or the status with which the run ends there.
-
-        Args:
-            records: of the state, which is there or a segment before.
-            place: where the next segment begins.
-            began: where the call began.
-        """
-        limits = records.task.job.view(np.int64)
-        iteration = place.iteration
-        if not place.is_begun:
-            is_end = iteration == limits[kernels.LAST_ITERATION]
-            if is_end or place.nodes_touched >= limits[kernels.NODE_LIMIT]:
-                return kernels.DONE
-            iteration += 1
-        elif place != began and place.nodes_touched >= limits[kernels.PAUSE_LIMIT]:
-            return kernels.PAUSED
-        mean = nodes_of_walk(records.task, records.walk, self._tree.num_players)
-        left = self._batch(iteration) - place.nth
-        most = min(int(_NODES_OF_TICKET / max(mean, 1.0)), self._most_walks)
-        walks = min(-(-left // kernels.NUM_SLOTS), max(most, 1))
-        end = place.nth + min(left, walks * kernels.NUM_SLOTS)
-        return Segment(place, iteration, place.player, place.nth, end, walks)
-
-    @signals_deferred()
-    def _ask(self, segment: Segment, *, joins: bool) -> list[_Asked]:
-        """Asks the workers for the walks of a segment; does not wait.
-
-        Args:
-            segment: the next one.
-            joins: whether the state is at its place, so that new workers can be told.
-        """
-        joining: set[int] = set()
-        if joins and self._look_for_workers():
-            joining = {nth for nth in sorted(self._away) if self._is_ready(nth)}
-        self._present |= joining
-        self._away -= joining
-        tables = self._state.saved() if joining else {}
-        parcel = self.crew.parcel(tables) if joining else None
-        members, count = sorted(self._present), segment.num_tickets
-        asked = []
-        for k, nth in enumerate(members):
-            first, end = (count * at // len(members) for at in (k, k + 1))
-            is_new = nth in joining
-            last, logs = (None, ()) if is_new or not self._last else self._last
-            turn = Turn(last, segment, first, end)
-            answer = self.crew.turn(nth, turn, parcel if is_new else None, logs)
-            asked.append(_Asked(nth, first, end, answer))
-        self._note_tables(len(joining), tables)
-        return asked
-
-    def _gather(
-        self, records: Records, segment: Segment, asked: list[_Asked]
-    ) -> tuple[list[WalkLog], list[Parcel]]:
-        """The logs of all tickets of a segment, at whose place the state is, in order.
-
-        What a worker does not answer, the driver walks itself.
-        """
-        splitting = self._state.splitting
-        assert splitting is not None
-        logs, parcels = [], []
-        for nth, first, end, parcel in asked or [
-            _Asked(-1, 0, segment.num_tickets, None)
-        ]:
-            log = self._answer(nth, parcel) if nth >= 0 else None
-            if log is None:
-                log = splitting.walk(records, segment, first, end)
-                parcel = self.crew.parcel(log)
-            logs.append(log)
-            parcels.append(parcel)
-        return logs, parcels
-
-    def _note(self, logs: list[WalkLog]) -> None:
-        sent = sum(log.nbytes for log in logs)
-        segments, log_bytes, table_bytes = self.traffic
-        self.traffic = Traffic(segments + 1, log_bytes + sent, table_bytes)
-
-    def _note_tables(self, times: int, tables: State) -> None:
-        sent = times * sum(array.nbytes for array in tables.values())
-        old = self.traffic
-        self.traffic = old._replace(table_bytes=old.table_bytes + sent)
-
-    # --- workers ---------------------------------------------------------------
-
-    def _begin_all(self) -> None:
-        """Begins all workers, and waits for them for a while."""
+        if self._is_begun or not self.pays():
+            return
+        sharing_of(self._state).get_ready()
         recipe = self._recipe()
         for nth in range(self.crew.num_workers):
             self.crew.begin(nth, recipe)
-            self._away.add(nth)
-        self._begun = True
-        last = time.monotonic() + self._cluster.patience
-        while time.monotonic() < last and not all(map(self._is_ready, {*self._away})):
+            self._is_present[nth] = False
+        self._is_begun = True
+        last = time.monotonic() + self.crew.patience
+        while time.monotonic() < last and not all(
+            map(self._is_ready, [*self._is_present])
+        ):
             time.sleep(_A_MOMENT)
 
+    def run(self) -> int:
+        """Makes updates up to the job's limits.
+
+        Returns:
+            DONE, PAUSED in the midst of an iteration, or NEEDS_ONE_THREAD if this
+            process must go on alone. The state is between two updates.
+        """
+        task, _, tables, walk = self._state.records()
+        limits, cursor = task.job.view(np.int64), walk.cursor
+        # One pass makes an update. Whatever comes in between throws away what the walks
+        # have found. Workers that are an update ahead then say that they are elsewhere.
+        while True:
+            touched = cursor[kernels.NODES_TOUCHED]
+            if cursor[kernels.PLAYER] == 0:
+                is_end = cursor[kernels.ITERATION] == limits[kernels.LAST_ITERATION]
+                if is_end or touched >= limits[kernels.NODE_LIMIT]:
+                    return kernels.DONE
+            elif touched >= limits[kernels.PAUSE_LIMIT]:
+                return kernels.PAUSED
+            try:
+                asked = self._ask()
+                if not asked or not self._make_update(asked):
+                    return kernels.NEEDS_ONE_THREAD
+            finally:
+                sharing_of(self._state).drop(tables, walk)
+
+    def _ask(self) -> dict[int, Parcel]:
+        """Asks all workers that are ready for their shares; does not wait."""
+        joining = {
+            nth
+            for nth, is_present in list(self._is_present.items())
+            if not is_present and self._is_ready(nth)
+        }
+        tables = self.crew.parcel(self._state.saved()) if joining else None
+        members = [nth for nth, is_in in self._is_present.items() if is_in]
+        members += sorted(joining)
+        cursor, asked = tuple(self._state.walk.cursor.tolist()), {}
+        for share, nth in enumerate(members):
+            turn = cursor, share, len(members), tables if nth in joining else None
+            asked[nth] = self.crew.ask(nth, "gather", *turn)
+            self._is_present[nth] = True
+        return asked
+
+    def _make_update(self, asked: dict[int, Parcel]) -> bool:
+        """Makes an update with what the workers find; returns whether it could.
+
+        What a worker does not answer, the driver walks itself.
+        """
+        state, num_shares = self._state, len(asked)
+        top = gather(state, num_shares, num_shares)
+        packs, parcels = [], []
+        for share, (nth, parcel) in enumerate(asked.items()):
+            pack = self._answer(nth, parcel)
+            if pack is None:
+                pack = gather(state, share, num_shares)
+                parcel = self.crew.parcel(pack)
+            packs.append(pack)
+            parcels.append(parcel)
+        if any(pack.status != kernels.DONE for pack in [top, *packs]):
+            self._is_alone = True
+            return False
+        touched = top.touched + sum(pack.touched - top.touched for pack in packs)
+        for nth in asked:
+            if self._is_present.get(nth):
+                self.crew.ask(nth, "apply", touched, *parcels)
+        apply(state, packs, touched)
+        self.num_shared += 1
+        return True
+
+    # --- workers ---------------------------------------------------------------
+
     def _recipe(self) -> Recipe:
-        tree, minimizer = self._tree, self._algorithm.minimizer
+        tree = self._tree
         header, arrays = files.contents_of(
             tree, self._algorithm, self._seed, 0.0, self._state
         )
         of_tree = {name: arrays[name] for name in _OF_TREE if name in arrays}
-        return Recipe(
-            Contents(header, of_tree),
-            tree.num_nodes,
-            minimizer if isinstance(minimizer, OwnRule) else None,
-            self._cluster.threads,
-            self._cluster.prepare,
-            tree.twin,
-        )
-
-    def _look_for_workers(self) -> bool:
-        """Whether a worker is ready that is not told of the tables yet."""
-        return any(self._is_ready(nth) for nth in sorted(self._away))
+        contents = Contents(header, of_tree)
+        return Recipe(contents, self._algorithm, tree.num_nodes, tree.twin)
 
     def _is_ready(self, nth: int) -> bool:
         """Whether a worker is ready; one that was lost on the way is begun again.
@@ -343,36 +226,33 @@ class ClusterBatches:
             self._replace_worker(nth, error)
             return False
         except Exception as error:
-            self._begun = False  # all are begun anew if the solver is called again
-            self._away.clear()
-            self._present.clear()
+            self._is_begun = False  # all are begun anew if the solver is called again
+            self._is_present.clear()
             raise ValueError(
                 f"A worker of the cluster cannot be made. {type(error).__name__}: "
                 f"{error}"
             ) from error
 
-    def _answer(self, nth: int, parcel: Parcel) -> WalkLog | None:
-        """The log that a worker was asked for; None if it is lost or elsewhere."""
+    def _answer(self, nth: int, parcel: Parcel) -> Pack | None:
+        """What a worker has found; None if it is lost or elsewhere."""
         try:
-            log = self.crew.opened(parcel)
+            pack = self.crew.opened(parcel)
         except LostWorkerError as error:
             self._replace_worker(nth, error)
             return None
         self._losses[nth] = 0
-        if log is None:  # after a Ctrl-C, or since this process has gone on alone
-            self._away.add(nth)  # first: Ctrl-C may come in between
-            self._present.discard(nth)
-        return log
+        # It is elsewhere after a Ctrl-C, or since this process has gone on alone.
+        self._is_present[nth] = pack is not None
+        return pack
 
     @signals_deferred()
     def _replace_worker(self, nth: int, error: Exception) -> None:
         """Begins a worker that is lost again, unless it was lost too often."""
-        self._present.discard(nth)
-        self._away.discard(nth)
+        del self._is_present[nth]
         self._losses[nth] += 1
         if self._losses[nth] <= _ATTEMPTS:
             self.crew.begin(nth, self._recipe())
-            self._away.add(nth)
+            self._is_present[nth] = False
         else:
             warnings.warn(
                 f"Worker {nth} of the cluster was lost {self._losses[nth]} times in a "

@@ -1,27 +1,22 @@
 """Workers that are actors of a Ray cluster (the extra `ray`).
 
-Logs go from worker to worker through Ray's object store, not by way of the driver.
+Packs go from worker to worker through Ray's object store, not by way of the driver.
 """
 
 import contextlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mccfr_spiel import refusals
-from mccfr_spiel.cluster.crews import (
-    MOST_WORKERS,
-    LostWorkerError,
-    Parcel,
-    checked_workers,
-)
-from mccfr_spiel.cluster.workers import Prepare, Recipe, State, Turn, Worker
+from mccfr_spiel.cluster.crews import Crew, LostWorkerError, Parcel
+from mccfr_spiel.cluster.workers import Prepare, Recipe, Worker
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.solving.splitting import WalkLog
+from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
 
 _TURN_SECONDS = 120.0
-"""A worker that takes longer for a turn is replaced; it should take a second or two."""
+"""A worker that takes longer for its walks is replaced; they should take a second or
+two."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,8 @@ class Ray:
     machines of one kind for rules with exponentials, such as FTRL.
 
     Attributes:
-        workers: how many, up to 32; None for as many as there are cores for.
+        workers: how many; None for as many as there are cores for, and at most 32.
+            Infosets are cut into about 32 pieces, so that more would have no work.
         address: of the cluster, as `ray.init` takes it, such as "auto"; None starts one
             on this machine, which ends with this process.
         threads: of each worker, for which it takes as many cores.
@@ -53,7 +49,8 @@ class Ray:
     prepare: Prepare | None = None
 
     def __post_init__(self) -> None:
-        checked_workers(self.workers)
+        if self.workers is not None:
+            refusals.integer(self.workers, "workers", 1)
         refusals.integer(self.threads, "threads", 1)
         if not self.patience >= 0:
             raise ValueError(f"patience={self.patience} is not at least 0.")
@@ -73,80 +70,70 @@ class Ray:
                 f"'mccfr_spiel[ray]'. ({error})"
             ) from error
         if not ray.is_initialized():
+            where: dict[str, Any] = {"address": self.address}
+            if self.address is None:
+                workers = self.workers or max(num_cores() // self.threads, 1)
+                where = {"num_cpus": workers * self.threads, "include_dashboard": False}
             try:
-                if self.address is None:
-                    workers = self.workers or max(num_cores() // self.threads, 1)
-                    ray.init(
-                        num_cpus=workers * self.threads,
-                        include_dashboard=False,
-                        log_to_driver=False,
-                    )
-                else:
-                    ray.init(address=self.address, log_to_driver=False)
+                ray.init(**where, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise ValueError(
                     f"There is no Ray cluster at {self.address or 'this machine'}: "
                     f"{error}"
                 ) from error
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        room = min(max(cores // self.threads, 1), MOST_WORKERS)
-        return RayCrew(ray, self.workers or room, self.threads)
+        room = int(ray.cluster_resources().get("CPU", 1)) // self.threads
+        room = min(max(room, 1), NUM_BLOCKS_OF_BATCH)
+        return RayCrew(ray, self, self.workers or room)
 
 
-class RayCrew:
-    """Actors by number. An actor that is no longer named here is ended by Ray."""
+class RayCrew(Crew):
+    """A crew of actors. An actor that is no longer named here is ended by Ray."""
 
-    def __init__(self, ray: Any, num_workers: int, threads: int) -> None:
+    def __init__(self, ray: Any, cluster: Ray, num_workers: int) -> None:
         """Has no workers yet.
 
         Args:
             ray: the module.
+            cluster: where the workers shall be.
             num_workers: how many there shall be.
-            threads: of each.
         """
-        self._ray, self.num_workers = ray, num_workers
-        self._make = ray.remote(num_cpus=threads, max_restarts=0)(Worker)
-        self.actors: dict[int, Any] = {}
+        super().__init__(num_workers, cluster.patience)
+        self._ray, self._cluster = ray, cluster
+        self._make = ray.remote(num_cpus=cluster.threads, max_restarts=0)(Worker)
         self._beginnings: dict[int, Any] = {}
 
     def begin(self, nth: int, recipe: Recipe) -> None:
         """See `Crew`."""
-        old = self.actors.pop(nth, None)
+        old = self.workers.pop(nth, None)
         if old is not None:  # it may hang
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(old)
-        self.actors[nth] = actor = self._make.remote(recipe)
-        self._beginnings[nth] = actor.get_ready.remote()
+        cluster = self._cluster
+        self.workers[nth] = self._make.remote(recipe, cluster.threads, cluster.prepare)
+        self._beginnings[nth] = self.ask(nth, "get_ready")
 
     def is_ready(self, nth: int) -> bool:
         """See `Crew`."""
-        beginning = self._beginnings.get(nth)
-        if beginning is None:
-            return nth in self.actors
-        done, _ = self._ray.wait([beginning], timeout=0)
-        if not done:
-            return False
-        del self._beginnings[nth]
+        done, _ = self._ray.wait([self._beginnings[nth]], timeout=0)
         try:
-            return self._ray.get(beginning)
+            self._ray.get(done)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:
             raise LostWorkerError(str(error)) from error
+        return bool(done)
 
-    def turn(
-        self, nth: int, turn: Turn, state: Parcel, parcels: Sequence[Parcel]
-    ) -> Parcel:
+    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
         """See `Crew`."""
-        return self.actors[nth].turn.remote(turn, state, *parcels)
+        return getattr(self.workers[nth], method).remote(*arguments)
 
-    def opened(self, parcel: Parcel) -> WalkLog | None:
+    def opened(self, parcel: Parcel) -> Any:
         """See `Crew`."""
         try:
             return self._ray.get(parcel, timeout=_TURN_SECONDS)
         except (self._ray.exceptions.RayError, TimeoutError) as error:
             raise LostWorkerError(str(error)) from error
 
-    def parcel(self, content: WalkLog | State) -> Parcel:
+    def parcel(self, content: object) -> Parcel:
         """See `Crew`."""
         return self._ray.put(content)

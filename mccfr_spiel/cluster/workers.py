@@ -1,28 +1,116 @@
-"""A worker of a cluster: a process's tree, its tables, and a turn of its work."""
+"""What every process of a cluster holds, and what it does for an update.
 
-from collections.abc import Callable
+The infosets of each player are cut into a top and blocks, see `kernels.shared_walks`.
+Every process walks the top of all walks, and the blocks of one share. What it finds in
+its blocks it packs for the others. With the packs of all shares a process has what it
+would have found alone, and makes the update.
+"""
+
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.algorithms import OwnRule
+from mccfr_spiel import kernels
+from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.splitting import Place, Segment, WalkLog
+from mccfr_spiel.solving.sharing import SharedWalks
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.storage.checkpoint import Contents
-from mccfr_spiel.tree.cache import cached_in_turn
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.loading import saved_game
 
 LARGE_TREE = 1_000_000
 """The nodes from which on the workers of one machine share a tree in its cache."""
 
+_ENDLESS = 2**62
+
 Prepare = Callable[[], object]
 """What a worker calls first, such as an import that registers a game."""
 
-
 State = dict[str, np.ndarray]
 """What `SolverState.saved` gives."""
+
+
+class Pack(NamedTuple):
+    """What the walks for an update found in a share of the blocks.
+
+    Attributes:
+        status: DONE, or NEEDS_ONE_THREAD if they could not be walked; then the rest
+            says nothing.
+        touched: the nodes touched in the top and in these blocks.
+        counts: `[K]` how many infosets were met in each of all blocks.
+        met: `[M]` these infosets, block by block, ancestors first.
+        gradient: `[G]` their gradients.
+    """
+
+    status: int
+    touched: int
+    counts: np.ndarray
+    met: np.ndarray
+    gradient: np.ndarray
+
+
+def gather(state: SolverState, share: int, num_shares: int) -> Pack:
+    """Makes the walks for the next update anew, and packs what they found.
+
+    Nothing that was learned changes. Signals are heard now and then.
+
+    Args:
+        state: of the solver.
+        share: the share of the blocks that is walked; `num_shares` for the top alone.
+        num_shares: into how many shares the blocks are divided.
+    """
+    sharing, records = sharing_of(state), state.records()
+    _, tree, tables, walk = records
+    sharing.drop(tables, walk)
+    plan = np.array([0, shared_walks.GATHER, share, num_shares])
+    while (status := sharing.run(*records, plan)) == kernels.PAUSED:
+        pass
+    cut = sharing.get_ready()
+    counts, touched = cut.num_met.copy(), int(walk.marks[kernels.TOUCHED])
+    met = cut.met[_spans(cut.ends[:-1], counts)]
+    gradient = tables.gradient[_sequences(tree.infosets, met)]
+    return Pack(status, touched, counts, met, gradient)
+
+
+def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
+    """Makes the update for which `gather` has walked the top.
+
+    Args:
+        state: of the solver.
+        packs: those of all shares.
+        touched: the nodes that all walks have touched.
+    """
+    sharing, records = sharing_of(state), state.records()
+    _, tree, tables, walk = records
+    cut = sharing.get_ready()
+    # One pass takes over the blocks of a share. The lists come first, since they say
+    # what is to be cleared should Ctrl-C come in between.
+    for pack in packs:
+        cut.met[_spans(cut.ends[:-1], pack.counts)] = pack.met
+        np.maximum(cut.num_met, pack.counts, out=cut.num_met)
+        tables.gradient[_sequences(tree.infosets, pack.met)] = pack.gradient
+    walk.marks[kernels.TOUCHED] = touched
+    sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
+
+
+def sharing_of(state: SolverState) -> SharedWalks:
+    """What runs walks by blocks, which states made with `splits` have."""
+    assert state.sharing is not None
+    return state.sharing
+
+
+def _spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers `first .. first + count - 1` of each pair, one after another."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
+
+
+def _sequences(infosets: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """The sequences that end at some infosets."""
+    return _spans(infosets["first_sequence"][met], infosets["num_actions"][met])
 
 
 class Recipe(NamedTuple):
@@ -30,90 +118,76 @@ class Recipe(NamedTuple):
 
     Attributes:
         contents: of a checkpoint, without the tables.
+        algorithm: what is run.
         num_nodes: of the whole tree.
-        own_rule: the user's own rule, which contents do not hold.
-        threads: of the worker.
-        prepare: is called first; None for nothing.
         twin: whether the game's compiled twin may expand the tree.
     """
 
     contents: Contents
+    algorithm: Algorithm
     num_nodes: int
-    own_rule: OwnRule | None
-    threads: int
-    prepare: Prepare | None
-    twin: bool | None = None
-
-
-class Turn(NamedTuple):
-    """What a worker is asked for.
-
-    Attributes:
-        last: the last segment, whose logs come with the turn; None if there is none.
-        segment: the next one.
-        first, end: the tickets of the segment to walk.
-    """
-
-    last: Segment | None
-    segment: Segment
-    first: int
-    end: int
+    twin: bool | None
 
 
 class Worker:
-    """Holds a tree and tables, and walks and adds as it is told."""
+    """Holds a tree and tables, and walks and updates as it is told."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(
+        self, recipe: Recipe, threads: int = 1, prepare: Prepare | None = None
+    ) -> None:
         """Makes nothing before `get_ready`."""
-        self._recipe = recipe
-        self._state: SolverState | None = None
+        self._recipe, self._threads, self._prepare = recipe, threads, prepare
+        self.state: SolverState | None = None
 
-    def get_ready(self) -> bool:
-        """Makes the tree and the tables, and compiles, at the first call; returns True.
+    def get_ready(self) -> None:
+        """Makes the tree and the tables, and compiles, at the first call.
 
         Raises:
             CheckpointError: the game is another one here.
             ValueError: it cannot be made of its string, or does not fit.
         """
-        recipe = self._recipe
-        if self._state is not None:
-            return True
-        if recipe.prepare is not None:
-            recipe.prepare()
-        header, arrays = contents = recipe.contents
-        tree: GameTree | None = None
-        if recipe.num_nodes >= LARGE_TREE and "infosets" not in arrays:
-            tree = cached_in_turn(saved_game(header["game"]), twin=recipe.twin)
-        tree = files.tree_of(contents, tree, None, None, recipe.twin).expand_all()
-        algorithm = files.algorithm_from_json(header["algorithm"], recipe.own_rule)
-        threads, seed = recipe.threads, header["seed"]
-        state = SolverState(tree, algorithm, seed, threads, splits=True)
+        if self.state is not None:
+            return
+        if self._prepare is not None:
+            self._prepare()
+        contents, algorithm, num_nodes, twin = self._recipe
+        header, arrays = contents
+        tree = None
+        if num_nodes >= LARGE_TREE and "infosets" not in arrays:
+            tree = shared_tree(saved_game(header["game"]), twin=twin)
+        tree = files.tree_of(contents, tree, None, None, twin).expand_all()
+        state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
         files.check_rules(contents, tree, state, None)
-        assert state.splitting is not None
-        state.splitting.get_ready()
-        self._state = state
-        return True
+        for limit in kernels.LAST_ITERATION, kernels.NODE_LIMIT, kernels.PAUSE_LIMIT:
+            state.job[limit] = _ENDLESS  # the driver says when to stop
+        sharing_of(state).get_ready()
+        self.state = state
 
-    def turn(self, turn: Turn, tables: State | None, *logs: WalkLog) -> WalkLog | None:
-        """Adds up the logs of the last segment, and walks tickets of the next one.
+    def gather(
+        self,
+        cursor: tuple[int, ...],
+        share: int,
+        num_shares: int,
+        tables: State | None,
+    ) -> Pack | None:
+        """Makes the walks for the next update in a share of the blocks.
 
         Args:
-            turn: what is asked for.
-            tables: those before the next segment; None for a worker that is there, or
-                where the last one begins.
-            logs: of all tickets of the last segment, in their order.
+            cursor: where the driver stands, see `kernels.CURSOR_SIZE`.
+            share, num_shares: see the function `gather`.
+            tables: the driver's; None for a worker that has them.
 
         Returns:
-            The log of these walks; None if the tables are of another place of the run.
+            What they found; None if the worker does not stand where the driver does.
         """
-        state = self._state
+        state = self.state
         assert state is not None
-        assert state.splitting is not None
         if tables is not None:
             state.restore(tables)
-        records = state.records()
-        if turn.last is not None and turn.last.place == Place.of(records.walk):
-            state.splitting.add(records, turn.last, logs)
-        if turn.segment.place != Place.of(records.walk):
-            return None
-        return state.splitting.walk(records, turn.segment, turn.first, turn.end)
+        is_there = cursor == tuple(state.walk.cursor.tolist())
+        return gather(state, share, num_shares) if is_there else None
+
+    def apply(self, touched: int, *packs: Pack) -> None:
+        """Makes the update for which `gather` has walked, see the function `apply`."""
+        assert self.state is not None
+        apply(self.state, packs, touched)

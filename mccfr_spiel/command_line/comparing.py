@@ -5,104 +5,68 @@ import pathlib
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from absl import flags
 
 from mccfr_spiel.algorithms import SCHEDULES
+from mccfr_spiel.command_line.flags import FORMATS
 from mccfr_spiel.command_line.running import FLAGS, imported_games
-from mccfr_spiel.command_line.signals import Signals
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
-from mccfr_spiel.experiments.algorithm_names import METHODS, Method, name_of
-from mccfr_spiel.experiments.command_flags import FORMATS, define_integer
+from mccfr_spiel.experiments.algorithm_names import (
+    Method,
+    make_method,
+    name_of,
+)
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
-from mccfr_spiel.experiments.flags import KINDS, named_settings
+from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.screen import show
+from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 
 TABLE = "comparison.csv"
 
 
-def define_flags(values: flags.FlagValues) -> None:
-    """Defines the flags that only this command has."""
-    define: dict[str, Any] = {"flag_values": values}
-    flags.DEFINE_list(
-        "algorithms",
-        ["cfr_plus", "external_sampling", "outcome_sampling"],
-        f"What to compare, of {', '.join([*METHODS, *SCHEDULES])}. Parts of an "
-        "algorithm are replaced as in outcome_sampling:epsilon=0.4:minimizer=ftrl, by "
-        "the flags of solve.",
-        **define,
-    )
-    define_integer("seeds", 10, "How many runs of each.", lower_bound=1, **define)
-    flags.DEFINE_float("nodes", 1e6, "Nodes that each run touches.", **define)
-    define_integer(
-        "iterations",
-        None,
-        "How long a run is, in iterations, in place of --nodes.",
-        lower_bound=1,
-        **define,
-    )
-    flags.DEFINE_list(
-        "metrics",
-        ["nash_conv"],
-        f"What is measured: {', '.join(METRICS)}, or MODULE.FUNCTION, a function of "
-        "the solver in a module of yours. There is a figure for each.",
-        **define,
-    )
-    flags.DEFINE_string(
-        "opponent",
-        "uniform",
-        "The opponent of head_to_head: a policy's file or folder, or uniform.",
-        **define,
-    )
-    flags.DEFINE_enum(
-        "x",
-        None,
-        ["nodes_touched", "iteration", "seconds"],
-        "The horizontal axis; by default that of --nodes or --iterations.",
-        **define,
-    )
-    flags.DEFINE_enum(
-        "style", "paper", ["paper", "dark"], "How figures look.", **define
-    )
-    flags.DEFINE_enum(
-        "band",
-        "std",
-        ["std", "range"],
-        "What bands show: one standard deviation, or the least and largest.",
-        **define,
-    )
-    flags.DEFINE_list(
-        "figure_format", [*FORMATS], "The kinds of files for figures.", **define
-    )
-    flags.register_validator(
-        "figure_format",
-        lambda formats: {*formats} <= {*FORMATS},
-        f"--figure_format must be of {', '.join(FORMATS)}",
-        **define,
-    )
-    flags.DEFINE_string(
-        "output_dir",
-        "results/comparison",
-        "Folder for the results; another command needs another folder.",
-        **define,
-    )
-    define_integer(
-        "workers",
-        None,
-        "Processes; if not given, one for each core, or as many as the cluster has "
-        "room for.",
-        lower_bound=1,
-        **define,
-    )
+class Own:
+    """The flags that only this command has.
+
+    Attributes:
+        algorithms: What to compare, of the names that solve has. Parts are replaced as
+            in outcome_sampling:epsilon=0.4:minimizer=ftrl, by the flags of solve.
+        seeds: How many runs of each.
+        nodes: Nodes that each run touches.
+        iterations: How long a run is, in iterations, in place of --nodes.
+        metrics: What is measured: names in mccfr_spiel.metrics (nash_conv, last_iterate
+            and others), or MODULE.FUNCTION, a function of the solver in a module of
+            yours. There is a figure for each.
+        opponent: The opponent of head_to_head: a policy's file or folder, or uniform.
+        x: The horizontal axis; by default that of --nodes or --iterations.
+        style: How figures look.
+        band: What bands show: one standard deviation, or the least and largest.
+        figure_format: The kinds of files for figures.
+        output_dir: Folder for the results; another command needs another folder.
+        workers: Processes; if not given, one for each core, or as many as the cluster
+            has room for.
+    """
+
+    algorithms: list = ["cfr_plus", "external_sampling", "outcome_sampling"]  # noqa: RUF012
+    seeds: Count = 10
+    nodes: float = 1e6
+    iterations: Count | None = None
+    metrics: list = ["nash_conv"]  # noqa: RUF012
+    opponent: str = "uniform"
+    x: Annotated[str, ("nodes_touched", "iteration", "seconds")] | None = None
+    style: Annotated[str, ("paper", "dark")] = "paper"
+    band: Annotated[str, ("std", "range")] = "std"
+    figure_format: list = [*FORMATS]  # noqa: RUF012
+    output_dir: str = "results/comparison"
+    workers: Count | None = None
 
 
-def run(values: flags.FlagValues, games: Sequence[str], signals: Signals) -> int:
+def run(values: flags.FlagValues, games: Sequence[str]) -> int:
     """Runs the comparison; returns the exit code."""
-    del signals  # what is finished is on disk
     if not games:
         raise ValueError("Which games? As in: mccfr-spiel compare kuhn_poker")
     imports = imported_games()
@@ -149,28 +113,20 @@ def algorithm_of(words: str, iterations: int | None) -> tuple[str, Method]:
         ValueError: there is no such algorithm, or no such parameter.
     """
     name, *parts = words.split(":")
-    if name not in METHODS and name not in SCHEDULES:
-        known = ", ".join([*METHODS, *SCHEDULES])
-        raise ValueError(f"--algorithms={words}: {name!r} is none of {known}.")
-    given: dict[str, Any] = {}
-    for part in parts:
-        flag, _, value = part.partition("=")
-        if flag not in KINDS:
-            raise ValueError(f"--algorithms={words}: {flag!r} is no flag of solve.")
-        try:
-            given[flag] = FLAGS[flag].parser.parse(value)
-        except ValueError as error:
-            raise ValueError(f"--algorithms={words}: {flag}: {error}.") from error
-    if name in SCHEDULES and "horizon" not in given:
-        if iterations is None:
-            raise ValueError(
-                f"--algorithms={words} takes a horizon, the number of iterations in "
-                f"which its parameters change, as in {name}:horizon=1000, or the "
-                "--iterations of the runs."
-            )
-        given["horizon"] = iterations
+    given: dict[str, Any] = {"algorithm": name}
     try:
-        method = named_settings(algorithm=name, **given).algorithm
+        for part in parts:
+            flag, _, value = part.partition("=")
+            if flag not in SETTINGS:
+                raise ValueError(f"{flag!r} is no flag of solve.")
+            given[flag] = FLAGS[flag].parser.parse(value)
+        if name in SCHEDULES and given.setdefault("horizon", iterations) is None:
+            raise ValueError(
+                f"{name} takes a horizon, the number of iterations in which its "
+                f"parameters change, as in {name}:horizon=1000, or the --iterations of "
+                "the runs."
+            )
+        method = make_method(given)
     except ValueError as error:
         raise ValueError(f"--algorithms={words}: {error}") from error
     return name_of(method) if parts else name, method

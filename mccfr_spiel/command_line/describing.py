@@ -59,14 +59,14 @@ class Size(NamedTuple):
     fits: bool
 
 
-def define_flags(values: flags.FlagValues) -> None:
-    """Defines the flags that only this command has."""
-    flags.DEFINE_boolean(
-        "measure",
-        True,
-        "Run algorithms for a moment to see how long an iteration takes.",
-        flag_values=values,
-    )
+class Own:
+    """The flags that only this command has.
+
+    Attributes:
+        measure: Run algorithms for a moment to see how long an iteration takes.
+    """
+
+    measure: bool = True
 
 
 def run(values: flags.FlagValues, game: str) -> int:

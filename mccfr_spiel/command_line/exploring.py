@@ -1,14 +1,12 @@
 """The command `explore`: a page in the browser, or in a file."""
 
 import pathlib
-import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from absl import flags
 
 from mccfr_spiel.command_line.running import imported_games
-from mccfr_spiel.command_line.signals import Signals
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import explore, look_at
 from mccfr_spiel.reading.policies import load_policy
@@ -17,34 +15,24 @@ from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
 
 
-def define_flags(values: flags.FlagValues) -> None:
-    """Defines the flags that only this command has."""
-    define: dict[str, Any] = {"flag_values": values}
-    flags.DEFINE_integer(
-        "port",
-        0,
-        "The port of the loopback address; 0 stands for any that is free.",
-        lower_bound=0,
-        upper_bound=65535,
-        **define,
-    )
-    flags.DEFINE_string(
-        "export",
-        None,
-        "Write the page into this file, which needs no server, and open none. For "
-        "games of up to 20,000 nodes.",
-        **define,
-    )
-    flags.DEFINE_boolean(
-        "cached_tree",
-        False,
-        "Take the game's whole tree from the cache, where it is made first if need be. "
-        "A game of more than a million nodes has values only with its tree.",
-        **define,
-    )
+class Own:
+    """The flags that only this command has.
+
+    Attributes:
+        port: The port of the loopback address; 0 stands for any that is free.
+        export: Write the page into this file, which needs no server, and open none. For
+            games of up to 20,000 nodes.
+        cached_tree: Take the game's whole tree from the cache, where it is made first
+            if need be. A game of more than a million nodes has values only with its
+            tree.
+    """
+
+    port: Annotated[int, 0] = 0
+    export: str | None = None
+    cached_tree: bool = False
 
 
-def run(values: flags.FlagValues, words: Sequence[str], _: Signals) -> int:
+def run(values: flags.FlagValues, words: Sequence[str]) -> int:
     """Opens the page, and keeps it until Ctrl-C; returns the exit code."""
     if not words:
         raise ValueError(
@@ -66,10 +54,7 @@ def run(values: flags.FlagValues, words: Sequence[str], _: Signals) -> int:
         export(look_at(what, game), values.export)
         print(f"The page is in {values.export}")
         return 0
-    try:
-        page = explore(what, game, port=values.port)
-    except ValueError as error:
-        raise ValueError(re.sub(r"\bport=", "--port=", str(error))) from error
+    page = explore(what, game, port=values.port)
     print(f"{page.subject.title}: open this link, which is for you alone.")
     print(f"  {page.url}")
     print("Ctrl-C ends it.", flush=True)

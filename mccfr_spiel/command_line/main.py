@@ -1,7 +1,7 @@
 """The program's subcommands: which flags each has, and what it runs.
 
-Each command has a set of absl flags of its own. Those that several have are the flags
-of `experiments/command_flags.py`, which run_experiments.py has, too.
+Each command has a set of absl flags. Those that several have are the flags of
+`flags.py`, which run_experiments.py has, too; a command adds a table of its own.
 """
 
 import difflib
@@ -22,9 +22,16 @@ from mccfr_spiel.command_line import (
     playing,
     running,
 )
+from mccfr_spiel.command_line.flags import (
+    CLUSTER,
+    EXPERIMENT_NAMES,
+    check_formats,
+    define,
+)
 from mccfr_spiel.command_line.signals import Signals, guarded
-from mccfr_spiel.experiments.flags import CLUSTER_FLAGS, KINDS
+from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.screen import show
+from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -39,7 +46,7 @@ class Command(NamedTuple):
         usage: what may stand beside flags.
         about: the first sentence says what it does.
         shared: the flags that run_experiments.py has, too.
-        define: defines the others in the flags that it gets.
+        own: the class of its other flags, see `tables.table_of`.
         run: runs it, given the flags, the words that are no flags, and the handlers of
             signals; returns the exit code.
         words: the help of shared flags that are something else in this command.
@@ -48,7 +55,7 @@ class Command(NamedTuple):
     usage: str
     about: str
     shared: Sequence[str]
-    define: Callable[[flags.FlagValues], None]
+    own: type
     run: Callable[[flags.FlagValues, list[str], Signals], int]
     words: Mapping[str, str] = types.MappingProxyType({})
 
@@ -58,10 +65,6 @@ def version() -> str:
     return str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
 
 
-def _no_flags(values: flags.FlagValues) -> None:
-    """Defines nothing."""
-
-
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
     return running.run_game(signals)
@@ -69,7 +72,7 @@ def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
 
 def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     names = words or ([values.experiment] if values.experiment else [])
-    known = running.EXPERIMENT_NAMES
+    known = EXPERIMENT_NAMES
     if len(names) != 1 or names[0] not in known:
         given = " ".join(names) or "nothing"
         raise ValueError(f"{given} is none of the experiments: {', '.join(known)}.")
@@ -94,12 +97,12 @@ COMMANDS = {
         "results/ it leaves the table, a picture, the policy, and checkpoints from "
         "which --resume goes on.",
         (
-            *KINDS,
+            *SETTINGS,
             *("output_dir", "overwrite", "resume", "checkpoint_every"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
-            *CLUSTER_FLAGS,
+            *CLUSTER,
         ),
-        _no_flags,
+        object,
         _solve,
         {
             "figure_format": "png, svg, pdf, or several of these; png if not given.",
@@ -117,8 +120,8 @@ COMMANDS = {
             *("import", "rows_per_decade", "max_memory", "twin", "threads"),
             *("executor", "ray_address"),
         ),
-        comparing.define_flags,
-        comparing.run,
+        comparing.Own,
+        lambda values, words, _: comparing.run(values, words),
         {
             "executor": "Where the runs are done: in processes of this machine, or on "
             "a Ray cluster.",
@@ -132,12 +135,12 @@ COMMANDS = {
     "experiment": Command(
         "NAME",
         "Runs a table or a figure of the papers, and goes on where it was when it is "
-        f"run again. NAME is one of {', '.join(running.EXPERIMENT_NAMES)}.",
+        f"run again. NAME is one of {', '.join(EXPERIMENT_NAMES)}.",
         (
             *("experiment", "seeds", "only", "workers", "executor", "ray_address"),
             *("tree_cache", "checkpoint_every", "threads", *_FILES),
         ),
-        _no_flags,
+        object,
         _experiment,
         {
             "experiment": "Another way to give NAME.",
@@ -152,7 +155,7 @@ COMMANDS = {
         "Plays a game against a policy, in the terminal. The policy is read from "
         "RESULTS, a folder of results or a policy's file, or solved just before.",
         ("game", "players", "import"),
-        playing.define_flags,
+        playing.Own,
         _play,
     ),
     "explore": Command(
@@ -161,15 +164,15 @@ COMMANDS = {
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
         ("game", "players", "import"),
-        exploring.define_flags,
-        exploring.run,
+        exploring.Own,
+        lambda values, words, _: exploring.run(values, words),
     ),
     "info": Command(
         "GAME",
         "Says what a game is: its size, which algorithms can run on it, and what they "
         "take in time and memory.",
         ("game", "players", "max_memory", "import"),
-        describing.define_flags,
+        describing.Own,
         lambda values, words, _: describing.run(values, take_game(values, words)),
     ),
 }
@@ -214,7 +217,9 @@ def flags_of_command(command: Command) -> flags.FlagValues:
     """A command's flags, with their defaults; those it shares are the global ones."""
     values = flags.FlagValues()
     values.set_gnu_getopt()  # flags may follow other words
-    command.define(values)
+    define(table_of(command.own).values(), values)
+    if "figure_format" in values:
+        check_formats(values)
     for name in {name for one in COMMANDS.values() for name in one.shared}:
         running.FLAGS[name].unparse()  # main() may be called again in the same process
     for name in command.shared:

@@ -4,7 +4,7 @@ import pathlib
 import random
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pyspiel
 from absl import flags
@@ -12,40 +12,29 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
-from mccfr_spiel.experiments.command_flags import define_integer
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.loading import load_game, turn_based
 
-_SOLVED = 100_000
-"""Iterations of a policy that is solved just before."""
 
+class Own:
+    """The flags that only this command has.
 
-def define_flags(values: flags.FlagValues) -> None:
-    """Defines the flags that only this command has."""
-    define: dict[str, Any] = {"flag_values": values}
-    define_integer("seat", 0, "Your seat: 0 is the first player.", **define)
-    flags.DEFINE_string(
-        "policy",
-        None,
-        "The policy of the others: a file, or a folder of results. Without it, the "
-        "game is solved just before.",
-        **define,
-    )
-    flags.DEFINE_enum(
-        "algorithm",
-        "external_sampling",
-        list(ALGORITHMS),
-        "What solves the game, without --policy.",
-        **define,
-    )
-    define_integer(
-        "iterations", _SOLVED, "How long, without --policy.", lower_bound=0, **define
-    )
-    define_integer(
-        "seed", None, "Seed of all draws; a new one each time if not given.", **define
-    )
+    Attributes:
+        seat: Your seat: 0 is the first player.
+        policy: The policy of the others: a file, or a folder of results. Without it,
+            the game is solved just before.
+        algorithm: What solves the game, without --policy.
+        iterations: How long, without --policy.
+        seed: Seed of all draws; a new one each time if not given.
+    """
+
+    seat: int = 0
+    policy: str | None = None
+    algorithm: Annotated[str, (*ALGORITHMS,)] = "external_sampling"
+    iterations: Annotated[int, 0] = 100_000
+    seed: int | None = None
 
 
 def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:

@@ -10,30 +10,22 @@ import os
 import pathlib
 import sys
 from collections.abc import Sequence
-from typing import cast
 
 from absl import flags
 from tqdm import tqdm
 
 from mccfr_spiel.cluster import Cluster, Ray
+from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
 from mccfr_spiel.command_line.signals import Signals, guarded
-from mccfr_spiel.experiments import reproduction, sweeps, table_1
-from mccfr_spiel.experiments.command_flags import define_flags
-from mccfr_spiel.experiments.comparing import BAR
-from mccfr_spiel.experiments.flags import (
-    CLUSTER_FLAGS,
-    EXPERIMENT_FLAGS,
-    KINDS,
-    Flags,
-)
+from mccfr_spiel.experiments import sweeps
+from mccfr_spiel.experiments.executors import Executor, local, on_ray
+from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import import_games
-from mccfr_spiel.experiments.panels import Experiment
 from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
+from mccfr_spiel.papers import panels, reproduction, table_1
 
 FLAGS = flags.FLAGS
 define_flags()
-
-EXPERIMENT_NAMES = (table_1.NAME, *reproduction.EXPERIMENTS)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -48,8 +40,8 @@ def _run(argv: Sequence[str], signals: Signals) -> int:
         raise ValueError(f"{argv[1]!r} is not a flag. Flags begin with --.")
     if FLAGS.experiment is not None:
         return run_experiment(FLAGS.experiment)
-    for name in EXPERIMENT_FLAGS:
-        if FLAGS[name].present and name not in CLUSTER_FLAGS:
+    for name in OF_EXPERIMENTS:
+        if FLAGS[name].present:
             raise ValueError(f"--{name} takes an --experiment.")
     return run_game(signals)
 
@@ -73,7 +65,7 @@ def cluster_of_run(modules: Sequence[str]) -> Cluster | None:
         prepare = functools.partial(import_games, tuple(modules))
         threads = FLAGS.threads or 1
         return Ray(FLAGS.workers, FLAGS.ray_address, threads, prepare=prepare)
-    for name in CLUSTER_FLAGS:
+    for name in CLUSTER:
         if FLAGS[name].present and name != "executor":
             raise ValueError(
                 f"--{name} of a single run takes --executor=ray; threads of this "
@@ -89,11 +81,11 @@ def imported_games() -> list[str]:
 
 def request() -> Request:
     """What the flags ask for of a single run."""
-    values = {name: FLAGS[name].value for name in KINDS}
+    values = {name: FLAGS[name].value for name in SETTINGS}
     given = {name: value for name, value in values.items() if FLAGS[name].present}
     return Request(
-        cast(Flags, values),
-        cast(Flags, given),
+        values,
+        given,
         output_dir=FLAGS.output_dir,
         resume=FLAGS.resume,
         overwrite=FLAGS.overwrite,
@@ -108,7 +100,7 @@ def run_experiment(name: str) -> int:
     """Runs a table or figure of the papers; returns the exit code."""
     imports = imported_games()
     is_table = name == table_1.NAME
-    for flag in KINDS:
+    for flag in SETTINGS:
         if FLAGS[flag].present and (is_table or flag != "threads"):
             raise ValueError(f"--{flag} is fixed by --experiment={name}; drop it.")
     folder = pathlib.Path(FLAGS.output_dir or pathlib.Path("results", name))
@@ -118,13 +110,15 @@ def run_experiment(name: str) -> int:
         print(path.read_text(encoding="utf-8"))
         return 0
     experiment = reproduction.EXPERIMENTS[name]
-    table = reproduction.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
+    table = panels.sweep(experiment, seeds=FLAGS.seeds, only=FLAGS.only)
     table = {
         key: settings._replace(threads=FLAGS.threads) for key, settings in table.items()
     }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
     print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
-    with tqdm(total=100.0, disable=not sys.stderr.isatty(), bar_format=BAR) as bar:
+    with tqdm(
+        total=100.0, disable=not sys.stderr.isatty(), bar_format=sweeps.BAR
+    ) as bar:
         failures = sweeps.run_sweep(
             table,
             folder,
@@ -142,21 +136,22 @@ def run_experiment(name: str) -> int:
     return 1 if failures else 0
 
 
-def executor() -> sweeps.Executor:
+def executor() -> Executor:
     """What runs the settings of an experiment."""
     if FLAGS.executor == "ray":
         return functools.partial(
-            sweeps.on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
+            on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
         )
-    return functools.partial(sweeps.local, workers=FLAGS.workers or os.cpu_count() or 1)
+    return functools.partial(local, workers=FLAGS.workers or os.cpu_count() or 1)
 
 
-def summarize_and_draw(experiment: Experiment, folder: pathlib.Path) -> None:
+def summarize_and_draw(experiment: panels.Experiment, folder: pathlib.Path) -> None:
     """Writes the means over seeds, and the figures if matplotlib is there."""
-    summary = reproduction.summarize(experiment, folder)
-    plotting = load_plotting()
-    if plotting is None:
+    summary = panels.summarize(experiment, folder)
+    if load_plotting() is None:
         print("No figures: matplotlib is not installed (pip install matplotlib).")
-    else:
-        formats = FLAGS.figure_format or ("png", "svg")
-        plotting.save_experiment(experiment, summary, formats=formats)
+        return
+    from mccfr_spiel.papers import figures
+
+    formats = FLAGS.figure_format or ("png", "svg")
+    figures.save_experiment(experiment, summary, formats=formats)

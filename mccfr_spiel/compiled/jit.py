@@ -1,11 +1,4 @@
-"""numba.njit whose disk cache forgets everything when the package changes.
-
-Numba compiles a cached function again only if its *own* file has changed, so a caller
-keeps running the old version of a function that was edited in another file. Here the
-cache folder is named by a hash of all sources of the package. An edit anywhere makes
-everything compile again, and an unchanged package is loaded from disk in milliseconds.
-`code_cache` keeps the files.
-"""
+"""numba.njit with a disk cache that forgets everything when the package changes."""
 
 import contextlib
 import functools
@@ -14,16 +7,13 @@ import pathlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-import numba
 import numpy as np
 from numba.core import config as numba_config
-from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.compiled import code_cache
-from mccfr_spiel.compiled.code_cache import CodeCache, CodeStore
+from mccfr_spiel.compiled.code_cache import CodeCache
 from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.storage.folders import games_of_checkout, user_cache_folder
+from mccfr_spiel.storage.folders import games_of_checkout
 
 config: Any = numba_config  # its attributes are made at run time
 
@@ -43,11 +33,11 @@ class _Dispatcher(_Numbas):
     """
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        with _in_one_go(self.py_func):
+        with signals_deferred():
             return super()._compile_for_args(*args, **kws)
 
     def compile(self, sig: Any) -> Any:
-        with _in_one_go(self.py_func):
+        with signals_deferred():
             return super().compile(sig)
 
     def keep(self, cache: CodeCache) -> None:
@@ -87,24 +77,6 @@ _FOR_COMPILED_CALLERS = {
 }
 
 
-@contextlib.contextmanager
-def _in_one_go(function: Callable[..., Any]) -> Iterator[None]:
-    """Defers signals, and warns of what an error in the midst of numba may lead to."""
-    with signals_deferred():
-        try:
-            yield
-        except (NumbaError, Warning):  # of the function; numba itself is all right
-            raise
-        except Exception as error:
-            if not getattr(error, "__notes__", None):
-                error.add_note(
-                    f"This stopped numba in the midst of compiling {function.__name__}."
-                    " Numba may be unable to compile anything more in this process: if "
-                    "calls go on to fail, start the program again."
-                )
-            raise
-
-
 def sources_digest(files: Iterable[pathlib.Path]) -> str:
     """A short hexadecimal hash of the names and contents of some source files."""
     digest = hashlib.blake2b(digest_size=12)
@@ -119,10 +91,9 @@ def sources_digest(files: Iterable[pathlib.Path]) -> str:
 def package_digest() -> str | None:
     """A hash of all sources of this package; None if they are not files.
 
-    Both caches go by it, that of compiled code and that of trees. Hashing everything is
-    the rule that nobody can forget to extend when code moves or is added. A package in
-    an archive, or without its sources, has neither cache, since a change of its code
-    could not be seen.
+    Compiled code and trees on disk are kept by it. Hashing everything is the rule that
+    nobody can forget to extend when code moves or is added. A package in an archive, or
+    without its sources, keeps neither, since a change of its code could not be seen.
     """
     files = list(_PACKAGE.rglob("*.py"))
     games = games_of_checkout()
@@ -131,30 +102,22 @@ def package_digest() -> str | None:
     return sources_digest(files) if files else None
 
 
-@functools.cache
-def _store(base: pathlib.Path) -> CodeStore:
-    return CodeStore(base)
+def _stamp(function: Callable[..., Any]) -> str | None:
+    """Stands for a function's source file, as it is now, if that is not the package's.
 
-
-def _folder_name(extra_sources: tuple[pathlib.Path, ...]) -> str | None:
-    """The name of the folder for code made from the package and other files.
-
-    The files are read now, when the functions in them are made. At the first call they
-    might have been edited. The name is None if one of them cannot be read.
+    None if there is no file whose changes could be seen.
     """
-    digest = package_digest()
-    if digest is None:
-        return None
-    if not extra_sources:
-        return f"code-{digest}"
+    source = pathlib.Path(function.__code__.co_filename)
+    if _PACKAGE in source.parents:
+        return ""
     try:
-        return f"code-{digest}-{sources_digest(extra_sources)}"
+        return sources_digest([source])
     except OSError:
         return None
 
 
 _made_with: list[str | None] = []
-"""What goes into the folder's name inside of `made_with`; None for no cache."""
+"""What stands for the user's function inside of `made_with`; None for no cache."""
 
 
 @contextlib.contextmanager
@@ -165,69 +128,46 @@ def made_with(function: Callable[..., Any]) -> Iterator[None]:
     or one with variables of another function, may be another one next time, so code
     that calls it is not kept. Changes of other files that it uses go unnoticed.
     """
-    source = pathlib.Path(function.__code__.co_filename)
-    name: str | None = None
-    if function.__closure__ is None and source.is_file():
-        place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
-        words = hashlib.blake2b(place.encode(), digest_size=6).hexdigest()
-        name = f"{sources_digest([source])}-{words}"
-    _made_with.append(name)
+    stamp = _stamp(function) if function.__closure__ is None else None
+    place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
+    _made_with.append(None if stamp is None else f"{stamp} {place}")
     try:
         yield
     finally:
         _made_with.pop()
 
 
-@contextlib.contextmanager
-def _cache_in(folder: pathlib.Path) -> Iterator[None]:
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = previous
-
-
 def jit(
     function: Callable[..., Any] | None = None,
     *,
     inline: Literal["never", "always"] = "never",
-    extra_sources: tuple[pathlib.Path, ...] = (),
     nogil: bool = False,
 ) -> Any:
     """`numba.njit` with the cache described above; usable with or without arguments.
 
     Where NUMBA_DISABLE_JIT turns it off, integers still wrap around without a warning.
     NUMBA_CACHE_DIR moves the cache; where nothing can be kept, a `CompileCacheWarning`
-    says so at the first compilation.
+    says so at the first compilation. The code of a function outside the package is kept
+    until its file changes, and one that comes from no file is compiled in each process.
 
     Args:
         function: the function to compile.
         inline: numba's option of that name.
-        extra_sources: files outside the package whose functions the compiled code
-            calls; an edit in one of them compiles afresh too.
         nogil: whether calls from Python let other threads run meanwhile.
     """
     if function is None:
-        return functools.partial(
-            jit, inline=inline, extra_sources=extra_sources, nogil=nogil
-        )
+        return functools.partial(jit, inline=inline, nogil=nogil)
     if config.DISABLE_JIT:
         return np.errstate(over="ignore")(function)
     options: dict[str, Any] = {"inline": inline, "error_model": "numpy"}
     if nogil:
         options["nogil"] = True
-    folder = _folder_name(extra_sources) if inline == "never" else None
-    if folder is not None and _made_with:
-        folder = None if _made_with[-1] is None else f"{folder}-{_made_with[-1]}"
-    if folder is None:
-        return _dispatcher(function, options)
-    base = pathlib.Path(config.CACHE_DIR) if config.CACHE_DIR else user_cache_folder()
-    store = _store(base.absolute())
-    if not code_cache.is_supported():
-        return _numbas_own(function, options, store, folder)
     made = _dispatcher(function, options)
-    made.keep(CodeCache(function, store, folder))
+    # The files are read now, since they might be edited before the first call.
+    sources = [package_digest(), _stamp(function), *_made_with[-1:]]
+    if inline == "never" and None not in sources:
+        folder, *others = map(str, sources)
+        made.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
     return made
 
 
@@ -290,19 +230,3 @@ def _dispatcher(
 ) -> _Dispatcher:
     """What `numba.njit` makes of a function, of our own class."""
     return kind(function, {}, {"nopython": True, "boundscheck": None, **options})
-
-
-def _numbas_own(
-    function: Callable[..., Any],
-    options: dict[str, Any],
-    store: CodeStore,
-    folder: str,
-) -> Any:
-    """A function with numba's own cache, if `CodeCache` does not fit this numba."""
-    try:
-        place = store.make(folder)
-    except OSError as error:
-        store.give_up(error)
-        return _dispatcher(function, options)
-    with _cache_in(place):
-        return numba.njit(cache=True, **options)(function)

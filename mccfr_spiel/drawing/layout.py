@@ -1,10 +1,8 @@
 """Where the parts of a drawn tree stand: from left to right, a leaf on each row."""
 
+import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
-
-from mccfr_spiel.tree.levels import Levels, depth_first
 
 ROW = 24.0
 """The distance between two leaves."""
@@ -20,20 +18,42 @@ BEND = 34.0
 MARGIN = 18.0
 
 
-class Link(NamedTuple):
-    """The line that joins the nodes of an infoset.
+@dataclasses.dataclass(eq=False)
+class Spot:
+    """A node of the drawing.
 
     Attributes:
-        infoset: its number in the tree.
-        level: of the nodes that it joins.
-        lane: which of the level's lanes it is in, 0 next to the nodes.
-        nodes: the nodes, from the top down.
+        parent: None at the root.
+        player: who acts, as in OpenSpiel.
+        infoset: its number in the tree; -1 where no player acts.
+        label: what is written at the edge to the node.
+        odds: the probability of a player's move to it; None if there is no policy, or
+            if chance has made the move.
+        end: what is written behind a terminal node.
+        level: how many moves lead to it.
+        y: its row, which `lay_out` finds.
     """
 
+    parent: "Spot | None"
+    player: int
     infoset: int
-    level: int
+    label: str = ""
+    odds: float | None = None
+    end: str = ""
+    level: int = 0
+    y: float = 0.0
+
+
+class Link(NamedTuple):
+    """The line that joins the nodes of an infoset on one level.
+
+    Attributes:
+        lane: which of the level's lanes it is in, 0 next to the nodes.
+        spots: the nodes, from the top down.
+    """
+
     lane: int
-    nodes: tuple[int, ...]
+    spots: list[Spot]
 
 
 class Layout(NamedTuple):
@@ -41,93 +61,79 @@ class Layout(NamedTuple):
 
     Attributes:
         x: for each level the place of its nodes, from left to right.
-        label_x: for each level the place where labels of edges end.
         label_start: for each level the place where edges have arrived at their rows.
-        y: `[N]` each node's row.
         links: the lines between nodes of one infoset.
         width, height: of the tree, margins included.
     """
 
     x: list[float]
-    label_x: list[float]
     label_start: list[float]
-    y: np.ndarray
     links: list[Link]
     width: float
     height: float
 
 
-def lay_out(
-    nodes: np.ndarray, levels: Levels, labels: list[str], ends: list[str]
-) -> Layout:
-    """Places a tree.
+def lay_out(spots: Sequence[Spot]) -> Layout:
+    """Places a tree, and gives each node its row.
 
     Args:
-        nodes: `[N]` of dtype NODE.
-        levels: theirs.
-        labels: `[N]` what is written at the edge to each node.
-        ends: `[N]` what is written behind each terminal node.
+        spots: the nodes in depth-first order.
     """
-    y = _rows(levels)
-    links = _links(nodes, levels, y)
-    lanes = [0] * len(levels.levels)
-    for link in links:
-        lanes[link.level] = max(lanes[link.level], link.lane + 1)
-    x, label_x, label_start = [MARGIN + RADIUS], [0.0], [0.0]
-    for level, members in enumerate(levels.levels[1:], 1):
-        letters = max(len(labels[node]) for node in members.tolist())
-        label_start.append(x[-1] + RADIUS + BEND)
-        label_x.append(label_start[-1] + letters * CHARACTER + 4)
-        x.append(label_x[-1] + lanes[level] * LANE + RADIUS + 6)
-    behind = [
-        x[level] + RADIUS + CHARACTER * max(len(ends[node]) for node in members)
-        for level, members in enumerate(m.tolist() for m in levels.levels)
-    ]
-    height = float(y.max()) + ROW / 2 + MARGIN
-    return Layout(x, label_x, label_start, y, links, max(behind) + MARGIN, height)
+    _give_rows(spots)
+    levels: list[list[Spot]] = []
+    for spot in spots:
+        if spot.level == len(levels):
+            levels.append([])
+        levels[spot.level].append(spot)
+    x, label_start = [MARGIN + RADIUS], [0.0]
+    width, links = 0.0, []
+    for level, members in enumerate(levels):
+        mine = _links(members)
+        links += mine
+        if level:
+            label_start.append(x[-1] + RADIUS + BEND)
+            label_end = label_start[-1] + CHARACTER * max(len(s.label) for s in members)
+            lanes = 1 + max((link.lane for link in mine), default=-1)
+            x.append(label_end + 4 + lanes * LANE + RADIUS + 6)
+        behind = CHARACTER * max(len(spot.end) for spot in members)
+        width = max(width, x[-1] + RADIUS + behind + MARGIN)
+    height = max(spot.y for spot in spots) + ROW / 2 + MARGIN
+    return Layout(x, label_start, links, width, height)
 
 
-def _rows(levels: Levels) -> np.ndarray:
-    """`[N]` the place of each node from the top: leaves stand on rows of their own, in
-    depth-first order, and other nodes in the middle of their children."""
-    count = len(levels.parents)
-    has_children = np.zeros(count, bool)
-    has_children[levels.parents[levels.parents >= 0]] = True
-    y = np.zeros(count)
-    order = np.argsort(depth_first(levels))
-    leaves = order[~has_children[order]]
-    y[leaves] = MARGIN + ROW * (0.5 + np.arange(len(leaves)))
-    for members in reversed(levels.levels[1:]):
-        above = levels.parents[members]
-        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
-        np.minimum.at(lowest, above, y[members])
-        np.maximum.at(highest, above, y[members])
-        above = np.unique(above)
-        y[above] = (lowest[above] + highest[above]) / 2
-    return y
+def _give_rows(spots: Sequence[Spot]) -> None:
+    """Leaves stand on rows of their own, other nodes in the middle of their children.
+
+    From the last node up, all children of a node have their rows before it.
+    """
+    children: dict[Spot, list[float]] = {}
+    leaves = len({id(spot) for spot in spots} - {id(spot.parent) for spot in spots})
+    for spot in reversed(spots):
+        rows = children.get(spot)
+        if rows is None:
+            leaves -= 1
+            spot.y = MARGIN + ROW * (0.5 + leaves)
+        else:
+            spot.y = (min(rows) + max(rows)) / 2
+        if spot.parent is not None:
+            children.setdefault(spot.parent, []).append(spot.y)
 
 
-def _links(nodes: np.ndarray, levels: Levels, y: np.ndarray) -> list[Link]:
-    """The lines between nodes of one infoset on one level.
+def _links(members: list[Spot]) -> list[Link]:
+    """The lines between nodes of one infoset on one level, from the top down.
 
     Lines that overlap get lanes of their own. Each pass takes the line that begins
     highest among those left and puts it into the first lane that is free there.
     """
-    links = []
-    for level, members in enumerate(levels.levels):
-        groups: dict[int, list[int]] = {}
-        for node in sorted(members.tolist(), key=lambda node: y[node]):
-            if nodes["player"][node] >= 0:
-                groups.setdefault(int(nodes["infoset"][node]), []).append(node)
-        free_from: list[float] = []
-        for infoset, group in groups.items():  # by the row of their first node
-            if len(group) == 1:
-                continue
-            top, bottom = y[group[0]], y[group[-1]]
-            lane = next((i for i, end in enumerate(free_from) if end < top), None)
-            if lane is None:
-                lane = len(free_from)
-                free_from.append(0.0)
-            free_from[lane] = bottom
-            links.append(Link(infoset, level, lane, tuple(group)))
+    groups: dict[int, list[Spot]] = {}
+    for spot in members:
+        if spot.infoset >= 0:
+            groups.setdefault(spot.infoset, []).append(spot)
+    links, ends = [], [-1.0]  # of each lane the row where its last line ends
+    for group in groups.values():
+        if len(group) > 1:
+            lane = next(i for i, end in enumerate(ends) if end < group[0].y)
+            ends[lane] = group[-1].y
+            ends += [-1.0] if lane == len(ends) - 1 else []
+            links.append(Link(lane, group))
     return links

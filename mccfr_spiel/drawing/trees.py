@@ -7,14 +7,14 @@ are joined by a dashed line, on which each of them has a dot.
 
 import os
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
-from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.display.lines import (
     counted,
     line,
@@ -29,15 +29,14 @@ from mccfr_spiel.drawing.layout import (
     LANE,
     MARGIN,
     RADIUS,
-    Layout,
+    Spot,
     lay_out,
 )
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
-from mccfr_spiel.policies.action_names import Replay, names_at
+from mccfr_spiel.policies.action_names import names_at
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import Levels, levels_of, probabilities
 from mccfr_spiel.tree.loading import load_game
 
 MOST_NODES = 400
@@ -181,50 +180,47 @@ def _too_large(game: pyspiel.Game, nodes: str, max_nodes: int) -> ValueError:
     )
 
 
-class _Words(NamedTuple):
-    """What is written at the nodes of a tree.
-
-    Attributes:
-        labels: `[N]` at the edge to each node.
-        ends: `[N]` behind terminal nodes; "" at others.
-    """
-
-    labels: list[str]
-    ends: list[str]
-
-
-def _words_of(tree: GameTree, levels: Levels, moves: np.ndarray | None) -> _Words:
-    """Reads the names of all moves from the game's states.
+def spots_of(tree: GameTree, vector: np.ndarray | None) -> list[Spot]:
+    """The nodes in depth-first order, with the game's own names of moves.
 
     Args:
-        tree: the tree.
-        levels: its levels.
-        moves: `[N]` the probability of the move to each node; without it, only those
-            of chance are written.
+        tree: a whole tree.
+        vector: `[S]` a policy, if there is one.
     """
-    nodes, actions = tree.nodes, tree.actions
-    replay = Replay(tree.game, nodes, actions, levels)
-    labels, ends = [""] * len(nodes), [""] * len(nodes)
-    for node, (first, start, _, count, player) in enumerate(nodes.tolist()):
-        if player >= 0:
-            legal = actions[start : start + count].tolist()
-            names = names_at(replay.state(node), player, legal)
-            values = None if moves is None else moves[first : first + count].tolist()
-        elif player == CHANCE_NODE:
-            state = replay.state(node)
-            outcomes = state.chance_outcomes()
-            names = names_at(state, player, [outcome for outcome, _ in outcomes])
-            values = [probability for _, probability in outcomes]
-        else:
-            returns = tree.utilities[start].tolist()
-            ends[node] = ", ".join(f"{value:g}" for value in returns)
+    spots: list[Spot] = []
+    root = Spot(None, int(tree.nodes[0]["player"]), int(tree.nodes[0]["infoset"]))
+    stack = [(0, tree.game.new_initial_state(), root)]
+    # One pass takes a node off the stack and puts its children on, the last one first.
+    while stack:
+        node, state, spot = stack.pop()
+        spots.append(spot)
+        first, start, _, count, player = tree.nodes[node].item()
+        if player == TERMINAL:
+            spot.infoset = -1
+            spot.end = ", ".join(f"{one:g}" for one in tree.utilities[start].tolist())
             continue
-        for child, name in enumerate(names):
-            label = one_line(name, _MOST_OF_NAME)
+        values = None if vector is None else vector[start : start + count].tolist()
+        if player == CHANCE_NODE:
+            spot.infoset = -1
+            actions, values = zip(*state.chance_outcomes(), strict=True)
+        else:
+            actions = tree.actions[start : start + count].tolist()
+        names = names_at(state, player, actions)
+        below = []
+        for child in range(count):
+            label = one_line(names[child], _MOST_OF_NAME)
+            odds = None
             if values is not None:
                 label += f" {values[child]:.2f}"
-            labels[first + child] = label
-    return _Words(labels, ends)
+                odds = values[child] if player >= 0 else None
+            record = tree.nodes[first + child]
+            made = Spot(
+                spot, int(record["player"]), int(record["infoset"]), label, odds
+            )
+            made.level = spot.level + 1
+            below.append((first + child, state.child(actions[child]), made))
+        stack += reversed(below)
+    return spots
 
 
 class _Picture:
@@ -232,29 +228,36 @@ class _Picture:
 
     def __init__(self, tree: GameTree, vector: np.ndarray | None) -> None:
         self._tree = tree
-        self._nodes = tree.nodes
-        self._levels = levels_of(self._nodes)
-        self._moves: np.ndarray | None = None
-        if vector is not None:
-            self._moves = probabilities(
-                self._nodes, self._levels, tree.chance_probs, vector
-            )
-        self._words = _words_of(tree, self._levels, self._moves)
-        self._layout: Layout = lay_out(self._nodes, self._levels, *self._words)
-        owners = tree.infosets["player"]
-        self._numbers = np.zeros(tree.num_infosets, np.int64)  # within their players
-        for player in range(tree.num_players):
-            mine = np.flatnonzero(owners == player)
-            self._numbers[mine] = 1 + np.arange(len(mine))
+        self._spots = spots_of(tree, vector)
+        self._layout = lay_out(self._spots)
+        owners = tree.infosets["player"].tolist()
+        self._owned = [
+            [infoset for infoset, owner in enumerate(owners) if owner == player]
+            for player in range(tree.num_players)
+        ]
+        self._numbers = {  # within their players
+            infoset: number
+            for mine in self._owned
+            for number, infoset in enumerate(mine, 1)
+        }
 
     def svg(self) -> str:
         """The text of an SVG file."""
+        layout, name = self._layout, title(self._tree.source)
+        words = ", ".join(map(str, range(self._tree.num_players)))
+        words = f"At the ends: the returns of players {words}."
+        if layout.links:
+            words += " Dots on a dashed line: one information set."
         top = 2 * _LINE + MARGIN
-        legend, legend_width = self._legend_columns()
-        lines = max((len(column) for column, _ in legend), default=0)
-        letters = CHARACTER * len(self._explanation()) + 2 * MARGIN
-        width = max(self._layout.width, legend_width, letters)
-        height = top + self._layout.height + _LINE * lines + MARGIN
+        group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
+        self._draw_edges(group)
+        self._draw_links(group)
+        for spot in self._spots:
+            self._draw_node(group, spot)
+        legend = ElementTree.Element("g")
+        right, rows = self._draw_legend(legend, top + layout.height)
+        width = max(layout.width, right, CHARACTER * len(words) + 2 * MARGIN)
+        height = top + layout.height + _LINE * rows + MARGIN
         root = ElementTree.Element(
             "svg",
             {
@@ -266,122 +269,74 @@ class _Picture:
                 "role": "img",
             },
         )
-        _child(root, "title").text = f"The tree of {title(self._tree.source)}"
+        _child(root, "title").text = f"The tree of {name}"
         _child(root, "style").text = _style()
         _child(root, "rect", kind="paper", width="100%", height="100%")
-        heading = one_line(title(self._tree.source))
-        _text(root, MARGIN, _LINE + 6, heading, "title")
-        _text(root, MARGIN, 2 * _LINE + 6, self._explanation(), "faint")
-        group = _child(root, "g", transform=f"translate(0 {top:.0f})")
-        self._draw_edges(group)
-        self._draw_links(group)
-        self._draw_nodes(group)
-        self._draw_legend(root, legend, top + self._layout.height)
+        _text(root, MARGIN, _LINE + 6, one_line(name), "title")
+        _text(root, MARGIN, 2 * _LINE + 6, words, "faint")
+        root.extend((group, legend))
         return ElementTree.tostring(root, encoding="unicode")
 
-    def _explanation(self) -> str:
-        players = ", ".join(map(str, range(self._tree.num_players)))
-        words = f"At the ends: the returns of players {players}."
-        if self._layout.links:
-            words += " Dots on a dashed line: one information set."
-        return words
-
     def _draw_edges(self, group: ElementTree.Element) -> None:
-        layout, levels = self._layout, self._levels
-        for level, members in enumerate(levels.levels[1:], 1):
-            for node in members.tolist():
-                parent = int(levels.parents[node])
-                x0, y0 = layout.x[level - 1], layout.y[parent]
-                x1, y1 = layout.label_start[level], float(layout.y[node])
-                middle = (x0 + x1) / 2 + RADIUS / 2
-                path = (
-                    f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
-                    f"{x1:.1f} {y1:.1f} H{layout.x[level]:.1f}"
-                )
-                edge = _child(group, "path", kind="edge", d=path)
-                edge.set("stroke-width", f"{self._width(node, parent):.2f}")
-                words = _text(group, x1, y1 - 5, self._words.labels[node])
-                if self._is_unlikely(node, parent):
-                    edge.set("stroke-dasharray", "1 3")
-                    words.set("opacity", "0.6")
-
-    def _width(self, node: int, parent: int) -> float:
-        if self._moves is None or self._nodes["player"][parent] < 0:
-            return 1.0
-        return 0.8 + 3.2 * float(self._moves[node])
-
-    def _is_unlikely(self, node: int, parent: int) -> bool:
-        """Whether the policy plays a move so rarely that its label says 0."""
-        if self._moves is None or self._nodes["player"][parent] < 0:
-            return False
-        return bool(self._moves[node] < 0.005)
+        layout = self._layout
+        for spot in self._spots[1:]:
+            assert spot.parent is not None
+            x0, y0 = layout.x[spot.parent.level], spot.parent.y
+            x1, y1 = layout.label_start[spot.level], spot.y
+            middle = (x0 + x1) / 2 + RADIUS / 2
+            path = (
+                f"M{x0:.1f} {y0:.1f} C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} "
+                f"{x1:.1f} {y1:.1f} H{layout.x[spot.level]:.1f}"
+            )
+            edge = _child(group, "path", kind="edge", d=path)
+            width = 1.0 if spot.odds is None else 0.8 + 3.2 * spot.odds
+            edge.set("stroke-width", f"{width:.2f}")
+            label = _text(group, x1, y1 - 5, spot.label)
+            if spot.odds is not None and spot.odds < 0.005:  # the label says 0
+                edge.set("stroke-dasharray", "1 3")
+                label.set("opacity", "0.6")
 
     def _draw_links(self, group: ElementTree.Element) -> None:
-        layout = self._layout
-        for link in layout.links:
-            x = layout.x[link.level] - RADIUS - 6 - LANE * link.lane
-            rows = [float(layout.y[node]) for node in link.nodes]
-            colour = _PLAYERS + link.lane % (len(_LIGHT) - _PLAYERS)
-            path = f"M{x:.1f} {rows[0]:.1f} V{rows[-1]:.1f}"
+        for lane, spots in self._layout.links:
+            x = self._layout.x[spots[0].level] - RADIUS - 6 - LANE * lane
+            colour = _PLAYERS + lane % (len(_LIGHT) - _PLAYERS)
+            path = f"M{x:.1f} {spots[0].y:.1f} V{spots[-1].y:.1f}"
             _child(group, "path", kind=f"link line{colour}", d=path)
-            for y in rows:
-                place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "3"}
+            for spot in spots:
+                place = {"cx": f"{x:.1f}", "cy": f"{spot.y:.1f}", "r": "3"}
                 _child(group, "circle", kind=f"fill{colour}", **place)
 
-    def _draw_nodes(self, group: ElementTree.Element) -> None:
-        layout = self._layout
-        for level, members in enumerate(self._levels.levels):
-            x = layout.x[level]
-            for node in members.tolist():
-                y, player = float(layout.y[node]), int(self._nodes["player"][node])
-                if player >= 0:
-                    self._draw_decision(group, node, x, y)
-                elif player == CHANCE_NODE:
-                    r = RADIUS - 1
-                    corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
-                    shape = _child(group, "polygon", kind="chance", points=corners)
-                    _child(shape, "title").text = "chance"
-                else:
-                    _text(group, x + 4, y + 4, self._words.ends[node])
+    def _draw_node(self, group: ElementTree.Element, spot: Spot) -> None:
+        x, y, player = self._layout.x[spot.level], spot.y, spot.player
+        if player == TERMINAL:
+            _text(group, x + 4, y + 4, spot.end)
+        elif player == CHANCE_NODE:
+            r = RADIUS - 1
+            corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
+            shape = _child(group, "polygon", kind="chance", points=corners)
+            _child(shape, "title").text = "chance"
+        else:
+            place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
+            kind = f"fill{player % _PLAYERS}"
+            shape = _child(group, "circle", kind=kind, **place)
+            name = one_line(self._tree.info_state(spot.infoset))
+            _child(shape, "title").text = f"player {player}: {name}"
+            _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
 
-    def _draw_decision(
-        self, group: ElementTree.Element, node: int, x: float, y: float
-    ) -> None:
-        infoset = int(self._nodes["infoset"][node])
-        player = int(self._nodes["player"][node])
-        place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
-        kind = f"fill{player % _PLAYERS}"
-        shape = _child(group, "circle", kind=kind, **place)
-        name = one_line(self._tree.info_state(infoset))
-        _child(shape, "title").text = f"player {player}: {name}"
-        _text(group, x, y + 4, str(self._numbers[infoset]), "number")
-
-    def _legend_columns(self) -> tuple[list[tuple[list[str], int]], float]:
-        """The lines of the list for each player, with the player, and its width."""
-        tree = self._tree
-        columns, width = [], MARGIN
-        owners = tree.infosets["player"].tolist()
-        for player in range(tree.num_players):
-            mine = [infoset for infoset, owner in enumerate(owners) if owner == player]
-            names = one_lines([tree.info_state(i) for i in mine], _MOST_OF_STRING)
+    def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
+        """The list of each player's information states; returns where it ends at the
+        right, and its rows."""
+        x, rows = MARGIN, 0
+        for player, mine in enumerate(self._owned):
+            names = one_lines(list(map(self._tree.info_state, mine)), _MOST_OF_STRING)
             lines = [f"player {player}"]
             lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
-            columns.append((lines, player))
-            width += CHARACTER * max(map(len, lines)) + 2 * MARGIN
-        return columns, width
-
-    def _draw_legend(
-        self,
-        root: ElementTree.Element,
-        columns: list[tuple[list[str], int]],
-        top: float,
-    ) -> None:
-        x = MARGIN
-        for lines, player in columns:
-            for number, words in enumerate(lines):
-                kind = f"title fill{player % _PLAYERS}" if number == 0 else ""
-                _text(root, x, top + _LINE * (number + 0.5), words, kind)
+            for row, words in enumerate(lines):
+                kind = f"title fill{player % _PLAYERS}" if row == 0 else ""
+                _text(group, x, top + _LINE * (row + 0.5), words, kind)
             x += CHARACTER * max(map(len, lines)) + 2 * MARGIN
+            rows = max(rows, len(lines))
+        return x, rows
 
 
 def _child(

@@ -37,7 +37,7 @@ from mccfr_spiel.rules.description import (
 )
 from mccfr_spiel.twins.twin import BoundTwin
 
-_INT, _LONG = np.dtype(np.int32), np.dtype(np.int64)
+_LONG = np.dtype(np.int64)
 _FLOAT, _UNSIGNED = np.dtype(np.float64), np.dtype(np.uint64)
 
 
@@ -50,7 +50,6 @@ class Fixed(NamedTuple):
     moves: Annotated[np.ndarray, Entry(_LONG, "[A]", "a buffer for a player's moves")]
     key: Annotated[np.ndarray, Entry(_LONG, "[K + 1]", "a buffer for a key")]
     text: Annotated[np.ndarray, Entry(np.dtype(np.uint8), "[T]", "see `new_text`")]
-    table: Annotated[np.ndarray, Entry(_INT, "[a power of two]", "see Rows")]
     hashes: Annotated[np.ndarray, Entry(_UNSIGNED, "[I]", "see Rows")]
     starts: Annotated[np.ndarray, Entry(_LONG, "[I]", "see Rows")]
     counts: Annotated[np.ndarray, Entry(_LONG, "[I]", "see Rows")]
@@ -118,7 +117,6 @@ def _chance_probs(settings, state, probs):
     asked = fixed.settings, state, fixed.moves
     count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, asked)
     rows = Rows(
-        table=fixed.table,
         hashes=fixed.hashes,
         starts=fixed.starts,
         counts=fixed.counts,
@@ -187,11 +185,7 @@ _RULES = Rules(
 
 
 class FixedRules(BoundRules):
-    """Rules of a game in which all players but one follow policies.
-
-    Attributes:
-        pointers: keep the code of the game's own rules alive.
-    """
+    """Rules of a game in which all players but one follow policies."""
 
     def __init__(self, rules: BoundRules, player: int, rows: Rows) -> None:
         """Puts functions around a game's rules.
@@ -202,8 +196,8 @@ class FixedRules(BoundRules):
             rows: what the policies of the others say.
         """
         sizes = rules.sizes
-        self._first = rules.start()
-        called, self.pointers = callable_rules(rules)
+        self._rules = rules  # keeps the code that is called alive
+        called = callable_rules(rules)
         addresses = [*called]
         if not IS_COMPILED:
             addresses = [id(rule) for rule in called]
@@ -227,7 +221,7 @@ class FixedRules(BoundRules):
 
     def start(self) -> np.ndarray:
         """The first state."""
-        return self._first.copy()
+        return self._rules.start()
 
 
 class FixedTwin(FixedRules, BoundTwin):

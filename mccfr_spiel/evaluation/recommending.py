@@ -1,7 +1,9 @@
 """Which algorithm to take, from what the league measured (docs/league.md)."""
 
+import functools
 import math
-from typing import Any, NamedTuple
+import pathlib
+from typing import NamedTuple
 
 import pyspiel
 
@@ -9,8 +11,8 @@ from mccfr_spiel import algorithms, refusals
 from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
 from mccfr_spiel.display.lines import title
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.evaluation.league_table import ROWS
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
+from mccfr_spiel.storage.row_file import read_table
 from mccfr_spiel.tree.game_tree import GameTree
 
 HORIZON = 1000
@@ -53,6 +55,49 @@ ENTRANTS = _entrants()
 constant step.)"""
 
 
+class Place(NamedTuple):
+    """A line of league.csv, which `python -m benchmarks.league --write` measures.
+
+    Attributes:
+        game: its title on the page.
+        nodes: of its tree.
+        zero_sum: whether it is for two players and zero-sum.
+        nash_conv: the one that was to be reached.
+        place: "1" or "2" for the first algorithms that got there; "lowest" for the one
+            that came lowest of all, to `nash_conv`.
+        algorithm: its name.
+        nodes_touched, seconds: what it took; 0 for "lowest".
+    """
+
+    game: str
+    nodes: int
+    zero_sum: bool
+    nash_conv: float
+    place: str
+    algorithm: str
+    nodes_touched: int
+    seconds: float
+
+
+@functools.cache
+def league() -> tuple[Place, ...]:
+    """What the league measured."""
+    table = read_table(pathlib.Path(__file__).with_name("league.csv"))
+    return tuple(
+        Place(
+            row["game"],
+            int(row["nodes"]),
+            row["zero_sum"] == "True",
+            float(row["nash_conv"]),
+            row["place"],
+            row["algorithm"],
+            int(row["nodes_touched"] or 0),
+            float(row["seconds"] or 0),
+        )
+        for row in table.rows
+    )
+
+
 class Recommendation(NamedTuple):
     """What `recommend` says.
 
@@ -91,40 +136,42 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
     except (TreeFullError, MemoryBudgetError):
         return _for_a_large_game(tree)
     zero_sum = is_two_player_constant_sum(tree.game)
-    alike = [row for row in ROWS if row[3] == zero_sum]
-    row = min(alike, key=lambda one: abs(math.log(one[1] / tree.num_nodes)))
+    alike = [place for place in league() if place.zero_sum == zero_sum]
+    near = min(alike, key=lambda one: abs(math.log(one.nodes / tree.num_nodes)))
     kind = "two-player zero-sum game" if zero_sum else "game without a theorem"
     words = [
-        f"{row[0]} ({row[1]:,} nodes) is the {kind} of the league closest in size to "
-        f"{title(tree.source)} ({tree.num_nodes:,} nodes)."
+        f"{near.game} ({near.nodes:,} nodes) is the {kind} of the league closest in "
+        f"size to {title(tree.source)} ({tree.num_nodes:,} nodes)."
     ]
     if not zero_sum:
         words.append(
             "With more than two players or general sums NashConv need not fall to 0."
         )
-    name, more = _first(row, target)
+    name, more = _first(near.game, target)
     words.append(more)
     return Recommendation(name, ENTRANTS.get(name), " ".join(words))
 
 
-def _first(row: tuple[Any, ...], target: float) -> tuple[str, str]:
-    """Who was first at a target in a row of the league, and the sentence on it."""
-    measured = [known for known in row[4] if known <= target * (1 + 1e-9)]
-    known = max(measured, default=min(row[4]))
-    first = row[4][known]
-    if not first:
-        name, gap = row[5]
-        return name, (
+def _first(game: str, target: float) -> tuple[str, str]:
+    """Who was first at a target in a game of the league, and the sentence on it."""
+    targets = {one.nash_conv for one in league() if one.place == "1"}
+    within = [known for known in targets if known <= target * (1 + 1e-9)]
+    known = max(within, default=min(targets))
+    places = [one for one in league() if one.game == game]
+    reached = {one.place: one for one in places if one.nash_conv == known}
+    if "1" not in reached:
+        lowest = next(one for one in places if one.place == "lowest")
+        return lowest.algorithm, (
             f"There nobody came to NashConv {known:g} in the time of the league; "
-            f"{name} came lowest, to {gap:g}."
+            f"{lowest.algorithm} came lowest, to {lowest.nash_conv:g}."
         )
-    name, nodes, seconds = first[0]
+    name, nodes, seconds = reached["1"][-3:]
     words = (
         f"There {name} was first at NashConv {known:g}, after {nodes:,} nodes touched "
         f"and {seconds:g} s of solving."
     )
-    if first[1:]:
-        other, nodes, seconds = first[1]
+    if "2" in reached:
+        other, nodes, seconds = reached["2"][-3:]
         words += f" Second was {other}, after {nodes:,} nodes and {seconds:g} s."
     if name not in ENTRANTS:
         use = {"lp": "ms.solve_lp(game)"}.get(name, f"--algorithm={name}")

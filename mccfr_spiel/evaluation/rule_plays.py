@@ -2,9 +2,9 @@
 
 The draws are those of plays through pyspiel, in the same order: one for each move, of
 chance or of a player. So the returns are the same, to the bit. What the policies of all
-players say is gathered in one hash table, by hashes of 64 bits: of the player and the
-information key, or, for a twin, of the player and the information-state string. So it
-does not matter where a policy of OpenSpiel's game has been learned.
+players say is found by hashes of 64 bits: of the player and the information key or, for
+a twin, of the player and the information-state string. So it does not matter where a
+policy of OpenSpiel's game has been learned.
 """
 
 import itertools
@@ -64,16 +64,14 @@ class Layer(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Layers joined, with a hash table of their infosets.
+    """Layers joined.
 
     Attributes:
-        table: `[a power of two]` int32, an infoset's number in each slot, -1 for none.
-        hashes: `[I]` uint64, see `hashes_of`.
+        hashes: `[I]` uint64, see `hashes_of`, ascending.
         starts, counts: `[I]` int64, where its actions begin, and how many it has.
         actions, probs: `[S]` int64 and float64.
     """
 
-    table: np.ndarray
     hashes: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
@@ -193,19 +191,16 @@ def _joined(layers: list[Layer]) -> Rows:
     sizes = [len(layer.probs) for layer in layers]
     offsets = np.cumsum([0, *sizes[:-1]])
     hashes = np.concatenate([layer.hashes for layer in layers])
+    hashes, first = np.unique(hashes, return_index=True)  # in the first layer with it
     starts = [
         layer.infosets["first_sequence"].astype(np.int64) + offset
         for layer, offset in zip(layers, offsets, strict=True)
     ]
-    table = np.full(1 << (2 * len(hashes)).bit_length(), -1, np.int32)
-    _enter_all(table, hashes)
+    counts = [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
     return Rows(
-        table=table,
         hashes=hashes,
-        starts=np.concatenate(starts),
-        counts=np.concatenate(
-            [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
-        ),
+        starts=np.concatenate(starts)[first],
+        counts=np.concatenate(counts)[first],
         actions=np.concatenate([layer.actions for layer in layers]),
         probs=np.concatenate([layer.probs for layer in layers]),
     )
@@ -215,7 +210,7 @@ def _played(
     rules: BoundRules, rows: Rows, plays: int, generator: np.random.Generator
 ) -> np.ndarray | None:
     """The returns of plays, `[plays, P]`; None if one is odd."""
-    called, _alive = callable_rules(rules)
+    called = callable_rules(rules)
     sizes, players = rules.sizes, rules.num_players
     most, longest = sizes.max_children, sizes.max_moves + sizes.max_chance_moves
     results = np.zeros((plays + 1, max(players, SPARE)))[:plays]
@@ -252,25 +247,6 @@ def _played(
 
 
 @jit
-def _slot_of(table, hashes, hashed):
-    """The slot of the infoset with a hash, or the free one where it belongs."""
-    mask = len(table) - 1
-    slot = np.int64(hashed & np.uint64(mask))
-    while table[slot] >= 0 and hashes[table[slot]] != hashed:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@jit
-def _enter_all(table, hashes):
-    """Enters infosets into an empty table; of those with one hash, the first."""
-    for number in range(len(hashes)):
-        slot = _slot_of(table, hashes, hashes[number])
-        if table[slot] < 0:
-            table[slot] = number
-
-
-@jit
 def infoset_to_ask(rules, settings, state, acting, key, text, rows):
     """The infoset among rows of the player who acts.
 
@@ -296,7 +272,10 @@ def infoset_to_ask(rules, settings, state, acting, key, text, rows):
         text[0] = acting
         spelled = settings, acting, key[1:], size - 1, text[1:]
         hashed = row_hash(text, 1 + call(rules[SPELL], SPELL, spelled))
-    return np.int64(rows.table[_slot_of(rows.table, rows.hashes, hashed)])
+    number = np.int64(np.searchsorted(rows.hashes, hashed))
+    if number == len(rows.hashes) or rows.hashes[number] != hashed:
+        return np.int64(-1)
+    return number
 
 
 @jit

@@ -377,7 +377,10 @@ def _draw(actions: Sequence[int], probs: Sequence[float], draw: float) -> int:
 
 
 class _FixedState:
-    """A state in which the moves of all players but one are moves of chance."""
+    """A state in which the moves of all players but one are moves of chance.
+
+    What is not here, such as `returns`, is the game's own state's.
+    """
 
     __slots__ = ("_asked", "_player", "_state")
 
@@ -385,6 +388,9 @@ class _FixedState:
         self._state = state
         self._asked = asked
         self._player = player
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
 
     def current_player(self) -> int:
         acting = self._state.current_player()
@@ -397,34 +403,14 @@ class _FixedState:
         if self._state.is_chance_node():
             return self._state.chance_outcomes()
         probs = self._asked.action_probabilities(self._state)
-        return [(action, probs.get(action, 0.0)) for action in self.legal_actions()]
-
-    def legal_actions(self) -> list[int]:
-        return self._state.legal_actions()
-
-    def information_state_string(self, player: int) -> str:
-        return self._state.information_state_string(player)
-
-    def is_terminal(self) -> bool:
-        return self._state.is_terminal()
-
-    def returns(self) -> list[float]:
-        return self._state.returns()
-
-    def apply_action(self, action: int) -> None:
-        self._state.apply_action(action)
+        legal = self._state.legal_actions()
+        return [(action, probs.get(action, 0.0)) for action in legal]
 
     def clone(self) -> "_FixedState":
         return _FixedState(self._state.clone(), self._asked, self._player)
 
     def child(self, action: int) -> "_FixedState":
         return _FixedState(self._state.child(action), self._asked, self._player)
-
-    def history(self) -> list[int]:
-        return self._state.history()
-
-    def get_game(self) -> pyspiel.Game:
-        return self._state.get_game()
 
     def __str__(self) -> str:
         return str(self._state)

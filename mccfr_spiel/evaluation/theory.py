@@ -22,11 +22,12 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     regret_matching,
 )
-from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.levels import levels_of, probabilities, reaches
 from mccfr_spiel.tree.whole_trees import complete_tree
 
 Numbers = npt.ArrayLike
@@ -116,41 +117,9 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
     )
 
 
-@jit
-def _longest(nodes, depth):
-    """The largest depth of any node; `depth` `[N]` starts as zeros.
-
-    A child has a larger number than its parent, so the depth of a node is final when
-    the loop reaches it, and the pass writes the depths of its children.
-    """
-    longest = 0
-    for node in range(len(nodes)):
-        below = depth[node] + 1
-        first = nodes[node]["first_child"]
-        for child in range(first, first + nodes[node]["num_children"]):
-            depth[child] = below
-            longest = max(longest, below)
-    return longest
-
-
 def longest_history(game: pyspiel.Game | str | GameTree) -> int:
     """The length of the game's longest history, counted in moves including chance's."""
-    tree = complete_tree(game)
-    return int(_longest(tree.nodes, np.zeros(tree.num_nodes, np.int32)))
-
-
-@jit
-def _least_products(first_sequence, parent, num_actions, share, products):
-    """Writes the product of `share` / (number of actions) along each sequence.
-
-    An ancestor comes before its descendants, so the product of the parent sequence is
-    final when the loop reaches an infoset.
-    """
-    for i in range(len(parent)):
-        start = first_sequence[i]
-        value = products[parent[i]] * share / num_actions[i]
-        for s in range(start, start + num_actions[i]):
-            products[s] = value
+    return levels_of(complete_tree(game).nodes).depth
 
 
 def least_sampling_probability(
@@ -167,47 +136,12 @@ def least_sampling_probability(
     epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
     tree = complete_tree(game)
     player = refusals.player(player, tree.num_players)
-    infosets = tree.infosets
-    products = np.ones(tree.num_sequences)
-    _least_products(
-        infosets["first_sequence"].astype(np.int64),
-        infosets["parent"].astype(np.int64),
-        infosets["num_actions"].astype(np.int64),
-        epsilon,
-        products,
-    )
-    mine = infosets["player"] == player
-    starts = infosets["first_sequence"][mine]
-    return float(products[starts].min(initial=1.0))
-
-
-@jit
-def _least_history(nodes, chance_probs, policy, share, player, products):
-    """The least positive probability of any terminal history under the sampling.
-
-    The loop meets each node before its children and writes the probability with which
-    the sampling reaches them.
-    """
-    products[0] = 1.0
-    least = 1.0
-    for node in range(len(nodes)):
-        record = nodes[node]
-        acting = record["player"]
-        count = np.int64(record["num_children"])
-        if count == 0:
-            if products[node] > 0.0:
-                least = min(least, products[node])
-            continue
-        for child in range(count):
-            entry = record["start"] + child
-            if acting == CHANCE_NODE:
-                q = chance_probs[entry]
-            elif acting == player:
-                q = (1.0 - share) * policy[entry] + share / count
-            else:
-                q = policy[entry]
-            products[record["first_child"] + child] = products[node] * q
-    return least
+    counts = tree.infosets["num_actions"]
+    draws = np.ones(tree.num_sequences)
+    draws[tree.num_players :] = np.repeat(epsilon / counts, counts)
+    mine = tree.infosets["player"] == player
+    sequences = tree.num_players + np.flatnonzero(np.repeat(mine, counts))
+    return float(full_pass(tree).plan(draws)[sequences].min(initial=1.0))
 
 
 def least_history_probability(
@@ -233,11 +167,17 @@ def least_history_probability(
     tree = complete_tree(game)
     player = refusals.player(player, tree.num_players)
     epsilon = refusals.number(epsilon, "epsilon", 0, 1)
-    policy = policy_vector(tree, policy)
-    products = np.empty(tree.num_nodes)
-    return float(
-        _least_history(tree.nodes, tree.chance_probs, policy, epsilon, player, products)
+    draws = policy_vector(tree, policy).copy()
+    counts = tree.infosets["num_actions"]
+    mine = tree.num_players + np.flatnonzero(
+        np.repeat(tree.infosets["player"] == player, counts)
     )
+    uniform = np.repeat(1 / counts, counts)[mine - tree.num_players]
+    draws[mine] += epsilon * (uniform - draws[mine])
+    levels = levels_of(tree.nodes)
+    moves = probabilities(tree.nodes, levels, tree.chance_probs, draws)
+    found = reaches(levels, moves)[tree.nodes["player"] == TERMINAL]
+    return float(found[found > 0].min(initial=1.0))
 
 
 # --- bounds ------------------------------------------------------------------

@@ -1,42 +1,44 @@
 """Experiments: runs and sweeps as data, the files they leave, and figures.
 
-settings.py        one run as a value
+settings.py        one run as a value, and the table of settings
 flags.py           names -> settings, in one place
 runs.py            settings -> solver -> rows
 results.py         the folder of a run; recording.py writes it, resuming.py reads it
 sweeps.py          tables of settings, run by workers
-panels.py          experiments of many panels -> a sweep -> a summary
-reproduction.py    the experiments of the papers
+comparing.py       algorithms on games with seeds, as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
 single_run.py      one run of the command line
+
+What users need of these files, and of mccfr_spiel/papers for experiments of many
+panels, can be read from this package, see `_HOMES`.
 """
 
-from mccfr_spiel.experiments.flags import named_settings
-from mccfr_spiel.experiments.panels import (
-    Curve,
-    Experiment,
-    Panel,
-    summarize,
-    sweep,
-)
-from mccfr_spiel.experiments.runs import make_solver, rows, run
-from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.experiments.settings_files import read_settings
-from mccfr_spiel.experiments.sweeps import local, on_ray, run_sweep
+import importlib
+from typing import Any
 
-__all__ = [
-    "Curve",
-    "Experiment",
-    "Panel",
-    "Settings",
-    "local",
-    "make_solver",
-    "named_settings",
-    "on_ray",
-    "read_settings",
-    "rows",
-    "run",
-    "run_sweep",
-    "summarize",
-    "sweep",
-]
+_HOMES = {
+    "experiments.settings": ("Settings",),
+    "experiments.flags": ("named_settings",),
+    "experiments.settings_files": ("read_settings",),
+    "experiments.runs": ("make_solver", "rows", "run"),
+    "experiments.executors": ("local", "on_ray"),
+    "experiments.sweeps": ("run_sweep",),
+    "papers.panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
+}
+"""Where the public names of this package are defined. Each module is imported when one
+of its names is first asked for, so that nothing here depends on the papers."""
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            module = importlib.import_module(f"mccfr_spiel.{home}")
+            return getattr(module, name)
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module {__name__!r} has no {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(name for names in _HOMES.values() for name in names)

@@ -2,25 +2,31 @@
 
 A *method* here is anything that solves a game: an `Algorithm`, which `Solver` runs, or
 an `OfflineMethod`. Its name and its parts come from the value alone, so two settings
-that run the same thing agree on what it is called.
+that run the same thing agree on what it is called. In files a method is written as its
+name in METHODS or as its repr, the code that makes it.
 """
 
+import ast
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
 
-from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
     RULES,
+    SCHEDULES,
     Algorithm,
     Averaging,
     Minimizer,
     OwnRule,
     Sampling,
+    averaging,
     check_algorithm,
+    sampling,
     schedule_of,
 )
+from mccfr_spiel.experiments.tables import Count, table_of
+from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 
 Method = Algorithm | OfflineMethod
@@ -31,27 +37,17 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    "full": algorithms.FULL,
-    "pruned": algorithms.full(prune=True),
-    "pruned_by_regret": algorithms.full(prune="regret"),
-    "chance": algorithms.CHANCE,
-    "opponent": algorithms.OPPONENT,
-    "external": algorithms.EXTERNAL,
-    "outcome": algorithms.OUTCOME,
-    "balanced_outcome": algorithms.BALANCED_OUTCOME,
-    "average_strategy": algorithms.AVERAGE_STRATEGY,
+    "full": sampling.FULL,
+    "pruned": sampling.full(prune=True),
+    "pruned_by_regret": sampling.full(prune="regret"),
+    "chance": sampling.CHANCE,
+    "opponent": sampling.OPPONENT,
+    "external": sampling.EXTERNAL,
+    "outcome": sampling.OUTCOME,
+    "balanced_outcome": sampling.BALANCED_OUTCOME,
+    "average_strategy": sampling.AVERAGE_STRATEGY,
 }
 """The estimators, as settings call them."""
-
-SAMPLING_PARAMETERS = (
-    "epsilon",
-    "threshold",
-    "bonus",
-    "prune_below",
-    "baseline",
-    "baseline_rate",
-)
-"""The parameters of an estimator that are settings of their own."""
 
 
 def _has_step_size(kind: type[Minimizer]) -> bool:
@@ -65,25 +61,280 @@ MINIMIZERS: dict[str, Minimizer] = {
 """The local rules with their default parameters; the step size is 1."""
 
 AVERAGINGS = {
-    "uniform": algorithms.UNIFORM,
-    "linear": algorithms.LINEAR,
-    "quadratic": algorithms.QUADRATIC,
+    "uniform": averaging.UNIFORM,
+    "linear": averaging.LINEAR,
+    "quadratic": averaging.QUADRATIC,
 }
 """The averages, as settings call them."""
 
-SETTING_OF_PARAMETER = {
-    "step_size": "step_size",
-    "weights": "weights",
-    "initial_regret": "random_initial_regrets",
-    "alpha": "alpha",
-    "beta": "beta",
-    "prediction": "prediction",
-    "temperature": "temperature",
+
+BASELINES, ENTROPIES = ("learned", "predictive"), ("constant", "kroer")
+
+# --- the settings of an algorithm's parts ------------------------------------------
+
+
+class Parts:
+    """The settings of a method's parts; they replace those of the named method.
+
+    Attributes:
+        horizon: Of hs_dcfr and hs_pcfr_plus: the iterations in the course of which
+            their parameters change; as many as the run has if not given.
+        sampling: What a walk over the tree samples.
+        epsilon: Exploration of outcome sampling, in (0, 1], 0.6 if not given; or the
+            least probability of an action in average-strategy sampling, 0.05 if not
+            given.
+        threshold: Of average-strategy sampling; 1000 if not given.
+        bonus: Of average-strategy sampling; 1e6 if not given.
+        prune_below: External sampling leaves out actions of a regret below this in 95 %
+            of walks.
+        baseline: Baselines that reduce the variance of outcome and external sampling;
+            none if not given.
+        baseline_rate: How quickly baselines move, in (0, 1]; 0.5 if not given.
+        minimizer: The rule that moves the policy.
+        step_size: Step size of the rules with dilated entropy, ftrl, omd, their
+            optimistic relatives and mmd, 1 if not given; or of mirror_prox, by default
+            1 over the largest entry of the payoff matrix.
+        weights: Weights of the dilated entropy in these rules; constant if not given.
+        random_initial_regrets: Start from random regrets between 0 and this, drawn by
+            the seed; from 0 if not given.
+        alpha: In iteration t, with k = t - 1, discounted_regret_matching multiplies
+            regrets above 0 by k ** alpha / (k ** alpha + 1); 1.5 if not given.
+            predictive_regret_matching_plus, too, if this is given.
+        beta: The power for the other regrets of discounted_regret_matching; 0 if not
+            given.
+        prediction: The weight of what predictive_regret_matching_plus expects of the
+            next iteration: 0 for nothing, 1 if not given.
+        temperature: Of mmd (magnetic mirror descent): how much entropy counts; 1 if not
+            given.
+        averaging: Weight of iteration t in the average policy: 1, t or t squared.
+        gamma: In place of averaging: the weight of iteration t is t to this power, in
+            0 .. 100. Of hs_dcfr and hs_pcfr_plus: the power in the first iteration, 30
+            if not given; it falls by 5.
+        alternating: Update the players one after the other, or all at once.
+        batch: Walks for each player before an update, where something is sampled; 1 if
+            not given. With auto they grow with the iterations. Threads share large
+            batches on whole trees.
+        method: How HiGHS solves the linear program; simplex if not given.
+        factorization: How sparsified_lp factors the payoff matrix; differences if not
+            given.
+        time_limit: Seconds for HiGHS; none if not given.
+    """
+
+    horizon: Count | None = None
+    sampling: Annotated[str, (*SAMPLINGS,)] | None = None
+    epsilon: Annotated[float, "sampling.epsilon"] | None = None
+    threshold: Annotated[float, "sampling.threshold"] | None = None
+    bonus: Annotated[float, "sampling.bonus"] | None = None
+    prune_below: Annotated[float, "sampling.prune_below"] | None = None
+    baseline: Annotated[str, "sampling.baseline", BASELINES] | None = None
+    baseline_rate: Annotated[float, "sampling.baseline_rate"] | None = None
+    minimizer: Annotated[str, (*MINIMIZERS,)] | None = None
+    step_size: Annotated[float, "minimizer.step_size"] | None = None
+    weights: Annotated[str, "minimizer.weights", ENTROPIES] | None = None
+    random_initial_regrets: Annotated[float, "minimizer.initial_regret"] | None = None
+    alpha: Annotated[float, "minimizer.alpha"] | None = None
+    beta: Annotated[float, "minimizer.beta"] | None = None
+    prediction: Annotated[float, "minimizer.prediction"] | None = None
+    temperature: Annotated[float, "minimizer.temperature"] | None = None
+    averaging: Annotated[str, (*AVERAGINGS,)] | None = None
+    gamma: float | None = None
+    alternating: bool | None = None
+    batch: Annotated[int | str, 1] | None = None
+    method: Annotated[str, (*linear_program.METHODS,)] | None = None
+    factorization: Annotated[str, (*linear_program.SPARSIFICATIONS,)] | None = None
+    time_limit: float | None = None
+
+
+PARTS = table_of(Parts)
+
+_FIELDS = {one.path.split(".")[1]: one.name for one in PARTS.values() if one.path}
+"""The field of a part -> the setting that it is."""
+
+_OF_PROGRAMS = ("method", "factorization", "time_limit")
+
+
+# --- parts -> method -----------------------------------------------------------
+
+
+def make_method(given: Mapping[str, Any]) -> Method:
+    """The method of the name `given["algorithm"]`, with the parts that are given.
+
+    Args:
+        given: names in PARTS -> values, None for those that are not given.
+
+    Raises:
+        ValueError: a name is unknown, or the method has no such part.
+    """
+    parts = {name: given[name] for name in PARTS if given.get(name) is not None}
+    text = given.get("algorithm") or "external_sampling"
+    if text in SCHEDULES:
+        use_gamma = "averaging" not in parts and "gamma" in parts
+        more = {"gamma": parts.pop("gamma")} if use_gamma else {}
+        method = SCHEDULES[text](parts.pop("horizon"), **more)
+    else:
+        method = read_method(text)
+    if "horizon" in parts:
+        raise ValueError(
+            f"horizon={parts['horizon']} is given, but {text} has none; choose "
+            f"{_choices('algorithm', SCHEDULES)}, or drop it."
+        )
+    if isinstance(method, OfflineMethod):
+        for name in parts.keys() - {one.name for one in dataclasses.fields(method)}:
+            raise ValueError(
+                f"{name}={parts[name]} is given, but {method.name} has none; drop it."
+            )
+        return method._replace(**parts)
+    for name in parts.keys() & {*_OF_PROGRAMS}:
+        raise ValueError(
+            f"{name}={parts[name]} is given, but {text} solves no linear program; "
+            "drop it."
+        )
+    return _algorithm(method, parts)
+
+
+def _algorithm(base: Algorithm, parts: dict[str, Any]) -> Algorithm:
+    """The algorithm with other parts; raises ValueError."""
+    changes: dict[str, Any] = {
+        name: named(name, parts[name], values)
+        for name, values in (
+            ("sampling", SAMPLINGS),
+            ("minimizer", MINIMIZERS),
+            ("averaging", AVERAGINGS),
+        )
+        if name in parts
+    }
+    changes |= {name: parts[name] for name in ("alternating", "batch") if name in parts}
+    if "gamma" in parts:
+        if "averaging" in parts:
+            raise ValueError(
+                f"averaging={parts['averaging']} and gamma={parts['gamma']} both say "
+                "how iterations weigh in the average; drop one."
+            )
+        changes["averaging"] = averaging.polynomial(parts["gamma"])
+    algorithm = base._replace(**changes)
+    for kind in ("sampling", "minimizer"):
+        paths = [
+            (PARTS[name].path.partition("."), value) for name, value in parts.items()
+        ]
+        fields = {field: value for (part, _, field), value in paths if part == kind}
+        _check_has(getattr(algorithm, kind), fields)
+        try:
+            part = getattr(algorithm, kind)._replace(**fields)
+        except ValueError as error:
+            if "initial_regret" in fields:
+                error.add_note("It is the part's name of random_initial_regrets.")
+            raise
+        algorithm = algorithm._replace(**{kind: part})
+    check_algorithm(algorithm)
+    return algorithm
+
+
+def _check_has(part: Sampling | Minimizer, fields: Mapping[str, Any]) -> None:
+    """Raises ValueError unless a part goes by these parameters."""
+    explores = isinstance(part, Sampling) and part.player in ("epsilon", "average")
+    if isinstance(part, Sampling) and "epsilon" in fields and not explores:
+        raise ValueError(
+            f"epsilon={fields['epsilon']} is given, but only outcome sampling explores "
+            "with epsilon, and average-strategy sampling has one; choose "
+            "sampling=outcome or sampling=average_strategy, or drop epsilon."
+        )
+    for name in fields.keys() - part._asdict().keys():
+        having = [rule for rule, one in MINIMIZERS.items() if name in one._asdict()]
+        raise ValueError(
+            f"{_FIELDS[name]}={fields[name]} is given, but {part} has none; choose "
+            f"{_choices('minimizer', having)}, or drop it."
+        )
+
+
+def _choices(flag: str, names: Iterable[str]) -> str:
+    """`flag=one or flag=other`."""
+    words = [f"{flag}={name}" for name in names]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def named(kind: str, name: str, values: Mapping[str, T]) -> T:
+    """The value of a name; raises ValueError if there is none."""
+    if name not in values:
+        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.")
+    return values[name]
+
+
+def checked(method: object) -> Method:
+    """The method itself, or the one that a text spells.
+
+    Raises:
+        ValueError: it is no method that can be run.
+    """
+    if isinstance(method, str):
+        return read_method(method)
+    if isinstance(method, OfflineMethod):
+        return method
+    check_algorithm(method)
+    assert isinstance(method, Algorithm)
+    if isinstance(method.minimizer, OwnRule):
+        raise ValueError(
+            f"{method.minimizer.name} is a function, which the files of a run cannot "
+            "hold. Run it with ms.Solver(game, algorithm)."
+        )
+    return method
+
+
+# --- method <-> text -----------------------------------------------------------
+
+
+def written(method: Method) -> str:
+    """A method as files have it, see `read_method`."""
+    return key_of(method, METHODS) or repr(method)
+
+
+_CALLS: dict[str, Any] = {
+    **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
+    **{
+        name: one for name, one in vars(averaging).items() if isinstance(one, Averaging)
+    },
+    **RULES,
+    **{kind.__name__: kind for kind in RULES.values()},
+    **{type(one).__name__: type(one) for one in OFFLINE_METHODS.values()},
+    **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
+    **{one.__name__: one for one in (sampling.full, sampling.outcome)},
+    "polynomial": averaging.polynomial,
 }
-"""The parameters of rules that are settings of their own, and what they are called."""
+"""The names that a repr may have in it. All of them make values and do nothing else."""
 
 
-# --- names ---------------------------------------------------------------------
+def read_method(text: str) -> Method:
+    """The method of a name in METHODS, or of a repr such as
+    `Algorithm(outcome(0.4), ftrl(step_size=0.5), LINEAR)`.
+
+    Raises:
+        ValueError: the text is neither.
+    """
+    if text in METHODS:
+        return METHODS[text]
+    if "(" not in text:
+        known = ", ".join([*METHODS, *SCHEDULES])
+        raise ValueError(f"algorithm={text!r} is none of {known}.")
+    try:
+        method = _value(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"algorithm={text!r} cannot be read: {error}") from error
+    return checked(method)
+
+
+def _value(node: ast.expr) -> Any:
+    """The value of a call of names in _CALLS with names, calls and literals."""
+    match node:
+        case ast.Name(id=name):
+            return named("algorithm", name, _CALLS)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            make = named("algorithm", name, _CALLS)
+            more = {str(one.arg): _value(one.value) for one in keywords}
+            return make(*map(_value, args), **more)
+        case _:
+            return ast.literal_eval(node)
+
+
+# --- method -> words -----------------------------------------------------------
 
 
 def name_of(method: Method) -> str:
@@ -98,14 +349,14 @@ def name_of(method: Method) -> str:
         parts = method.parameters
         parts.pop("time_limit", None)  # it says when to give up, not what is run
         return "_".join([method.name, *_words(parts)])
-    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
-    same = [name for name in alike if ALGORITHMS[name] == method]
+    same = key_of(method, ALGORITHMS)
+    if same is not None:
+        return same
     schedule = schedule_of(method)
-    if same:
-        return same[0]
+    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
     if schedule is not None:
         name, horizon, gamma = schedule
-        words = [name, f"horizon={horizon}", f"gamma={_digits(gamma)}"]
+        words = [name, *_words({"horizon": horizon, "gamma": gamma})]
         base = method._replace(alternating=True)
     elif alike:
         base, words = ALGORITHMS[alike[0]], [alike[0]]
@@ -126,193 +377,81 @@ def parts_of(method: Method) -> dict[str, Any]:
     name = {"name": name_of(method)}
     if isinstance(method, OfflineMethod):
         return name | method.parameters
-    sampling, minimizer, averaging, alternating, batch = method
-    parts: dict[str, Any] = {"sampling": _sampling_name(sampling)}
-    parts |= sampling_parameters(sampling)
-    parts["minimizer"] = minimizer.rule
-    parts |= rule_settings(minimizer)
-    parts |= {"averaging": _averaging_name(averaging), "alternating": alternating}
-    if batch != 1:
-        parts["batch"] = batch
-    return name | parts
-
-
-def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
-    """The numbers that an estimator goes by, by the names of settings."""
-    known = {"epsilon": ("epsilon",), "average": ("epsilon", "threshold", "bonus")}
-    found = {name: getattr(sampling, name) for name in known.get(sampling.player, ())}
-    if sampling.prune_below is not None:
-        found["prune_below"] = sampling.prune_below
-    if sampling.baseline:
-        found["baseline"] = sampling.baseline
-        if sampling.baseline_rate != Sampling.baseline_rate:
-            found["baseline_rate"] = sampling.baseline_rate
-    return found
-
-
-_USUAL = {"epsilon": algorithms.OUTCOME, "average": algorithms.AVERAGE_STRATEGY}
-"""Where the numbers of an estimator without a name have their defaults."""
-
-
-def _like(sampling: Sampling) -> tuple[str | None, dict[str, Any]]:
-    """The name in SAMPLINGS of an estimator that differs in numbers at most, None if
-    there is none, and the numbers that are not the usual ones."""
-    mine = sampling_parameters(sampling)
-    fields = sampling._asdict()
-    names = (k for k, one in SAMPLINGS.items() if one._asdict() | mine == fields)
-    name = next(names, None)
-    usual = _USUAL.get(sampling.player, sampling) if name is None else SAMPLINGS[name]
-    theirs = sampling_parameters(usual)
-    return name, {k: v for k, v in mine.items() if v != theirs.get(k)}
-
-
-def rule_settings(minimizer: Minimizer) -> dict[str, Any]:
-    """The parameters of a rule by the names of settings, without regrets that start at
-    0, as they do by default."""
-    return {
-        SETTING_OF_PARAMETER.get(name, name): value
-        for name, value in minimizer._asdict().items()
-        if name != "initial_regret" or value
+    of_sampling, of_rule = _parameters(method.sampling), _parameters(method.minimizer)
+    parts = {
+        "sampling": _sampling_name(method.sampling),
+        **of_sampling,
+        "minimizer": method.minimizer.rule,
+        **of_rule,
+        "averaging": _averaging_name(method.averaging),
+        "alternating": method.alternating,
     }
+    return name | parts | ({"batch": method.batch} if method.batch != 1 else {})
 
 
-def _words_of_two_parts(sampling: Sampling, minimizer: Minimizer) -> list[str]:
-    words = [_sampling_name(sampling), *_words(_like(sampling)[1])]
-    default = MINIMIZERS.get(minimizer.rule)
-    defaults = {} if default is None else rule_settings(default)
-    changed = {
-        name: value
-        for name, value in rule_settings(minimizer).items()
-        if value != defaults.get(name)
-    }
-    return [*words, minimizer.rule, *_words(changed)]
+def _parameters(part: Sampling | Minimizer) -> dict[str, Any]:
+    """The numbers and words that a part goes by, by the names of settings.
+
+    Those of an estimator are the ones that differ from their default. All of a rule's
+    are, except for regrets that start at 0.
+    """
+    if isinstance(part, Sampling):
+        fields = {k: v for k, v in part.changed().items() if k in _FIELDS}
+    else:
+        fields = {k: v for k, v in part._asdict().items() if k != "initial_regret" or v}
+    return {_FIELDS.get(name, name): value for name, value in fields.items()}
+
+
+def _unlike(
+    part: Sampling | Minimizer, usual: Sampling | Minimizer | None
+) -> list[str]:
+    """Words for the parameters of a part that are not the usual ones."""
+    theirs = {} if usual is None else _parameters(usual)
+    mine = _parameters(part).items()
+    return _words({name: value for name, value in mine if value != theirs.get(name)})
+
+
+def _words_of_two_parts(estimator: Sampling, rule: Minimizer) -> list[str]:
+    name = _sampling_name(estimator)
+    words = [name, *_unlike(estimator, SAMPLINGS.get(name))]
+    return [*words, rule.rule, *_unlike(rule, MINIMIZERS.get(rule.rule))]
 
 
 def _words(parts: Mapping[str, Any]) -> list[str]:
     """Words for parts: strings stand for themselves, other values need their names."""
     return [
-        value if isinstance(value, str) else f"{name}={_digits(value)}"
+        value
+        if isinstance(value, str)
+        else f"{name}={value:.12g}"
+        if isinstance(value, int | float)
+        else f"{name}={value}"
         for name, value in parts.items()
     ]
 
 
-def _digits(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, int | float) else str(value)
-
-
-def _sampling_name(sampling: Sampling) -> str:
+def _sampling_name(estimator: Sampling) -> str:
     """A name in SAMPLINGS, whatever the numbers are, or else what is sampled, in
     words."""
-    name, _ = _like(sampling)
-    if name is not None:
-        return name
+    mine = {k: v for k, v in estimator._asdict().items() if k in _FIELDS}
+    for name, one in SAMPLINGS.items():
+        if one._asdict() | mine == estimator._asdict():
+            return name
     words = {
-        "chance": sampling.chance,
-        "opponents": sampling.opponents,
-        sampling.player: sampling.player != "all",
-        "pruned": sampling.prune,
+        "chance": estimator.chance,
+        "opponents": estimator.opponents,
+        estimator.player: estimator.player != "all",
+        "pruned": estimator.prune,
     }
     return "+".join(word for word, is_so in words.items() if is_so)
 
 
-def _averaging_name(averaging: Averaging) -> str:
-    name = key_of(averaging, AVERAGINGS) or f"gamma={averaging.gamma:.12g}"
-    if averaging.change:
-        change = f"change={averaging.change:.12g}"
-        name = f"{name}_{change}_horizon={averaging.horizon}"
+def _averaging_name(average: Averaging) -> str:
+    name = key_of(average, AVERAGINGS) or f"gamma={average.gamma:.12g}"
+    if average.change:
+        name = f"{name}_change={average.change:.12g}_horizon={average.horizon}"
     return name
 
 
 def key_of(value: object, values: Mapping[str, object]) -> str | None:
     """The name of a value in a table of values, None if it is not there."""
     return next((name for name, one in values.items() if one == value), None)
-
-
-# --- parts as JSON -----------------------------------------------------------------
-
-
-def settings_of_method(method: Method) -> dict[str, Any]:
-    """Setting -> value as JSON has it, as few as say which method it is.
-
-    They are `algorithm`, a name in METHODS, and the parts in which the method differs
-    from the one of that name. A part without a name, such as an average with weights
-    t ** 1.5, is given as the dictionary of its fields. flags.py makes the same method
-    of these settings.
-    """
-    if isinstance(method, OfflineMethod):
-        return {"algorithm": method.name} | method.parameters
-    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
-    same = [name for name in alike if ALGORITHMS[name] == method]
-    name = [*same, *alike, "external_sampling"][0]
-    base = ALGORITHMS[name]
-    found: dict[str, Any] = {"algorithm": name}
-    schedule = schedule_of(method)
-    if schedule is not None and not same:
-        name, horizon, gamma = schedule
-        found = {"algorithm": name, "horizon": horizon, "gamma": gamma}
-        base = method._replace(alternating=True)
-    if method.sampling != base.sampling:
-        found |= _sampling_settings(method.sampling)
-    if method.minimizer != base.minimizer:
-        found |= _minimizer_settings(method.minimizer)
-    if method.averaging != base.averaging:
-        found |= _averaging_settings(method.averaging)
-    if method.alternating != base.alternating:
-        found["alternating"] = method.alternating
-    if method.batch != base.batch:
-        found["batch"] = method.batch
-    return found
-
-
-def _sampling_settings(sampling: Sampling) -> dict[str, Any]:
-    name, numbers = _like(sampling)
-    if name is None:
-        return {"sampling": sampling._asdict()}
-    return {"sampling": name} | numbers
-
-
-def _minimizer_settings(minimizer: Minimizer) -> dict[str, Any]:
-    rule, parameters = minimizer.rule, minimizer._asdict()
-    default = MINIMIZERS[rule]._asdict() if rule in MINIMIZERS else {}
-    others = parameters.keys() - SETTING_OF_PARAMETER.keys()
-    if default and all(parameters[name] == default[name] for name in others):
-        named_ones = rule_settings(minimizer).items()
-        kept = {name: value for name, value in named_ones if name not in others}
-        return {"minimizer": rule} | kept
-    return {"minimizer": {"rule": rule} | parameters}
-
-
-def _averaging_settings(averaging: Averaging) -> dict[str, Any]:
-    name = key_of(averaging, AVERAGINGS)
-    if name is not None:
-        return {"averaging": name}
-    if averaging.change:
-        return {"averaging": averaging._asdict()}
-    return {"gamma": averaging.gamma}
-
-
-def checked(method: object) -> Method:
-    """The method itself, or the one of that name in METHODS.
-
-    Raises:
-        ValueError: it is neither a method that can be run nor the name of one.
-    """
-    if isinstance(method, str):
-        return named("algorithm", method, METHODS)
-    if isinstance(method, OfflineMethod):
-        return method
-    check_algorithm(method)
-    assert isinstance(method, Algorithm)
-    if isinstance(method.minimizer, OwnRule):
-        raise ValueError(
-            f"{method.minimizer.name} is a function, which the files of a run cannot "
-            "hold. Run it with ms.Solver(game, algorithm)."
-        )
-    return method
-
-
-def named(kind: str, name: str, values: Mapping[str, T]) -> T:
-    """The value of a name; raises ValueError if there is none."""
-    if name not in values:
-        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.")
-    return values[name]

@@ -21,9 +21,8 @@ from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
 from mccfr_spiel.experiments.executors import Executor, in_this_process, local
-from mccfr_spiel.experiments.panels import Curve, Experiment, Panel, key, sweep
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.experiments.sweeps import run_sweep
+from mccfr_spiel.experiments.sweeps import BAR, keyed, run_sweep
 from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.solving.running import Metric
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 Games = str | pyspiel.Game | Iterable[str | pyspiel.Game] | Mapping[str, Any]
 Algorithms = str | Method | Iterable[str | Method] | Mapping[str, str | Method]
-
-BAR = "{percentage:5.1f} % |{bar}| {elapsed} so far, {remaining} to go"
 
 _ROWS_BEFORE = 10_000
 """The first row of a run is due at one part in so many of the run."""
@@ -115,34 +112,23 @@ def compare(
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
     limit = _limit(nodes, iterations, methods)
-    experiment = Experiment(
-        tuple(
-            Panel(
-                label,
-                tuple(
-                    Curve(
-                        name,
-                        Settings(
-                            str(game),
-                            method,
-                            **limit,
-                            rows_per_decade=rows_per_decade,
-                            rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
-                            evaluate=_evaluate(measures),
-                            max_memory=max_memory,
-                            twin=twin,
-                            threads=threads,
-                        ),
-                    )
-                    for name, method in methods.items()
-                ),
-                num_nodes=0,  # it is for the papers' figures only
-            )
-            for label, game in chosen.items()
-        )
+    common = Settings(
+        **limit,
+        rows_per_decade=rows_per_decade,
+        rows_from=max(1, min(limit.values()) // _ROWS_BEFORE),
+        evaluate=_evaluate(measures),
+        max_memory=max_memory,
+        twin=twin,
+        threads=threads,
     )
-    seeds = refusals.integer(seeds, "seeds", 1)
-    table = _of_seeds(experiment, seeds)
+    runs = [
+        (label, name, common._replace(game=str(game), algorithm=method, seed=seed))
+        for label, game in chosen.items()
+        for name, method in methods.items()
+        for seed in range(refusals.integer(seeds, "seeds", 1) if _draws(method) else 1)
+    ]
+    # Seed by seed, so that all curves are there early.
+    table = keyed(sorted(runs, key=lambda run: run[2].seed))
     modules = _modules_of(chosen.values())
     if executor is None:
         executor = _executor(workers, table, modules)
@@ -163,7 +149,7 @@ def compare(
         )
         if failures:
             raise ComparisonError(_words_of_failures(failures, table, folder))
-        return make_table(experiment, table, place, list(measures))
+        return make_table(runs, place, list(measures))
 
 
 # --- what is compared ------------------------------------------------------------
@@ -235,19 +221,6 @@ def _evaluate(measures: Mapping[str, Metric]) -> str:
     """Whether runs take the whole tree, which all metrics with names do."""
     named = any(one in METRICS.values() for one in measures.values())
     return "exact" if named else "none"
-
-
-def _of_seeds(experiment: Experiment, seeds: int) -> dict[str, Settings]:
-    """The sweep, without the further seeds of algorithms that draw nothing."""
-    once = {
-        key(panel, curve, seed)
-        for panel in experiment.panels
-        for curve in panel.curves
-        for seed in range(1, seeds)
-        if not _draws(curve.settings.algorithm)
-    }
-    table = sweep(experiment, seeds=seeds)
-    return {name: one for name, one in table.items() if name not in once}
 
 
 def _draws(method: Method) -> bool:

@@ -5,7 +5,7 @@ This module imports pandas (the extra `plot`), so it is imported apart.
 
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mccfr_spiel.experiments.figure_style import save_figure
-from mccfr_spiel.experiments.panels import Experiment, key
 from mccfr_spiel.experiments.plotting import curves_figure
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.settings import Settings
+from mccfr_spiel.experiments.sweeps import key
 from mccfr_spiel.experiments.tasks import FINISHED
 
 BANDS = ("std", "range")
@@ -180,28 +180,22 @@ def _aligned(rows: Any, x: str, y: str, band: str) -> dict[str, np.ndarray]:
 
 
 def read_comparison(
-    experiment: Experiment,
-    table: Mapping[str, Settings],
+    runs: Iterable[tuple[str, str, Settings]],
     folder: pathlib.Path,
     metrics: Sequence[str],
 ) -> Comparison:
     """The rows of a finished sweep.
 
     Args:
-        experiment: what is compared: a panel for each game, a curve for each algorithm.
-        table: the sweep, key -> settings.
+        runs: what was run: (game's label, algorithm's label, settings).
         folder: of the sweep.
         metrics: the columns beside `runs.COLUMNS`.
     """
     parts = []
-    for panel in experiment.panels:
-        for curve in panel.curves:
-            seed = 0
-            while (name := key(panel, curve, seed)) in table:
-                rows = pd.read_csv(folder / (name + FINISHED))
-                which = {"game": panel.title, "algorithm": curve.label, "seed": seed}
-                parts.append(rows.assign(**which))
-                seed += 1
+    for game, algorithm, settings in runs:
+        name = key(game, algorithm, settings.seed)
+        which = {"game": game, "algorithm": algorithm, "seed": settings.seed}
+        parts.append(pd.read_csv(folder / (name + FINISHED)).assign(**which))
     rows = pd.concat(parts, ignore_index=True)
     named = [name for name in metrics if name not in COLUMNS]
     gaps = ["nash_conv"] if "nash_conv" in metrics else []

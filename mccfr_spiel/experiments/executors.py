@@ -12,8 +12,7 @@ import tempfile
 import threading
 import time
 import types
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import SpawnContext, SpawnProcess
 
@@ -25,13 +24,13 @@ from mccfr_spiel.experiments.tasks import (
     Task,
     run_task,
 )
-from mccfr_spiel.storage import locks
+from mccfr_spiel.storage.atomic import write_file
 
 Executor = Callable[[Sequence[Task]], Iterator[Outcome]]
 """Runs tasks and yields the outcome of each when it is known."""
 
-_WORKER_LOCKS = ".worker-*.lock"
 _ATTEMPTS = 3
+"""How often workers are replaced in a row while no task is finished."""
 
 
 # --- this machine ------------------------------------------------------------------
@@ -42,7 +41,7 @@ def in_this_process(tasks: Sequence[Task]) -> Iterator[Outcome]:
 
     A task has no more threads than there are cores.
     """
-    return map(run_task, with_threads(tasks, num_cores()))
+    return map(run_task, with_threads(tasks, 1))
 
 
 def local(
@@ -50,9 +49,8 @@ def local(
 ) -> Iterator[Outcome]:
     """Runs tasks in processes of this machine and replaces processes that are killed.
 
-    A task is given up when its worker has been killed more than _ATTEMPTS times. The
-    threads of all workers together are not more than the machine's cores, unless the
-    workers alone are.
+    The threads of all workers together are not more than the machine's cores, unless
+    the workers alone are.
 
     Args:
         tasks: what to run.
@@ -61,71 +59,49 @@ def local(
             Such a script must keep its calls below `if __name__ == "__main__"`, and may
             register games.
     """
-    tasks = with_threads(tasks, threads_each(workers, len(tasks)))
-    left = {task.key: task for task in tasks}
-    attempts = dict.fromkeys(left, 0)
-    in_vain = 0
+    left = {task.key: task for task in with_threads(tasks, workers)}
+    attempts = 0
     # When one worker is killed, Python breaks the whole pool. So one pass runs what is
-    # left in a new pool until all is done or the pool breaks. `in_vain` counts the
-    # passes in a row that have finished nothing.
-    while left:
-        before = len(left)
-        with _pool(workers, tasks[0].folder, run_main=run_main) as pool:
-            futures, lost = {}, []
-            with contextlib.suppress(BrokenProcessPool):  # one may be gone by now
-                for key, task in left.items():
-                    futures[pool.submit(run_task, task)] = key
+    # left in a new pool until all is done or the pool breaks; the tasks go on from
+    # their checkpoints.
+    while left and attempts <= _ATTEMPTS:
+        attempts += 1
+        with _pool(workers, run_main=run_main) as pool:
+            futures = []
+            with contextlib.suppress(BrokenProcessPool):  # it may be broken by now
+                futures += [pool.submit(run_task, task) for task in left.values()]
             for future in concurrent.futures.as_completed(futures):
-                key = futures[future]
-                try:
+                with contextlib.suppress(BrokenProcessPool):
                     outcome = future.result()
-                except BrokenProcessPool:
-                    lost.append(key)
-                    continue
-                del left[key]
-                yield outcome
-        in_vain = in_vain + 1 if len(left) == before else 0
-        for key in lost:
-            # The pool does not say which of the lost tasks were under way, but their
-            # files do.
-            attempts[key] += left[key].path(UNFINISHED).exists()
-            if max(attempts[key], in_vain) > _ATTEMPTS:
-                del left[key]
-                yield Outcome(
-                    key,
-                    f"Its worker was killed more than {_ATTEMPTS} times; is there "
-                    "enough memory for as many workers?",
-                )
-
-
-def threads_each(workers: int, num_tasks: int) -> int:
-    """How many threads each of some workers may have, so that there is a core for each
-    thread of those that have a task; at least 1."""
-    at_once = max(min(workers, num_tasks), 1)
-    return max(num_cores() // at_once, 1)
-
-
-def with_threads(tasks: Iterable[Task], most: int) -> list[Task]:
-    """Tasks whose runs have at most so many threads."""
-    return [
-        task._replace(
-            settings=task.settings._replace(
-                threads=min(task.settings.threads or most, most)
-            )
+                    attempts = 0
+                    del left[outcome.key]
+                    yield outcome
+    for key in left:
+        yield Outcome(
+            key,
+            "Workers were killed again and again; is there enough memory for as many?",
         )
-        for task in tasks
-    ]
+
+
+def with_threads(tasks: Sequence[Task], workers: int) -> list[Task]:
+    """Tasks whose runs have a core for each thread of those that run at once."""
+    at_once = max(min(workers, len(tasks)), 1)
+    most = max(num_cores() // at_once, 1)
+    return [_with_most_threads(task, most) for task in tasks]
+
+
+def _with_most_threads(task: Task, most: int) -> Task:
+    threads = min(task.settings.threads or most, most)
+    return task._replace(settings=task.settings._replace(threads=threads))
 
 
 @contextlib.contextmanager
 def _pool(
-    workers: int, folder: pathlib.Path, *, run_main: bool = True
+    workers: int, *, run_main: bool
 ) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn") if run_main else _WithoutMain()
     pool = concurrent.futures.ProcessPoolExecutor(
-        workers,
-        multiprocessing.get_context("spawn") if run_main else _WithoutMain(),
-        initializer=_start_worker,
-        initargs=(os.getpid(), folder),
+        workers, context, initializer=_start_worker, initargs=(os.getpid(),)
     )
     try:
         yield pool
@@ -160,36 +136,17 @@ class _WithoutMain(SpawnContext):
     Process = _ProcessWithoutMain
 
 
-def _start_worker(parent: int, folder: pathlib.Path) -> None:
+def _start_worker(parent: int) -> None:
     """Makes a worker ignore Ctrl-C, which its parent handles, and end when its parent
     has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    name = _WORKER_LOCKS.replace("*", uuid.uuid4().hex)
-    folder.mkdir(parents=True, exist_ok=True)  # it may have been deleted
-    lock = locks.acquire(folder / name)
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.2)
-        locks.release(lock)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def wait_for_workers(folder: pathlib.Path, seconds: float) -> None:
-    """Waits until no worker of an earlier sweep is running in a folder.
-
-    Raises:
-        ValueError: one is still running after so many seconds.
-    """
-    for path in folder.glob(_WORKER_LOCKS):
-        try:
-            locks.release(locks.acquire(path, seconds=seconds))
-        except TimeoutError as error:
-            raise ValueError(
-                f"A worker of an earlier sweep is still running in {folder}: {error}"
-            ) from error
 
 
 # --- Ray -----------------------------------------------------------------------
@@ -218,7 +175,7 @@ def on_ray(
         ray.init(address=address, log_to_driver=False)
     try:
         # Ray gives each task one core.
-        tasks = with_threads(tasks, 1)
+        tasks = [_with_most_threads(task, 1) for task in tasks]
         remote = ray.remote(max_retries=_ATTEMPTS, num_cpus=1)(_run_away)
         waiting = iter(tasks)
         most = workers or 4 * int(ray.cluster_resources().get("CPU", 1))
@@ -238,9 +195,8 @@ def on_ray(
                 yield Outcome(task.key, f"Ray gave up: {error}")
                 continue
             if rows is not None:
-                task.path(UNFINISHED).write_bytes(rows)
-                if outcome.error is None:
-                    os.replace(task.path(UNFINISHED), task.path(FINISHED))
+                ending = FINISHED if outcome.error is None else UNFINISHED
+                write_file(task.path(ending), rows)
             yield outcome
     finally:
         ray.shutdown()

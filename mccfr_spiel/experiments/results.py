@@ -1,37 +1,30 @@
-"""The folder of a run: which one it is, how it is opened, and what goes into it.
+"""The folder of a run: which one it is, and how it is opened.
 
-The names of the files are in storage/results_folder.py. How they survive a full disk or
-a deleted folder is in experiments/recording.py.
+The names of the files are in storage/results_folder.py.
 """
 
 import hashlib
-import os
 import pathlib
 import re
-import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.settings import Settings, algorithm_name
+from mccfr_spiel.experiments.algorithm_names import name_of
+from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.offline.sequence_form import joint_vector, plan_to_policy
-from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage.atomic import PARTS
 from mccfr_spiel.storage.locks import LOCK
 from mccfr_spiel.storage.results_folder import (
     ALL_FILES,
-    CHECKPOINT,
-    FIRST_CHECKPOINT,
     PROGRAM,
     SETTINGS,
     remove_kept_policies,
     write_json,
 )
-from mccfr_spiel.storage.row_file import RowWriter
 
 _LONGEST_NAME = 120
 
@@ -41,11 +34,11 @@ def default_folder(
 ) -> pathlib.Path:
     """`parent/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
 
-    The algorithm is that of `algorithm_name`. The name of a long game is cut short, and
-    told apart from others by a few digits of its hash.
+    The name of a long game is cut short, and told apart from others by a few digits of
+    its hash.
     """
     game = settings.game
-    ending = _file_name(f"_{algorithm_name(settings)}_seed{settings.seed}")
+    ending = _file_name(f"_{name_of(settings.algorithm)}_seed{settings.seed}")
     name = _file_name(game)
     most = _LONGEST_NAME - len(ending)
     if len(name) > most:
@@ -69,7 +62,7 @@ def open_folder(
 ) -> None:
     """Creates the folder of a new run, or makes sure that it can be used.
 
-    The files of an older run stay until `begin` replaces them.
+    The files of an older run stay until `begin` removes them.
 
     Raises:
         ValueError: the folder is not empty and `overwrite` is False, it is not a
@@ -100,61 +93,22 @@ def remove_unfinished(folder: pathlib.Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def begin(
-    folder: pathlib.Path, description: Mapping[str, Any], solver: GameSolver
-) -> None:
-    """Replaces the files of an older run by the new run's description and checkpoint.
+def begin(folder: pathlib.Path, description: Mapping[str, Any]) -> None:
+    """Replaces the files of an older run by the new run's description.
 
-    The older files are not touched before it is known that the new run is possible.
+    It is called when the new run is known to be possible.
 
     Args:
         folder: of the run.
         description: the content of settings.json, see `settings_files.description`.
-        solver: at the start of the run. One that cannot be resumed gets no checkpoint.
 
     Raises:
-        OSError: the checkpoint cannot be written.
-        ValueError: there is no room for three checkpoints, which saving takes for a
-            moment.
+        OSError: a file cannot be removed or written.
     """
-    first = folder / FIRST_CHECKPOINT
-    has_checkpoint = save_checkpoint(solver, first)
-    if has_checkpoint:
-        size, free = first.stat().st_size, shutil.disk_usage(folder).free
-        if free < 2 * size:
-            first.unlink()
-            raise ValueError(
-                f"{folder} has {free / 2**20:,.0f} MiB left, but checkpoints take "
-                f"{3 * size / 2**20:,.0f} MiB. Choose another output folder."
-            )
     for name in ALL_FILES:
-        if folder / name != first:
-            (folder / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
     remove_kept_policies(folder)
     write_json(folder / SETTINGS, description)
-    if has_checkpoint:
-        os.replace(first, folder / CHECKPOINT)
-
-
-def save_checkpoint(solver: GameSolver, path: pathlib.Path) -> bool:
-    """Saves a solver that can be resumed; returns whether it can.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    if isinstance(solver, Resumable):
-        solver.save(path)
-        return True
-    return False
-
-
-def row_writer(
-    path: pathlib.Path,
-    kept: Iterable[dict[str, Any]] = (),
-    metrics: Iterable[str] = (),
-) -> RowWriter:
-    """A writer of rows with the keys COLUMNS and of metrics; raises OSError."""
-    return RowWriter(path, (*COLUMNS, *metrics), kept)
 
 
 def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib.Path:

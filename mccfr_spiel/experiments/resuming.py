@@ -5,38 +5,25 @@ before it. The flags may be given again as long as they say what they said befor
 """
 
 import contextlib
-import json
 import pathlib
 import shutil
-import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mccfr_spiel.cluster.crews import Cluster
-from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, Flags
-from mccfr_spiel.experiments.runs import COLUMNS
+from mccfr_spiel.experiments.runs import COLUMNS, row_dues
 from mccfr_spiel.experiments.settings import (
     Settings,
     abstraction_of,
     budget_of,
     measure,
 )
-from mccfr_spiel.experiments.settings_files import read_flags, settings_from
+from mccfr_spiel.experiments.settings_files import read_flags
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage.checkpoint import (
-    DAMAGED,
-    PREVIOUS,
-    CheckpointError,
-    DamagedError,
-)
-from mccfr_spiel.storage.results_folder import (
-    CHECKPOINT,
-    FAILURE,
-    SETTINGS,
-    load_string,
-)
+from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
+from mccfr_spiel.storage.results_folder import CHECKPOINT, SETTINGS, load_string
 from mccfr_spiel.storage.row_file import read_table
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_name
@@ -67,8 +54,7 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     if not path.exists():
         return flags
     try:
-        stored: dict[str, Any] = {**DEFAULT, **read_flags(path)}
-        settings_from(typing.cast(Flags, stored), str(path))
+        stored = {**DEFAULT, **read_flags(path)}
     except ValueError as error:
         raise ValueError(
             f"{error} Delete it and give all of the run's settings again, to resume "
@@ -79,65 +65,22 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
             continue
         if name in ("game", "players") and _is_same_game(stored, given):
             continue
-        changeable = " and ".join(f"--{flag}" for flag in CHANGEABLE)
         raise ValueError(
             f"The run in {folder} has {name}={stored[name]}, not {value}; only "
-            f"{changeable} may change when it is resumed."
+            f"{' and '.join(CHANGEABLE)} may change when it is resumed."
         )
-    changes = {name: value for name, value in given.items() if name in CHANGEABLE}
-    return typing.cast(Flags, stored | changes)
+    return stored | {name: given[name] for name in CHANGEABLE if name in given}
 
 
-def _is_same_game(stored: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+def _is_same_game(stored: Flags, given: Flags) -> bool:
     """Whether the flags that are given name the game of a run, be it in other words."""
-    both = stored["game"], stored.get("players")
-    if "game" in given:
-        others = given["game"], given.get("players")
-    else:
-        others = stored["game"], given["players"]
+    game = given.get("game", stored["game"])
+    both = (stored["game"], stored["players"]), (game, given.get("players"))
     try:
-        one, other = (load_game(load_string(*words)) for words in (both, others))
+        one, other = (load_game(load_string(*words)) for words in both)
     except ValueError:
         return False
     return same_name(one, other)
-
-
-def check_can_end(folder: pathlib.Path, settings: Settings) -> None:
-    """Raises ValueError if the run in a folder has ended in an error that it would meet
-    again, because its settings determine its draws."""
-    path = folder / FAILURE
-    try:
-        failure = json.loads(path.read_text(encoding="utf-8"))
-        error = str(failure["error"])
-        done = int(failure["iterations"])
-        nodes = int(failure["nodes_touched"])
-    except FileNotFoundError:
-        return
-    except (ValueError, TypeError, KeyError):  # damaged: the run itself will tell
-        return
-    flag, last, reached = "iterations", settings.iterations, done
-    if settings.until_nodes_touched is not None:
-        flag, last, reached = "until_nodes_touched", settings.until_nodes_touched, nodes
-    if last > reached:
-        ended = f"The run in {folder} ended in an error after {done:,} iterations"
-        try:
-            load_solver(settings, folder / CHECKPOINT)
-        except DamagedError:
-            pass  # resuming will tell
-        except CheckpointError as refusal:
-            raise ValueError(
-                f"{ended}: {error} What it had found until then is there, but it "
-                f"cannot go on. {refusal}"
-            ) from refusal
-        except Exception:  # games raise what they like
-            pass
-        raise ValueError(
-            f"{ended}, and would again, since the seed determines all that it does: "
-            f"{error} What it had found until then is there. Ways on: resume it with "
-            f"--{flag}={reached} or less; begin another run with another --seed or "
-            "--algorithm in another --output_dir; or, if you have already mended "
-            f"the game where it failed, delete {path} and resume."
-        )
 
 
 def load_solver(
@@ -189,12 +132,12 @@ class KeptRows(NamedTuple):
 
     Attributes:
         rows: in the order of the run.
-        missing: how many rows were due before the checkpoint and are not in the file.
+        missing: whether rows were due before the checkpoint that the file has not got.
         damaged: how many lines of the file cannot be read.
     """
 
     rows: list[dict[str, Any]]
-    missing: int
+    missing: bool
     damaged: int
 
 
@@ -206,73 +149,61 @@ def read_rows(
 ) -> KeptRows:
     """The rows in a CSV file that are due by the settings where the solver is.
 
-    A row without one of the metrics is damaged.
-
-    A file with damaged lines is first copied to a name that ends with DAMAGED, because
-    it is about to be replaced by the rows that are left.
+    A row without one of the metrics is damaged. A file with damaged lines is first
+    copied to a name that ends with DAMAGED, because it is about to be replaced by the
+    rows that are left.
     """
     lines, damaged, _ = read_table(path)
+    found = [_row(line, metrics) for line in lines]
+    damaged += found.count(None)
     done = solver.num_iterations
-    known: dict[int, dict[str, Any]] = {}  # by iteration, each once
-    for line in lines:
-        row = _row(line, metrics)
-        if row is None:
-            damaged += 1
-        elif row["iteration"] <= done:
-            known.setdefault(row["iteration"], row)
+    rows = [row for row in found if row is not None and row["iteration"] <= done]
     column = measure(settings)
     reached = done if column == "iteration" else solver.nodes_touched
-    kept, missing = _match(list(known.values()), settings, reached)
+    kept, is_missing = _match(rows, settings, reached)
     if damaged:
         with contextlib.suppress(OSError):
             shutil.copyfile(path, path.with_name(path.name + DAMAGED))
-    return KeptRows(kept, missing, damaged)
+    return KeptRows(kept, is_missing, damaged)
 
 
 def _match(
-    known: list[dict[str, Any]], settings: Settings, reached: int
-) -> tuple[list[dict[str, Any]], int]:
-    """The rows that are due, each with its `due`, and how many are missing.
+    rows: list[dict[str, Any]], settings: Settings, reached: int
+) -> tuple[list[dict[str, Any]], bool]:
+    """The rows that are due, each with its `due`, and whether any is missing.
 
-    Args:
-        known: the rows that could be read.
-        settings: the run.
-        reached: where the solver is, in what `row_dues` counts.
+    The last row of a run that is to be longer now need not be due any more.
     """
     column = measure(settings)
-    waiting = sorted(known, key=lambda row: row[column], reverse=True)  # next one last
+    dues = row_dues(settings)
+    due = next(dues, None)
     kept: list[dict[str, Any]] = []
-    covered = missing = 0
-    # One pass finds the row of one due number: the first row that reaches it. By
-    # iterations a row must be at the very number. By nodes touched, one row may cover
-    # several numbers; `covered` is what the last row found has reached.
-    for due in row_dues(settings):
-        if due <= covered:
-            kept[-1]["due"] = due
-            continue
-        while waiting and waiting[-1][column] < due:
-            waiting.pop()
-        if waiting and (column != "iteration" or waiting[-1][column] == due):
-            kept.append(waiting.pop() | {"due": due})
-            covered = kept[-1][column]
-        elif due < reached:
-            missing += 1
-        else:
-            break
-    return kept, missing
+    is_missing = False
+    # One pass takes the numbers that one row has reached since the row before it. By
+    # nodes touched, one iteration may pass several, and the largest becomes its `due`.
+    # By iterations a row must be at the very number.
+    for row in rows:
+        passed: list[int] = []
+        while due is not None and due <= row[column]:
+            passed.append(due)
+            due = next(dues, None)
+        if column == "iteration":
+            exact = [one for one in passed if one == row[column]]
+            is_missing |= len(exact) < len(passed)
+            passed = exact
+        if passed:
+            kept.append(row | {"due": passed[-1]})
+    is_missing |= due is not None and due < reached
+    return kept, is_missing
 
 
 def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
-    """A line of results.csv as a row, or None if the line is damaged.
-
-    Files of earlier versions have no `due`, so it is not read but computed again, and
-    no `last_nash_conv`.
-    """
+    """A line of results.csv as a row, or None if the line is damaged."""
     try:
         row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
-        for name in COLUMNS[2:-1]:
-            text = line.get(name, "") if name == "last_nash_conv" else line[name]
-            row[name] = float(text) if text else None
+        row |= {
+            name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]
+        }
         row |= {name: float(line[name]) for name in metrics}
     except (ValueError, KeyError):
         return None

@@ -15,7 +15,6 @@ from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
-from mccfr_spiel.experiments.dues import row_dues
 from mccfr_spiel.experiments.settings import (
     Settings,
     abstraction_of,
@@ -26,7 +25,13 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
 from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.solving.running import COUNTERS, Metric, make_advance, measured
+from mccfr_spiel.solving.running import (
+    COUNTERS,
+    Metric,
+    log_spaced,
+    make_advance,
+    measured,
+)
 from mccfr_spiel.tree.game_tree import GameTree
 
 COLUMNS: tuple[str, ...] = (
@@ -102,7 +107,7 @@ def _start(
         return Solver(
             tree, method, seed=seed, store=store, threads=threads, cluster=cluster
         )
-    return method.start(tree, threads)
+    return method.start(tree)
 
 
 def warm_up(settings: Settings) -> None:
@@ -137,6 +142,33 @@ def make_bound(solver: GameSolver) -> Callable[[], float]:
     if isinstance(solver, BoundsItsGap):
         return lambda: solver.gap_bound
     raise ValueError("This method has no curve to bound; drop bounds=True.")
+
+
+# --- when rows are due ---------------------------------------------------------
+#
+# At numbers that depend on the settings alone, so that runs which differ only in their
+# seeds can be compared at the same numbers.
+
+
+def row_dues(settings: Settings) -> Iterator[int]:
+    """The numbers of iterations, or of nodes touched if the settings go by those, after
+    which a row is due: increasing, and ending with the last of the run."""
+    last = settings.until_nodes_touched or settings.iterations
+    if not settings.is_iterative:
+        last = 1
+    if settings.print_freq is not None:
+        yield from range(settings.print_freq, last, settings.print_freq)
+        yield last
+    else:
+        yield from log_spaced(settings.rows_from, last, settings.rows_per_decade)
+
+
+def policy_dues(settings: Settings) -> Iterator[int]:
+    """The numbers, counted as in `row_dues`, of which the policies are kept: each by
+    the first row that reaches it."""
+    if settings.keep_policies is not None:
+        last = settings.until_nodes_touched or settings.iterations
+        yield from log_spaced(1, last, settings.keep_policies)
 
 
 # --- running -------------------------------------------------------------------

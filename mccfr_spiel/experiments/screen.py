@@ -7,9 +7,25 @@ from typing import Any
 from tqdm import tqdm
 
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.experiments.flag_words import in_flags
-from mccfr_spiel.experiments.settings import Settings, algorithm_parts
+from mccfr_spiel.experiments.algorithm_names import parts_of
+from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.solving.files import GAME_WAY_OUT
+from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
+from mccfr_spiel.tree.loading import IMPORT_WAY_OUT
+from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
+
+_WAYS_OUT = {
+    RECALL_WAY_OUT: "Use information states that remember all that the player did and "
+    "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
+    STRINGS_WAY_OUT: "The command line cannot solve it; in Python, mccfr_spiel.Solver "
+    "can, with an abstraction that makes the strings (docs/choosing.md).",
+    GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
+    "with --overwrite or in another --output_dir, or undo the change of the game.",
+    IMPORT_WAY_OUT: "name the module that registers it with --import",
+}
+"""Ways out that the library names and that take an argument of a Python function -> the
+ways out on the command line."""
 
 _COMMON = (
     f"{'iteration':>12} {'nodes touched':>15} {'seconds':>9} {'NashConv':>12} "
@@ -31,10 +47,12 @@ def show(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Prints a line in the words of the command line to standard error, as `show` does
-    to standard output."""
+    """Prints a line to standard error, as `show` does to standard output, with the ways
+    out that there are on the command line."""
+    for library, here in _WAYS_OUT.items():
+        text = text.replace(library, here)
     with contextlib.suppress(OSError, ValueError):
-        tqdm.write(in_flags(text), file=sys.stderr)
+        tqdm.write(text, file=sys.stderr)
         sys.stderr.flush()
 
 
@@ -44,7 +62,7 @@ def describe(solver: GameSolver, settings: Settings) -> str:
     parts = [f"{tree.source}: {tree.num_players} players"]
     if tree.is_complete:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
-    chosen = algorithm_parts(settings)
+    chosen = parts_of(settings.algorithm)
     name = chosen.pop("name")
     values = ", ".join(f"{part}={value}" for part, value in chosen.items())
     lines = [", ".join(parts), f"{name} ({values}), seed={settings.seed}"]

@@ -1,19 +1,21 @@
 """Settings: one run as a value, and the checks that need no work.
 
 `Settings` says which game is solved by which method, when the run ends and what it
-records. Names, such as those of the command line, become such values in
-experiments/flags.py; experiments/runs.py runs them.
+records. Its fields, with the parts of an algorithm (algorithm_names.PARTS), are the one
+table of settings: flags, files and `named_settings` (experiments/flags.py) are made
+from it. experiments/runs.py runs a value.
 """
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
-from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of, parts_of
+from mccfr_spiel.experiments.algorithm_names import Method, checked
+from mccfr_spiel.experiments.tables import Count, table_of
 from mccfr_spiel.limits.budget import (
     Budget,
     MaxMemory,
@@ -40,46 +42,54 @@ class Settings:
 
         Settings("leduc_poker", ms.CFR_PLUS, until_nodes_touched=1_000_000)
 
+    Settings that differ only in what a run may take (max_memory, twin, threads) or in
+    the policies that it keeps are equal: they have the same rows.
+
     Attributes:
-        game: a load_game string.
+        game: Any string that pyspiel.load_game takes.
         algorithm: an `Algorithm` or an `OfflineMethod`. The name of one in
             `algorithm_names.METHODS`, such as "cfr_plus", is replaced by the value, and
             one in `algorithms.SCHEDULES` by that for a horizon of `iterations`.
-        seed: of all draws.
-        iterations: how many; in each, every player is updated once.
-        until_nodes_touched: if given, it takes the place of `iterations`: the run ends
-            with the first iteration after which so many nodes have been touched, and
-            rows are spaced by nodes touched.
-        until_nash_conv: the run ends at the first row whose NashConv is not above this.
-        print_freq: the iterations (or nodes touched, if the run goes by those) between
-            two rows; None for log-spaced rows.
-        rows_per_decade: the number of log-spaced rows from 10 to 100, and so on.
-        rows_from: the first log-spaced row is not due before that.
-        keep_policies: how many average policies a run with a folder keeps from 10 to
-            100 iterations, from 100 to 1000, and so on (or nodes touched, if it goes by
-            those), see `keeping.PolicyKeeper`; None for none but the last. They change
-            no row, so settings that differ in nothing else are equal.
-        evaluate: "exact" computes NashConv in each row, for which the whole tree must
-            fit into memory; "sampled" plays the policy at the end, see playing.py.
-        evaluate_last: whether rows have the NashConv of the current policy, too.
-        bounds: whether rows have the theorem's bound on NashConv, see
-            `runs.make_bound`.
-        max_nodes: of the tree, see `GameTree`.
-        store: whether an algorithm that samples keeps a tree, see `Solver`.
-        max_memory: bytes, or words such as "4GiB", that the whole process may take. By
-            default, the run may take half of the memory that is free when it begins. A
-            run with evaluate other than "exact" leaves a quarter for the end, when
-            policies are written and played. Settings that differ only in what a run
-            may take, or in the twin, are equal: they have the same rows.
-        twin: whether the game's compiled twin expands the tree, and whether walks and
-            plays without a tree go over it, see `GameTree`; no result depends on it.
-        allow_imperfect_recall: whether a game is solved whose information-state strings
-            forget what a player did or saw, by taking those strings as an abstraction,
-            see `Solver`. No theorem covers that, and NashConv cannot be computed.
-        threads: how many threads may share a pass over the whole tree, see `Solver`;
-            None for one for each core, or for as many of them as a sweep has left for
-            this run. They change no row but in its seconds, so settings that differ in
-            nothing else are equal.
+        seed: Seed of all draws.
+        iterations: Number of iterations; each updates every player once.
+        until_nodes_touched: Stop with the first iteration after which so many nodes
+            have been touched, whatever the number of iterations; rows are then spaced
+            by nodes touched.
+        until_nash_conv: Stop at the first row whose NashConv is not above this.
+        print_freq: A row every so many iterations, or nodes if the run goes by nodes
+            touched; by default, rows grow further apart.
+        rows_per_decade: How many rows from 10 to 100, from 100 to 1000, ..., without
+            print_freq.
+        rows_from: Without print_freq, no row is due before this.
+        keep_policies: Keep the average policies of so many rows from 10 to 100, from
+            100 to 1000, ..., in policy_after_10.bin and so on: 1 for those of powers of
+            ten. They are the steps of the slider of mccfr-spiel explore. Only the last
+            one if not given.
+        evaluate: exact: NashConv in each row, which takes the whole game tree. sampled:
+            at the end the policy is played, for its value and for a lower bound of what
+            a best response gains (evaluation.json). none: only solve.
+        evaluate_last: Add the NashConv of the current policy, the last iterate, to each
+            row and to the picture.
+        bounds: Add the theorem's bound on NashConv, which holds with probability 0.95
+            where something is sampled, to results.csv and the picture.
+        max_nodes: The most nodes of the tree kept in memory.
+        max_memory: The most memory that the program may take, in bytes or as in 4GiB;
+            by default half of what is free when it begins. A game whose whole tree
+            cannot fit is refused at once. A run that samples ends when the memory is
+            full, with all files written; it can be resumed with more.
+        twin: Whether the game's compiled twin stands in for it: it expands the whole
+            tree, and walks and plays without a tree go over it, in less time and with
+            the same results; by default where it has one and saves time.
+        store: Whether an algorithm that samples keeps the nodes that it meets: tree, or
+            none, which walks over compiled rules of the game. auto keeps them where the
+            whole tree fits, or there are no such rules.
+        allow_imperfect_recall: Solve a game whose information-state strings forget what
+            a player did or saw, as those of hold'em do. No theorem covers that.
+            NashConv cannot be computed: evaluate is sampled or none.
+        threads: The most threads that share a pass over the whole tree, as CFR and
+            NashConv make them, or the walks of a large batch; one for each core if not
+            given. A small game has fewer. On a Ray cluster each worker of a single run
+            has as many, one if not given. No result depends on them.
 
     Raises:
         ValueError: a number is out of range, a name is unknown, or two settings
@@ -89,22 +99,22 @@ class Settings:
     game: str = "leduc_poker"
     algorithm: Method = EXTERNAL_SAMPLING
     seed: int = 0
-    iterations: int = 20_000_000
-    until_nodes_touched: int | None = None
+    iterations: Count = 20_000_000
+    until_nodes_touched: Count | None = None
     until_nash_conv: float | None = None
-    print_freq: int | None = None
-    rows_per_decade: int = 5
-    rows_from: int = 1
-    evaluate: str = "exact"
+    print_freq: Count | None = None
+    rows_per_decade: Count = 5
+    rows_from: Count = 1
+    keep_policies: Count | None = field(default=None, compare=False)
+    evaluate: Annotated[str, EVALUATIONS] = "exact"
     evaluate_last: bool = False
     bounds: bool = False
-    max_nodes: int = DEFAULT_MAX_NODES
-    max_memory: int | str | None = dataclasses.field(default=None, compare=False)
-    twin: bool | None = dataclasses.field(default=None, compare=False)
-    store: str = "auto"
+    max_nodes: Count = DEFAULT_MAX_NODES
+    max_memory: int | str | None = field(default=None, compare=False)
+    twin: bool | None = field(default=None, compare=False)
+    store: Annotated[str, STORES] = "auto"
     allow_imperfect_recall: bool = False
-    threads: int | None = dataclasses.field(default=None, compare=False)
-    keep_policies: int | None = dataclasses.field(default=None, compare=False)
+    threads: Count | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", load_string(self.game))
@@ -114,24 +124,21 @@ class Settings:
         object.__setattr__(self, "algorithm", checked(method))
         if self.max_memory is not None:
             parse_bytes(self.max_memory)
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name}={value} is not at least 1.")
+        for setting in FIELDS.values():
+            name, value = setting.name, getattr(self, setting.name)
+            if value is not None and setting.least and value < setting.least:
+                raise ValueError(f"{name}={value} is not at least {setting.least}.")
+            if setting.choices and value not in setting.choices:
+                known = ", ".join(setting.choices)
+                raise ValueError(f"{name}={value!r} is none of {known}.")
         target = self.until_nash_conv
         if target is not None and not target >= 0:
             raise ValueError(f"until_nash_conv={target} is not at least 0.")
-        if self.evaluate not in EVALUATIONS:
-            raise ValueError(
-                f"evaluate={self.evaluate!r} is none of {', '.join(EVALUATIONS)}."
-            )
         if target is not None and self.evaluate != "exact":
             raise ValueError(
                 f"until_nash_conv={target} is never known with evaluate="
                 f"{self.evaluate}; drop one."
             )
-        if self.store not in STORES:
-            raise ValueError(f"store={self.store!r} is none of {', '.join(STORES)}.")
         if self.store == "none" and self.evaluate == "exact":
             raise ValueError(
                 "store=none keeps no tree, which evaluate=exact takes; use "
@@ -209,15 +216,8 @@ class Settings:
         return isinstance(self.algorithm, Algorithm)
 
 
-_COUNTS = (
-    "iterations",
-    "until_nodes_touched",
-    "print_freq",
-    "rows_per_decade",
-    "rows_from",
-    "threads",
-    "keep_policies",
-)
+FIELDS = table_of(Settings)
+"""The fields of `Settings` as a table."""
 
 
 def check(settings: Settings) -> None:
@@ -250,16 +250,6 @@ def abstraction_of(settings: Settings) -> Abstraction | None:
     """The game's own strings where they may forget; else None."""
     strings = pyspiel.State.information_state_string
     return strings if settings.allow_imperfect_recall else None
-
-
-def algorithm_name(settings: Settings) -> str:
-    """What is run, in a word for folders and legends, see `algorithm_names.name_of`."""
-    return name_of(settings.algorithm)
-
-
-def algorithm_parts(settings: Settings) -> dict[str, Any]:
-    """The name of what is run, and each of its parts by the name of the setting."""
-    return parts_of(settings.algorithm)
 
 
 def measure(settings: Settings) -> str:

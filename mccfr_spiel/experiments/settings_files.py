@@ -4,18 +4,20 @@ import importlib.metadata
 import json
 import pathlib
 import platform
-import typing
 from typing import Any
 
+from mccfr_spiel.experiments.algorithm_names import parts_of
 from mccfr_spiel.experiments.flags import (
-    KINDS,
+    SETTINGS,
     Flags,
     flags_of,
     named_settings,
-    settled,
+    with_horizon,
 )
-from mccfr_spiel.experiments.settings import Settings, algorithm_parts
+from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.storage.results_folder import write_json
+
+_PACKAGES = ("mccfr_spiel", "open_spiel", "numba", "numpy")
 
 
 def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any]:
@@ -26,16 +28,15 @@ def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any
         flags: the names by which a user has described the run, if somebody has; they
             are kept as they were given.
     """
-    packages = ("mccfr_spiel", "open_spiel", "numba", "numpy")
     versions = {"python": platform.python_version()}
-    for package in packages:
+    for package in _PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = "not installed"
     return {
-        "settings": flags_of(settings) if flags is None else settled(flags),
-        "algorithm": algorithm_parts(settings),
+        "settings": flags_of(settings) if flags is None else with_horizon(flags),
+        "algorithm": parts_of(settings.algorithm),
         "versions": versions,
     }
 
@@ -63,46 +64,32 @@ def read_flags(path: pathlib.Path) -> Flags:
         raise ValueError(f"{path} is damaged, it is no JSON: {error}") from error
     if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
         raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
-    return checked_flags(values["settings"], str(path))
+    flags = values["settings"]
+    settings_from(flags, str(path))
+    return flags
 
 
-def checked_flags(values: Any, where: str) -> Flags:
-    """The values themselves if they are flags by their names and types.
-
-    Raises:
-        ValueError: one is not; the message begins with `where` it was found.
-    """
-    if not isinstance(values, dict):
-        raise ValueError(f"{where} is damaged: {values!r} are no settings.")
-    for name, value in values.items():
-        if name not in KINDS:
-            raise ValueError(
-                f"{where} has the setting {name!r}, which is none of "
-                f"{', '.join(KINDS)}."
-            )
-        if not _is_of_kind(value, KINDS[name]):
-            raise ValueError(
-                f"{where} has {name}={value!r}, which is not {KINDS[name]}."
-            )
-    return typing.cast(Flags, values)
-
-
-def settings_from(flags: Flags, where: str) -> Settings:
+def settings_from(flags: Any, where: str) -> Settings:
     """The settings that flags from a file describe.
 
     Raises:
-        ValueError: a value is wrong; the message begins with `where` it was found.
+        ValueError: they are no flags, or a value is wrong; the message begins with
+            `where` it was found.
     """
+    if not isinstance(flags, dict):
+        raise ValueError(f"{where} is damaged: {flags!r} are no settings.")
+    for name, value in flags.items():
+        if name not in SETTINGS:
+            raise ValueError(
+                f"{where} has the setting {name!r}, which is none of "
+                f"{', '.join(SETTINGS)}."
+            )
+        if not SETTINGS[name].admits(value):
+            raise ValueError(
+                f"{where} has {name}={value!r}, which is not {SETTINGS[name].words}."
+            )
     try:
-        return named_settings(**flags)
+        given = {name: value for name, value in flags.items() if value is not None}
+        return named_settings(**given)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
-
-
-def _is_of_kind(value: Any, kind: Any) -> bool:
-    """Whether a JSON value fits a flag's type: floats may be whole, bools are none."""
-    if isinstance(value, bool):
-        return kind in (bool, bool | None)
-    return isinstance(value, kind) or (
-        isinstance(value, int) and kind in (float, float | None)
-    )

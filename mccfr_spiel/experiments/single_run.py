@@ -1,12 +1,11 @@
 """One run of the command line, from the flags to the files in its folder."""
 
 import contextlib
-import functools
 import importlib
 import pathlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
@@ -16,8 +15,8 @@ from tqdm import tqdm
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
+from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.flags import Flags, named_settings
-from mccfr_spiel.experiments.keeping import PolicyKeeper
 from mccfr_spiel.experiments.playing import evaluation
 from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.screen import (
@@ -28,24 +27,18 @@ from mccfr_spiel.experiments.screen import (
     show_estimates,
     warn,
 )
-from mccfr_spiel.experiments.settings import (
-    Settings,
-    algorithm_name,
-    check,
-    measure,
-)
+from mccfr_spiel.experiments.settings import Settings, check
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.game_solver import GameSolver, Resumable
+from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.checkpoint import DAMAGED, DamagedError
-from mccfr_spiel.storage.locks import FolderLock
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
     EVALUATION,
-    FAILURE,
     PICTURE,
-    PROGRAM,
     RESULTS,
     SETTINGS,
     SOLUTION,
@@ -101,12 +94,16 @@ class Work(NamedTuple):
     """A run on its way.
 
     Attributes:
+        request: what the user asks for, with the flags of a run that is resumed.
         settings: what is run.
+        folder: for its files.
         solver: runs it.
         kept: the rows that the run had before it was resumed.
     """
 
+    request: Request
     settings: Settings
+    folder: pathlib.Path
     solver: GameSolver
     kept: Sequence[dict[str, Any]]
 
@@ -127,56 +124,50 @@ def solve(request: Request, signals: Signals) -> int:
 
     Raises:
         ValueError: the flags contradict each other or the run is not possible.
-        OSError: the folder cannot be written.
+        OSError: a file cannot be written. The newest checkpoint is good.
     """
     resume, overwrite = request.resume, request.overwrite
     if resume and overwrite:
         raise ValueError("--resume keeps results and --overwrite drops them; drop one.")
+    if request.output_dir is not None:
+        folder = pathlib.Path(request.output_dir)
+    else:
+        settings = named_settings(**request.flags)
+        folder = results.default_folder(settings, fresh=not (overwrite or resume))
+    resumed = resume and resuming.holds_run(folder)
+    if resumed:
+        flags = resuming.resumed_flags(folder, request.given, request.flags)
+        request = request._replace(flags=flags)
     settings = named_settings(**request.flags)
     if resume and not settings.is_resumable:
         raise ValueError(
             f"{request.flags.get('algorithm')} makes no checkpoints; drop --resume."
         )
     check(settings)
-    fresh = not overwrite and not resume
-    folder = results.default_folder(settings, fresh=fresh)
-    if request.output_dir is not None:
-        folder = pathlib.Path(request.output_dir)
-    resumed = resume and resuming.holds_run(folder)
     if not resumed:
         results.open_folder(folder, overwrite=overwrite, resume=resume)
         if resume:
             print(f"There is no run in {folder} yet: it begins.")
     try:
-        with FolderLock(folder) as hold:
+        with locks.held(folder):
             results.remove_unfinished(folder)
-            if resumed:
-                request = _to_resume(request, folder)
-            return _solve_in(hold, request, signals, resumed=resumed)
+            return _run(_prepare(request, folder, resumed=resumed), signals)
     finally:
         with contextlib.suppress(OSError):
             folder.rmdir()  # if it is empty, because the run was not possible
 
 
-def _to_resume(request: Request, folder: pathlib.Path) -> Request:
-    """The request with the flags of the run in a folder, which the flags that are given
-    may change in part."""
-    flags = resuming.resumed_flags(folder, request.given, request.flags)
-    settings = named_settings(**flags)
-    check(settings)
-    resuming.check_can_end(folder, settings)
-    return request._replace(flags=flags)
+def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
+    """Makes the solver, new or from a checkpoint in the folder, and begins the files.
 
-
-def _solve_in(
-    hold: FolderLock, request: Request, signals: Signals, *, resumed: bool
-) -> int:
-    """Runs what is asked for in a folder that is held; returns the exit code."""
-    settings = named_settings(**request.flags)
-    if request.cluster is not None:
+    Args:
+        request: what the user asks for.
+        folder: of the run; it is held.
+        resumed: whether the folder has a run that goes on.
+    """
+    settings, cluster = named_settings(**request.flags), request.cluster
+    if cluster is not None:
         runs.check_cluster(settings)
-    # matplotlib is imported now, because importing it later would delay Ctrl-C.
-    plotting = load_plotting()
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     print(
         f"Preparing {settings.game}{whole if settings.evaluate == 'exact' else ''} ...",
@@ -184,62 +175,6 @@ def _solve_in(
     )
     runs.warm_up(settings)
     about = description(settings, request.flags)
-    work = _make_or_load(
-        settings, about, hold.folder, resumed=resumed, cluster=request.cluster
-    )
-    print(describe(work.solver, settings), flush=True)
-    signals.wait = settings.is_iterative
-    if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
-        signals.restore()
-    covered = work.kept[-1][measure(settings)] if work.kept else 0
-    recording = Recording(
-        hold,
-        about,
-        work.solver,
-        work.kept,
-        warn,
-        checkpoint_every=request.checkpoint_every,
-        keeper=PolicyKeeper(settings, work.solver, warn, covered),
-    )
-    with contextlib.closing(recording):
-        gap, error = _print_and_record(work, recording, signals)
-        if isinstance(error, LinearProgramError):
-            error = _deliver_program(error, recording)
-        else:
-            if signals.received is not None:
-                warn(_words_of_interruption(work.solver, recording.last_iteration))
-            recording.finish(error)
-            signals.wait = False  # all that took long is on disk
-        try:
-            if error is None:
-                _finish_well(work, request, recording, gap, signals)
-            _draw(settings, recording, plotting, request.figure_formats)
-        except KeyboardInterrupt as interruption:
-            interruption.add_note(
-                f"The rows, the policy and the checkpoint of {settings.game} are in "
-                f"{recording.folder}; only what is made of them at the end is missing."
-            )
-            raise
-        return _tell_the_end(work.solver, recording, error, signals)
-
-
-def _make_or_load(
-    settings: Settings,
-    about: dict[str, Any],
-    folder: pathlib.Path,
-    *,
-    resumed: bool,
-    cluster: Cluster | None,
-) -> Work:
-    """The solver, new or from a checkpoint in the folder, and the rows there are.
-
-    Args:
-        settings: the run.
-        about: the content of its settings.json.
-        folder: of the run.
-        resumed: whether the folder has a run that goes on.
-        cluster: see `Request`.
-    """
     if resumed:
         try:
             solver = resuming.load_solver(
@@ -255,17 +190,19 @@ def _make_or_load(
         else:
             write_json(folder / SETTINGS, about)
             print(f"Resumed after {solver.num_iterations:,} iterations.")
-            return Work(settings, solver, _kept_rows(settings, solver, folder))
+            kept = _kept_rows(settings, solver, folder / RESULTS)
+            return Work(request, settings, folder, solver, kept)
     solver = runs.make_solver(settings, cluster=cluster)
-    results.begin(folder, about, solver)
-    return Work(settings, solver, [])
+    results.begin(folder, about)
+    if isinstance(solver, Resumable):
+        solver.save(folder / CHECKPOINT)
+    return Work(request, settings, folder, solver, [])
 
 
 def _kept_rows(
-    settings: Settings, solver: GameSolver, folder: pathlib.Path
+    settings: Settings, solver: GameSolver, path: pathlib.Path
 ) -> list[dict[str, Any]]:
     """The rows of a run that is resumed; tells of those that are lost."""
-    path = folder / RESULTS
     found = resuming.read_rows(path, settings, solver)
     if found.damaged:
         warn(
@@ -274,23 +211,89 @@ def _kept_rows(
         )
     if found.missing:
         warn(
-            f"{path} lacks {found.missing} rows from before the checkpoint. "
-            "The run goes on without them."
+            f"{path} lacks rows from before the checkpoint. The run goes on without "
+            "them."
         )
     return found.rows
 
 
-# --- the loop --------------------------------------------------------------------
+# --- the run ---------------------------------------------------------------------
+
+
+def _run(work: Work, signals: Signals) -> int:
+    """Runs the solver and writes what it finds; returns the exit code."""
+    settings, solver, folder = work.settings, work.solver, work.folder
+    # matplotlib is imported now, because importing it later would delay Ctrl-C.
+    plotting = load_plotting()
+    print(describe(solver, settings), flush=True)
+    signals.wait = settings.is_iterative
+    if not signals.wait:  # HiGHS ignores signals, and leaves nothing worth keeping
+        signals.restore()
+    recording = Recording(
+        folder / RESULTS,
+        folder / CHECKPOINT,
+        settings,
+        solver,
+        work.kept,
+        checkpoint_every=work.request.checkpoint_every,
+    )
+    with contextlib.closing(recording), _noting_the_checkpoint(work):
+        error = _print_and_record(work, recording, signals)
+        if signals.received is not None:
+            warn(
+                f"Interrupted after {solver.num_iterations:,} iterations: writing what "
+                "there is."
+            )
+        try:
+            recording.save()
+            write_policy(folder, solver.average_policy())
+        except Exception as second:
+            if error is None:
+                raise
+            words = words_of_error(second)
+            error.add_note(f"Not all that was found could be written: {words}")
+        signals.wait = False  # all that took long is on disk
+        if error is None and signals.received is None:
+            _evaluate(work)
+        if plotting is not None:
+            _draw(work, plotting)
+        else:
+            show("No picture: matplotlib is not installed (pip install matplotlib).")
+    if error is not None:
+        known = ValueError, OSError, MemoryError, pyspiel.SpielError
+        if not isinstance(error, known):  # a bug, as a rule in the code of a game
+            traceback.print_exception(error)
+        done = f"{solver.num_iterations:,} iterations"
+        warn(f"Error after {done}: {words_of_error(error)}")
+    show(f"Results are in {folder}")
+    if signals.received is not None:
+        return 128 + signals.received
+    return 1 if error is not None else 0
+
+
+@contextlib.contextmanager
+def _noting_the_checkpoint(work: Work) -> Iterator[None]:
+    """Has an error that ends the run between two checkpoints say what there is."""
+    try:
+        yield
+    except (OSError, KeyboardInterrupt) as error:
+        if (work.folder / CHECKPOINT).exists():
+            error.add_note(
+                f"The newest checkpoint in {work.folder} is good: --resume goes on "
+                "from it."
+            )
+        raise
 
 
 def _print_and_record(
     work: Work, recording: Recording, signals: Signals
-) -> tuple[float | None, Exception | None]:
+) -> Exception | None:
     """Runs the solver; each row goes to the screen and into the file as it comes.
 
-    Returns the last NashConv, and the error that ended the run if there was one.
+    Returns the error that ended the run, if there was one after which what has been
+    found can still be written.
     """
-    settings, solver, kept = work
+    settings, solver, kept = work.settings, work.solver, work.kept
     with tqdm(
         total=settings.until_nodes_touched or settings.iterations,
         disable=not sys.stderr.isatty(),
@@ -313,64 +316,41 @@ def _print_and_record(
                 recording.add(row)
                 show(format_row(row))
                 gap = row["nash_conv"]
+        except LinearProgramError as error:
+            path = results.write_unfinished(work.folder, error)
+            raise ValueError(f"{error} The program is in {path}.") from error
+        except OSError:
+            raise
         except Exception as error:  # whatever it is, the results so far must be saved
-            return gap, error
-    return gap, None
+            return error
+    target = settings.until_nash_conv
+    if target is not None and gap is not None:
+        show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
+    return None
 
 
 # --- the end ---------------------------------------------------------------------
 
 
-def _words_of_interruption(solver: GameSolver, last_row: int) -> str:
-    """What is written after an interruption, which comes between two rows."""
-    done = solver.num_iterations
-    words = f"Interrupted after {done:,} iterations: writing what there is."
-    if last_row != done:
-        words += (
-            f" The policy is that of iteration {done:,}; the last row is of iteration "
-            f"{last_row:,}."
-        )
-    return words
-
-
-def _deliver_program(error: LinearProgramError, recording: Recording) -> ValueError:
-    """Writes the program that was not finished; returns an error that says where."""
-    recording.deliver(PROGRAM, functools.partial(results.write_unfinished, error=error))
-    return ValueError(f"{error} The program is in {recording.folder / PROGRAM}.")
-
-
-def _finish_well(
-    work: Work,
-    request: Request,
-    recording: Recording,
-    gap: float | None,
-    signals: Signals,
-) -> None:
-    """Prints and writes the results of a run without errors, besides its rows."""
-    if signals.received is None:  # the error of an earlier attempt was not met again
-        with contextlib.suppress(OSError):
-            (recording.folder / FAILURE).unlink(missing_ok=True)
-    if isinstance(work.solver, LinearProgramRun):
-        summary = work.solver.summary()
-        recording.deliver(
-            SOLUTION, lambda folder: write_json(folder / SOLUTION, summary)
-        )
+def _evaluate(work: Work) -> None:
+    """Prints and writes the results of a run that has come to its end, besides rows."""
+    settings, solver = work.settings, work.solver
+    if isinstance(solver, LinearProgramRun):
+        summary = solver.summary()
+        write_json(work.folder / SOLUTION, summary)
         show(f"Value for player 0: {summary['value']:.12g}")
-    elif work.settings.evaluate == "exact" and signals.received is None:
-        vector, threads = work.solver.average_vector(), work.settings.threads
-        value = known_value(work.solver.tree, vector, threads=threads)
+    elif settings.evaluate == "exact":
+        vector, threads = solver.average_vector(), settings.threads
+        value = known_value(solver.tree, vector, threads=threads)
         if value is not None:
             show(f"Value for player 0: {value}")
-    if work.settings.evaluate == "sampled" and signals.received is None:
-        _evaluate_by_play(work, request, recording)
-    target = work.settings.until_nash_conv
-    if target is not None and gap is not None:
-        show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
+    elif settings.evaluate == "sampled":
+        _evaluate_by_play(work)
 
 
-def _evaluate_by_play(work: Work, request: Request, recording: Recording) -> None:
+def _evaluate_by_play(work: Work) -> None:
     """Plays the average policy; the estimates go to the screen and into a file."""
-    settings, solver = work.settings, work.solver
+    settings, solver, request = work.settings, work.solver, work.request
     show("Playing the average policy ...")
     solver.tree.forget_nodes()  # the policy needs none
     solver.tree.give_back()
@@ -388,51 +368,16 @@ def _evaluate_by_play(work: Work, request: Request, recording: Recording) -> Non
             forgets=settings.allow_imperfect_recall,
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
-        recording.problems.append(f"The policy could not be played: {error}")
-        return
-    recording.deliver(
-        EVALUATION, lambda folder: write_json(folder / EVALUATION, result)
-    )
+        raise ValueError(f"The policy could not be played: {error}") from error
+    write_json(work.folder / EVALUATION, result)
     show_estimates(result)
 
 
-def _draw(
-    settings: Settings,
-    recording: Recording,
-    plotting: ModuleType | None,
-    formats: Sequence[str],
-) -> None:
+def _draw(work: Work, plotting: ModuleType) -> None:
     """Draws the rows if they make a curve."""
-    if plotting is None:
-        show("No picture: matplotlib is not installed (pip install matplotlib).")
-    elif settings.evaluate == "exact" and settings.is_iterative:
-        label = plotting.legend_name(algorithm_name(settings))
-        for one in formats:
-            picture = str(pathlib.Path(PICTURE).with_suffix(f".{one}"))
-            recording.deliver(
-                picture,
-                lambda folder, picture=picture: plotting.save_convergence(
-                    {label: recording.rows_path}, folder / picture, title=settings.game
-                ),
-            )
-
-
-def _tell_the_end(
-    solver: GameSolver,
-    recording: Recording,
-    error: Exception | None,
-    signals: Signals,
-) -> int:
-    """Says how the run ended and where its files are; returns the exit code."""
-    if error is not None:
-        known = ValueError, OSError, MemoryError, pyspiel.SpielError
-        if not isinstance(error, known):  # a bug, as a rule in the code of a game
-            traceback.print_exception(error)
-        done = f"{solver.num_iterations:,} iterations"
-        warn(f"Error after {done}: {words_of_error(error)}")
-    for problem in recording.problems:
-        warn(f"Error: {problem}")
-    show(f"Results are in {recording.folder}")
-    if signals.received is not None:
-        return 128 + signals.received
-    return 1 if error is not None or recording.problems else 0
+    settings, folder = work.settings, work.folder
+    if settings.evaluate == "exact" and settings.is_iterative:
+        label = plotting.legend_name(name_of(settings.algorithm))
+        for one in work.request.figure_formats:
+            picture = (folder / PICTURE).with_suffix(f".{one}")
+            plotting.save_convergence({label: folder}, picture, title=settings.game)

@@ -10,23 +10,20 @@ import functools
 import glob
 import os
 import pathlib
-import time
 import traceback
 from typing import Any, NamedTuple
 
 import pyspiel
 
 from mccfr_spiel.experiments.importing import import_module
-from mccfr_spiel.experiments.recording import words_of_error
-from mccfr_spiel.experiments.results import row_writer, save_checkpoint
+from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.resuming import load_solver, read_rows
 from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.row_file import RowWriter
-from mccfr_spiel.tree.cache import cached_in_turn
+from mccfr_spiel.tree.cache import shared_tree
 
 FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
 """What follows a task's key in the names of its files."""
@@ -79,57 +76,36 @@ def run_task(task: Task) -> Outcome:
 
 
 def _run(task: Task) -> None:
-    unfinished, checkpoint = task.path(UNFINISHED), task.path(CHECKPOINT)
-    warm_up(task.settings)
-    task.folder.mkdir(parents=True, exist_ok=True)  # it may have been deleted
+    settings, unfinished = task.settings, task.path(UNFINISHED)
+    warm_up(settings)
     solver, kept = _make_or_load(task)
     metrics = dict(task.metrics)
-    with row_writer(unfinished, kept, metrics) as writer:
-        saver = _Saver(writer, solver, checkpoint, task.checkpoint_every)
+    recording = Recording(
+        unfinished,
+        task.path(CHECKPOINT),
+        settings,
+        solver,
+        kept,
+        metrics=metrics,
+        checkpoint_every=task.checkpoint_every,
+    )
+    with contextlib.closing(recording):
         try:
-            watch = saver.save_if_due
-            for row in rows(solver, task.settings, watch, kept=kept, metrics=metrics):
-                writer.write(row)
-            writer.sync()
+            watch = recording.save_if_due
+            for row in rows(solver, settings, watch, kept=kept, metrics=metrics):
+                recording.add(row)
         except Exception as error:
             with contextlib.suppress(Exception):  # an older checkpoint stays
-                saver.save()
+                recording.save()
             error.add_note(
                 f"That was after {solver.num_iterations:,} iterations; the rows before "
                 f"it are in {unfinished.name}."
             )
             raise
+        recording.sync()
     os.replace(unfinished, task.path(FINISHED))
     for leftover in task.folder.glob(f"{glob.escape(task.key)}{CHECKPOINT}*"):
         leftover.unlink(missing_ok=True)
-
-
-class _Saver:
-    """Saves a task's checkpoints, each after the rows that came before it."""
-
-    def __init__(
-        self,
-        writer: RowWriter,
-        solver: GameSolver,
-        checkpoint: pathlib.Path,
-        every: float,
-    ) -> None:
-        self._writer, self._solver, self._checkpoint = writer, solver, checkpoint
-        self._every = every
-        self._saved_at = time.monotonic()
-
-    def save(self) -> None:
-        """Saves a checkpoint; raises OSError."""
-        self._writer.sync()  # first: a checkpoint must not be ahead of the rows
-        save_checkpoint(self._solver, self._checkpoint)
-
-    def save_if_due(self, done: int) -> None:
-        """Saves a checkpoint if it is time for one, whatever has been done by now."""
-        del done
-        if time.monotonic() - self._saved_at >= self._every:
-            with contextlib.suppress(OSError):  # the next one may succeed
-                self.save()
-            self._saved_at = time.monotonic()
 
 
 def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
@@ -150,5 +126,5 @@ def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
     return make_solver(settings, tree), []
 
 
-_tree = functools.lru_cache(maxsize=8)(cached_in_turn)
+_tree = functools.lru_cache(maxsize=8)(shared_tree)
 """The game's tree from the cache, and from memory if there were few others since."""

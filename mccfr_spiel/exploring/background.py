@@ -36,14 +36,19 @@ class Work(Generic[_Result]):
         return bool(self._found) or self.error is not None
 
     def result(self, seconds: float | None = 0.0) -> _Result | None:
-        """What the call returned; None if it raised, or is not done yet.
+        """What the call returned; None if it is not done yet.
 
         Args:
-            seconds: until how long after its beginning the call is waited for, so that
-                who asks again and again waits only once; None for as long as it takes.
+            seconds: to wait, counted from the beginning of the call, so repeated
+                questions do not add up; None for as long as it takes.
+
+        Raises:
+            ValueError: the call raised an error, whose words these are.
         """
-        if seconds is not None:
-            seconds = max(self._began + seconds - time.monotonic(), 0.0)
         if not self.is_done:
+            if seconds is not None:
+                seconds = max(self._began + seconds - time.monotonic(), 0.0)
             self._thread.join(seconds)
+        if self.error is not None:
+            raise ValueError(str(self.error)) from self.error
         return self._found[0] if self._found else None

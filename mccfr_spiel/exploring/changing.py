@@ -5,39 +5,22 @@ is solved by CFR+ (Tammelin 2014) over whole passes, beginning with the policy a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.exploring.numbers import (
-    Level,
-    gradients,
+    group_of,
+    leaf_values,
     levels_of,
     owners,
     pass_up,
 )
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
 _SHARE = 0.1
 """Of the largest regret, with which solving on begins."""
-
-
-class Change(NamedTuple):
-    """A policy that was changed, as one step of a list that can be undone.
-
-    Attributes:
-        words: what was done.
-        policy: `[S]` the policy after it.
-        fixed: the infosets where it is fixed.
-        iterations: all that it was solved on for.
-    """
-
-    words: str
-    policy: np.ndarray
-    fixed: frozenset[int]
-    iterations: int
 
 
 def with_row(
@@ -48,8 +31,6 @@ def with_row(
     Raises:
         ValueError: they are no distribution over its actions.
     """
-    if not 0 <= infoset < tree.num_infosets:
-        raise ValueError(f"There is no infoset {infoset}.")
     _, start, _, size, _ = tree.infosets[infoset].item()
     found = np.array(row, np.float64)
     if found.shape != (size,):
@@ -73,7 +54,7 @@ def restricted_best_returns(
 ) -> np.ndarray:
     """`[P]` what best responses get that keep to the policy where it is fixed."""
     passes = full_pass(tree)
-    values = gradients(passes, passes.plan(policy))
+    values = leaf_values(passes, passes.plan(policy))
     pass_up(levels_of(tree), policy, values, free_infosets(tree, fixed))
     return values[: tree.num_players].copy()
 
@@ -87,10 +68,6 @@ def solve_on(
 ) -> np.ndarray:
     """Solves the restricted game by CFR+, from a policy on; returns the average `[S]`.
 
-    The first regrets are in proportion to the policy, which they therefore keep for a
-    while, and a tenth of the largest that one iteration could bring. In Leduc poker
-    that was better than more, less and none.
-
     Args:
         tree: the whole tree.
         policy: `[S]` to begin with, and to keep to at the fixed infosets.
@@ -98,58 +75,43 @@ def solve_on(
         iterations: how many.
         tell: is called with the number of iterations done.
     """
-    passes = full_pass(tree)
-    is_free = free_infosets(tree, fixed)
-    levels = [levels_of(tree, player) for player in range(tree.num_players)]
-    current, regrets = policy.copy(), _first_regrets(tree, passes, policy)
+    passes, levels = full_pass(tree), levels_of(tree)
+    everywhere = free_infosets(tree, fixed)
+    players = tree.infosets["player"]
+    free = [
+        group_of(tree, np.flatnonzero(everywhere & (players == player)))
+        for player in range(tree.num_players)
+    ]
+    current, regrets = policy.copy(), _first_regrets(tree, policy)
     average = np.zeros_like(policy)
     # One pass updates each player in turn against the others' newest policies, and adds
-    # the player's plan to the average with the iteration as its weight.
+    # all plans to the average with the iteration as their weight.
     for iteration in range(1, iterations + 1):
-        for player, mine in enumerate(levels):
-            _update(passes, mine, player, current, regrets, is_free)
-        plan = passes.plan(current)
-        average += iteration * plan
+        for player, mine in enumerate(free):
+            values = passes.gradient(passes.plan(current), player)
+            pass_up(levels, current, values)
+            here, before = values[mine.sequences], current[mine.sequences]
+            played = mine.spread(mine.sums(before * here))
+            grown = np.maximum(regrets[mine.sequences] + here - played, 0.0)
+            regrets[mine.sequences] = grown
+            # Without regrets any policy will do. The one at hand is better than an even
+            # one where the others do not lead yet.
+            current[mine.sequences] = mine.shares(grown, before)
+        average += iteration * passes.plan(current)
         tell(iteration)
-    found = current.copy()
-    for level in (level for mine in levels for level in mine):
-        summed = average[level.sequences]
-        total = level.spread(level.sums(summed))
-        free = level.spread(is_free[level.infosets]) & (total > 0)
-        found[level.sequences[free]] = summed[free] / total[free]
-    return found
+    for mine in free:
+        weights, last = average[mine.sequences], current[mine.sequences]
+        current[mine.sequences] = mine.shares(weights, last)
+    return current
 
 
-def _first_regrets(tree: GameTree, passes: FullPass, policy: np.ndarray) -> np.ndarray:
-    """`[S]` with what CFR+ begins: see `solve_on`."""
+def _first_regrets(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+    """`[S]` with what CFR+ begins: in proportion to the policy, which is therefore kept
+    for a while, and a tenth of the largest that one iteration could bring. In Leduc
+    poker that was better than more, less and none."""
     reach = np.zeros(tree.num_infosets)
-    kernels.add_reaches(tree.arrays, passes.plan(policy), reach)
+    kernels.add_reaches(tree.arrays, full_pass(tree).plan(policy), reach)
     largest = float(np.abs(tree.utilities).max(initial=0.0))
     regrets = _SHARE * largest * policy
     regrets[tree.num_players :] *= reach[owners(tree)[tree.num_players :]]
     return regrets
-
-
-def _update(
-    passes: FullPass,
-    levels: list[Level],
-    player: int,
-    current: np.ndarray,
-    regrets: np.ndarray,
-    is_free: np.ndarray,
-) -> None:
-    """Regret matching+ for one player, at the infosets that are free."""
-    values = passes.gradient(passes.plan(current), player)
-    pass_up(levels, current, values)
-    for level in levels:
-        mine = values[level.sequences]
-        played = level.spread(level.sums(current[level.sequences] * mine))
-        grown = np.maximum(regrets[level.sequences] + mine - played, 0.0)
-        total = level.spread(level.sums(grown))
-        # Without regrets any policy will do. The one at hand is better than an even one
-        # where the others do not lead yet.
-        before = current[level.sequences]
-        matched = np.divide(grown, total, out=before, where=total > 0)
-        free = level.spread(is_free[level.infosets])
-        regrets[level.sequences[free]] = grown[free]
-        current[level.sequences[free]] = matched[free]

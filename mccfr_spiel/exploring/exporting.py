@@ -1,7 +1,7 @@
 """The page as one file that needs no server, for small games.
 
-All that the page could ask about states and infosets is computed in advance and stands
-in the file as JSON. The page's own code is the same.
+All that the page could ask about states and infosets is asked in advance, and the
+answers stand in the file as JSON. The page's own code is the same.
 """
 
 import base64
@@ -11,16 +11,13 @@ import os
 import pathlib
 from typing import Any
 
-import pyspiel
-
-from mccfr_spiel.exploring import finding, live_rows, places, views
+from mccfr_spiel.exploring import finding, places
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.hands import is_seen, known_to
-from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.exploring.hands import is_seen
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.views import text
+from mccfr_spiel.exploring.views import known_to
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -59,124 +56,106 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
 
     Its `states` are keyed by the moves before them, as the page's links are.
     """
-    count = len(subject.candidates)
-    numbers = [_numbers(subject, which) for which in range(count)]
-    answers = Answers(subject)
-    states, numbers_of_states, regrets = {}, {}, {}
-    grids, strings = _Grids(answers), {}
+    answers, policies = Answers(subject), range(len(subject.candidates))
+    for which in policies:
+        if subject.evaluation(which).numbers(600.0) is None:
+            label = subject.candidates[which].label
+            raise ValueError(f"The numbers of {label} took long.")
+    states, infoset_of, strings = {}, {}, {}
+    grid_of: dict[str, int] = {}
+    infosets: list[list[Any]] = [[None] * tree.num_infosets for _ in policies]
+    grids: list[list[Any]] = [[] for _ in policies]
+    grid_numbers: dict[tuple[int | None, ...], int | None] = {}
+    no_grid = answers.grid({"history": ""}).get("none", "")
     # One pass takes a history off the stack and puts those with one move more on.
     stack: list[list[int]] = [[]]
     while stack:
         history = stack.pop()
-        place = places.follow(tree.game, tree, history)
         key = ",".join(map(str, history))
-        view = views.state_view(place)
-        del view["history"]
-        states[key] = view | _for_play(place.state, strings)
-        if view["player"] >= 0:
-            infoset = int(tree.nodes[place.node]["infoset"])
-            numbers_of_states[key] = infoset
-            regrets.setdefault(infoset, place.state)
-            grids.add(key, history)
-        stack += [[*history, move] for move in places.moves_of(place.state)]
-    infosets = range(tree.num_infosets)
+        answer = answers.state({"history": key})
+        state = places.follow(tree.game, None, history).state
+        del answer["state"]["history"]
+        states[key] = answer["state"] | _for_play(state, strings)
+        stack += [[*history, move] for move in places.moves_of(state)]
+        if answer["infoset"] is None:
+            continue
+        infoset = infoset_of[key] = answer["infoset"]["number"]
+        for which in policies:
+            if infosets[which][infoset] is None:
+                asked = answers.state({"history": key, "policy": which})
+                infosets[which][infoset] = asked["infoset"]
+        # States that differ in their deals only share a grid.
+        hidden = len(deals(tree.game, history))
+        public = (*(None for _ in history[:hidden]), *history[hidden:])
+        if public not in grid_numbers:
+            found = [
+                answers.grid({"history": key, "policy": which}) for which in policies
+            ]
+            no_grid = found[0].get("none", no_grid)
+            grid_numbers[public] = None if "none" in found[0] else len(grids[0])
+            if "none" not in found[0]:
+                for mine, one in zip(grids, found, strict=True):
+                    mine.append(one)
+        number = grid_numbers[public]
+        if number is not None:
+            grid_of[key] = number
     return {
         "about": answers.about({}),
-        "overviews": [views.overview(one) for one in numbers],
+        "overviews": [answers.overview({"policy": which}) for which in policies],
         "states": states,
         "strings": list(strings),
-        "infoset_of": numbers_of_states,
-        "infosets": [
-            [
-                views.infoset_view(tree, one, i)
-                | views.regrets_view(candidate.regrets, regrets[i])
-                for i in infosets
-            ]
-            for one, candidate in zip(numbers, subject.candidates, strict=True)
-        ],
-        "beliefs": [
-            [views.belief_view(tree, n.policy, i, _BELIEFS) for i in infosets]
-            for n in numbers
-        ],
-        "rows_of_lists": [
-            [finding.row_of(tree, n.policy, i) for i in infosets] for n in numbers
-        ],
-        "lists": [_lists(tree, numbers, which) for which in range(count)],
-        "grid_of": grids.numbers,
-        "grids": grids.views,
-        "no_grid": grids.why,
-        "rows": live_rows.rows_of(subject.folder, subject.history),
-    }
+        "infoset_of": infoset_of,
+        "infosets": infosets,
+        "grid_of": grid_of,
+        "grids": grids,
+        "no_grid": no_grid,
+        "rows": answers.rows({}),
+    } | _of_policies(answers, tree)
 
 
-def _for_play(state: pyspiel.State, strings: dict[str, int]) -> dict[str, Any]:
+def _of_policies(answers: Answers, tree: GameTree) -> dict[str, Any]:
+    """The beliefs, rows of lists and lists of each policy; the list "changed" has one
+    for each other policy."""
+    policies = range(len(answers.subject.candidates))
+    infosets = range(tree.num_infosets)
+    found: dict[str, Any] = {"beliefs": [], "rows_of_lists": [], "lists": []}
+    for which in policies:
+        mine = {"policy": which}
+        numbers = answers.subject.evaluation(which).numbers()
+        assert numbers is not None
+        beliefs = [answers.belief(mine | {"number": i}) for i in infosets]
+        for one in beliefs:
+            one["left_out"] += len(one["rows"][_BELIEFS:])
+            del one["rows"][_BELIEFS:]
+        found["beliefs"].append(beliefs)
+        rows = [finding.row_of(tree, numbers.policy, i) for i in infosets]
+        found["rows_of_lists"].append(rows)
+
+        def listed(mine: Any = mine, **query: Any) -> list[tuple[int, float]]:
+            rows = answers.list(mine | query)["rows"]
+            return [(row["infoset"], row["amount"]) for row in rows]
+
+        lists: dict[str, Any] = {
+            kind: listed(kind=kind) for kind in finding.LISTS if kind != "changed"
+        }
+        lists["changed"] = [listed(kind="changed", other=str(one)) for one in policies]
+        found["lists"].append(lists)
+    return found
+
+
+def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
     """What a game against a policy needs at a state: what each player knows there, as
     numbers of strings, and for each move the players who can tell it, as bits."""
     if state.is_terminal():
         return {}
     players = range(state.num_players())
-    knows = [text(known_to(state, player)) for player in players]
     seen = [
         sum(is_seen(state, move, player) << player for player in players)
         for move in places.moves_of(state)
     ]
+    knows = [known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]
     return {"knows": numbers, "seen": seen}
-
-
-class _Grids:
-    """The grids of all states. Those that differ in their deals only have one.
-
-    Attributes:
-        numbers: the moves before a state -> the number of its grid.
-        views: for each policy its grids.
-        why: why there is none at other states.
-    """
-
-    def __init__(self, answers: Answers) -> None:
-        self.numbers: dict[str, int] = {}
-        self.views: list[list[Any]] = [[] for _ in answers.subject.candidates]
-        self.why = answers.grid({"history": ""}).get("none", "")
-        self._answers = answers
-        self._known: dict[tuple[int | None, ...], int | None] = {}
-
-    def add(self, key: str, history: list[int]) -> None:
-        """Makes the grid of a state where a player acts, unless it is there."""
-        game = self._answers.subject.game
-        hidden = len(deals(game, history))
-        public = (*(None for _ in history[:hidden]), *history[hidden:])
-        if public not in self._known:
-            found = [
-                self._answers.grid({"history": key, "policy": which})
-                for which in range(len(self.views))
-            ]
-            self.why = found[0].get("none", self.why)
-            self._known[public] = None if "none" in found[0] else len(self.views[0])
-            if "none" not in found[0]:
-                for mine, one in zip(self.views, found, strict=True):
-                    mine.append(one)
-        number = self._known[public]
-        if number is not None:
-            self.numbers[key] = number
-
-
-def _numbers(subject: Subject, which: int) -> Numbers:
-    found = subject.numbers(which, 600.0)
-    if found is None:
-        raise ValueError(f"The numbers of {subject.candidates[which].label} took long.")
-    return found
-
-
-def _lists(tree: GameTree, numbers: list[Numbers], which: int) -> dict[str, Any]:
-    """The lists of a policy; "changed" has one for each other policy."""
-    mine = numbers[which]
-    found: dict[str, Any] = {
-        kind: finding.listed(mine, tree, kind, None)
-        for kind in finding.LISTS
-        if kind != "changed"
-    }
-    found["changed"] = [finding.listed(mine, tree, "changed", one) for one in numbers]
-    return found
 
 
 def page(values: dict[str, Any]) -> str:

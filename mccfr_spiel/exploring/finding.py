@@ -27,9 +27,7 @@ _SECONDS = 0.3
 _AT_ONCE = 256
 
 
-def search(
-    tree: GameTree, wanted: str, first: int = 0, seconds: float = _SECONDS
-) -> dict[str, Any]:
+def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
     """The infosets whose strings contain a text, capitals or not, from a number on.
 
     It stops after some rows, or some time, and says where to go on.
@@ -37,7 +35,7 @@ def search(
     wanted = wanted.casefold()
     found: list[int] = []
     count, at = tree.num_infosets, first
-    end = time.monotonic() + seconds
+    end = time.monotonic() + _SECONDS
     while at < count and len(found) < SHOWN:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
@@ -47,7 +45,9 @@ def search(
     return {"infosets": found, "next": at if at < count else None, "total": count}
 
 
-def listed(numbers: Numbers, tree: GameTree, kind: str, other: Numbers | None) -> Any:
+def listed(
+    numbers: Numbers, tree: GameTree, kind: str, other: Numbers | None
+) -> list[tuple[int, float]]:
     """The first infosets by a number, and that number of each.
 
     Args:
@@ -61,35 +61,24 @@ def listed(numbers: Numbers, tree: GameTree, kind: str, other: Numbers | None) -
     """
     if kind not in LISTS:
         raise ValueError(f"{kind!r} is none of the lists {', '.join(LISTS)}.")
-    parents = tree.infosets["parent"]
+    chosen = numbers.policy[tree.num_players :]
     if kind == "reached":
-        amounts = numbers.reach * numbers.plan[parents]
+        amounts = numbers.reach * numbers.plan[tree.infosets["parent"]]
     elif kind == "gain":
         amounts = numbers.gains
-    elif kind == "mixed":
-        amounts = entropies(tree, numbers.policy)
-    else:
-        if other is None:
-            raise ValueError("Choose a second policy to see where the two differ.")
-        amounts = distances(tree, numbers.policy, other.policy)
+    elif kind == "mixed":  # by the entropy in bits
+        logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
+        amounts = np.bincount(owners(tree)[tree.num_players :], -chosen * logs)
+    elif other is None:
+        raise ValueError("Choose a second policy to see where the two differ.")
+    else:  # by the total variation distance
+        apart = np.abs(chosen - other.policy[tree.num_players :]) / 2
+        amounts = np.bincount(owners(tree)[tree.num_players :], apart)
     few = min(SHOWN, len(amounts))
     first = np.argpartition(-amounts, few - 1)[:few] if few else np.zeros(0, int)
     # Of equal amounts the infosets that are met first come first.
     first = first[np.lexsort((first, -amounts[first]))]
     return [(int(i), float(amounts[i])) for i in first if amounts[i] > 0]
-
-
-def entropies(tree: GameTree, policy: np.ndarray) -> np.ndarray:
-    """`[I]` the entropy of the policy at each infoset, in bits."""
-    chosen = policy[tree.num_players :]
-    logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
-    return np.bincount(owners(tree)[tree.num_players :], -chosen * logs)
-
-
-def distances(tree: GameTree, policy: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """`[I]` the total variation distance of two policies at each infoset."""
-    apart = np.abs(policy - other)[tree.num_players :] / 2
-    return np.bincount(owners(tree)[tree.num_players :], apart)
 
 
 def row_of(tree: GameTree, policy: np.ndarray, infoset: int) -> dict[str, Any]:

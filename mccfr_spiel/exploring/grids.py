@@ -5,6 +5,7 @@ all later moves of a history and replaces the deals.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,11 +14,12 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import places
+from mccfr_spiel.exploring.hands import is_seen
 from mccfr_spiel.exploring.views import text
 from mccfr_spiel.tree.game_tree import GameTree
 
 _MOST = 2_000
-"""Hands, and cells with values, that a grid has at most."""
+"""Cells with values that a grid has at most; twice as many hands."""
 
 _RANKS = "AKQJT98765432"
 _CARD = re.compile(r"\b([2-9TJQKA])([cdhs])$")
@@ -27,7 +29,8 @@ class NoGridError(ValueError):
     """The game, or the state, allows no grid; the message says why."""
 
 
-Ask = Callable[[pyspiel.State], dict[int, float] | None]
+Ask = Callable[[pyspiel.State], dict[int, float]]
+Cards = dict[int, str]
 
 
 def grid(
@@ -52,8 +55,8 @@ def grid(
     Raises:
         NoGridError: the game, or the history, allows no grid.
     """
-    place = places.follow(game, None, history)
-    player = int(place.state.current_player())
+    state = places.follow(game, None, history).state
+    player = int(state.current_player())
     if player < 0:
         raise NoGridError("A grid needs a state where a player acts: walk to one.")
     seers = deals(game, history)
@@ -63,42 +66,48 @@ def grid(
             "This game does not begin by dealing cards that one player alone sees, so "
             "it has no grid."
         )
-    choices = [_outcomes(game, history, at) for at in own]
-    if np.prod([len(one) for one in choices]) > 2 * _MOST:
+    choices = [_cards_at(game, at) for at in own]
+    if math.prod(map(len, choices)) > 2 * _MOST:
         raise NoGridError(f"There are more than {2 * _MOST:,} hands, too many to show.")
-    actions = places.moves_of(place.state)
+    actions = places.moves_of(state)
+    hands: dict[str, list[float]] = {}
+    for dealt in itertools.product(*choices):
+        state = replayed(game, history, dict(zip(own, dealt, strict=True)), len(seers))
+        if state is not None and places.moves_of(state) == actions:
+            odds = ask(state)
+            cards = (one[card] for one, card in zip(choices, dealt, strict=True))
+            label = " ".join(sorted(cards))
+            hands.setdefault(label, [odds.get(one, 0.0) for one in actions])
     view: dict[str, Any] = {
         "player": player,
-        "actions": [text(places.name_of(place.state, one)) for one in actions],
-        "rows": [],
+        "actions": [text(places.name_of(state, one)) for one in actions],
+        "rows": [{"label": k, "probabilities": v} for k, v in hands.items()],
         "columns": [],
         "cells": [],
         "ranks": None,
     }
-    hands: dict[str, list[float]] = {}
-    for dealt in itertools.product(*choices):
-        cards = dict(zip(own, (action for action, _ in dealt), strict=True))
-        state = replayed(game, history, cards, len(seers))
-        if state is None or places.moves_of(state) != actions:
-            continue
-        odds = ask(state)
-        if odds is not None:
-            label = " ".join(sorted(text(_short(name)) for _, name in dealt))
-            hands.setdefault(label, [odds.get(one, 0.0) for one in actions])
-    view["rows"] = [{"label": k, "probabilities": v} for k, v in hands.items()]
-    if len(own) == 2 and all(_CARD.search(name) for one in choices for _, name in one):
+    if len(own) == 2 and all(
+        map(_CARD.search, itertools.chain(*map(dict.values, choices)))
+    ):
         view["ranks"] = _by_ranks(hands)
-    other = _other_with_one_card(seers, player)
-    if len(own) == 1 and other is not None and tree is not None and policy is not None:
-        columns = _outcomes(game, history, other)
-        if len(columns) * len(choices[0]) <= _MOST:
-            view["columns"] = [text(_short(name)) for _, name in columns]
-            view["cells"] = _values(
-                tree, history, (own[0], choices[0]), (other, columns), policy, player
-            )
+    others = [at for at, seer in enumerate(seers) if seer != player]
+    single = [at for at in others if seers.count(seers[at]) == 1]
+    if len(own) == 1 and single and tree is not None and policy is not None:
+        rows, columns = choices[0], _cards_at(game, single[0])
+        if len(rows) * len(columns) <= _MOST:
             view["rows"] = [
-                {"label": text(_short(name)), "probabilities": hands.get(_short(name))}
-                for _, name in choices[0]
+                {"label": label, "probabilities": hands.get(label)}
+                for label in rows.values()
+            ]
+            view["columns"] = list(columns.values())
+            view["cells"] = [
+                [
+                    _value(
+                        tree, history, {own[0]: mine, single[0]: theirs}, policy, player
+                    )
+                    for theirs in columns
+                ]
+                for mine in rows
             ]
     return view
 
@@ -110,42 +119,31 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """
     state, seers = game.new_initial_state(), []
     for action in history:
-        if state.is_terminal() or not state.is_chance_node():
+        if not state.is_chance_node() or len(places.moves_of(state)) == 1:
             break
-        others = [move for move in places.moves_of(state) if move != action]
-        if not others:
-            break
-        pair = state.child(action), state.child(others[0])
-        try:
-            seen = [
-                player
-                for player in range(game.num_players())
-                if len({one.information_state_string(player) for one in pair}) == 2
-            ]
-        except Exception:  # games without strings at chance nodes
-            break
+        players = range(game.num_players())
+        seen = [player for player in players if is_seen(state, action, player)]
         if len(seen) != 1:
             break
-        seers.append(seen[0])
+        seers += seen
         state.apply_action(action)
     return seers
 
 
-def _outcomes(
-    game: pyspiel.Game, history: Sequence[int], at: int
-) -> list[tuple[int, str]]:
-    """What could be dealt at one place if all the deals before were others."""
-    found: dict[int, str] = {}
-    state = game.new_initial_state()
+def _cards_at(game: pyspiel.Game, at: int) -> Cards:
+    """What could be dealt at one place if all the deals before were others: action ->
+    the card's name."""
+    found: Cards = {}
     # Two different ways to get there know all the cards, whatever was dealt before.
-    for way in ("first", "last"):
+    for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(at):
-            moves = places.moves_of(state)
-            state.apply_action(moves[0 if way == "first" else -1])
+            state.apply_action(places.moves_of(state)[way])
         for move in places.moves_of(state):
-            found.setdefault(move, places.name_of(state, move))
-    return sorted(found.items())
+            name = places.name_of(state, move)
+            card = _CARD.search(name)
+            found[move] = text(card[0] if card else re.split(r"[:\s]", name)[-1])
+    return dict(sorted(found.items()))
 
 
 def replayed(
@@ -162,16 +160,14 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        if state.is_terminal():
-            return None
         moves = places.moves_of(state)
-        if at in cards:
-            action = cards[at]
-        elif at < num_deals and (action in taken or action not in moves):
-            free = [move for move in moves if move not in taken]
-            if not free:
-                return None
-            action = free[0]
+        action = cards.get(at, action)
+        if (
+            at < num_deals
+            and at not in cards
+            and (action in taken or action not in moves)
+        ):
+            action = next((move for move in moves if move not in taken), None)
         if action not in moves:
             return None
         if at < num_deals:
@@ -180,43 +176,21 @@ def replayed(
     return None if state.is_terminal() else state
 
 
-def _short(name: str) -> str:
-    """The card in the name of a deal: its last word."""
-    card = _CARD.search(name)
-    return card[0] if card else re.split(r"[:\s]", name)[-1]
-
-
-def _other_with_one_card(seers: list[int], player: int) -> int | None:
-    for at, seer in enumerate(seers):
-        if seer != player and seers.count(seer) == 1:
-            return at
-    return None
-
-
-def _values(
+def _value(
     tree: GameTree,
     history: Sequence[int],
-    rows: tuple[int, list[tuple[int, str]]],
-    columns: tuple[int, list[tuple[int, str]]],
+    cards: dict[int, int],
     policy: np.ndarray,
     player: int,
-) -> list[list[float | None]]:
-    """The player's value for each pair of cards; None for pairs that cannot be."""
-    cells = []
-    for mine, _ in rows[1]:
-        line: list[float | None] = []
-        for theirs, _ in columns[1]:
-            changed = list(history)
-            changed[rows[0]], changed[columns[0]] = mine, theirs
-            try:
-                node = places.follow(tree.game, tree, changed).node
-            except ValueError:  # two players cannot have the same card
-                line.append(None)
-                continue
-            assert node is not None
-            line.append(float(places.value_of_node(tree, node, policy)[player]))
-        cells.append(line)
-    return cells
+) -> float | None:
+    """The player's value after a history with two other deals; None if two players
+    cannot have these cards."""
+    changed = [cards.get(at, action) for at, action in enumerate(history)]
+    try:
+        node = places.follow(tree.game, tree, changed).node
+    except ValueError:
+        return None
+    return float(places.value_of_node(tree, node or 0, policy)[player])
 
 
 def _by_ranks(hands: dict[str, list[float]]) -> dict[str, Any]:

@@ -6,12 +6,9 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.exploring import places
+from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.exploring.views import Namer, infoset_view, number, text
 from mccfr_spiel.tree.game_tree import GameTree
-
-_MOST_HANDS = 60
 
 
 class Hand:
@@ -57,8 +54,7 @@ class Hand:
         Raises:
             ValueError: the move is not possible now.
         """
-        is_turn = not self.state.is_terminal()
-        if not is_turn or action not in places.moves_of(self.state):
+        if action not in places.moves_of(self.state):
             raise ValueError(f"The move {action} is not possible now.")
         self._own.append((len(self.state.history()), action))
         self._play(action)
@@ -71,38 +67,29 @@ class Hand:
                 odds = dict(state.chance_outcomes())
             else:
                 odds = self._ask(state)
-            moves = list(odds)
-            weights = [odds[one] for one in moves]
-            self._play(self._generator.choices(moves, weights)[0])
+            self._play(self._generator.choices(list(odds), list(odds.values()))[0])
 
     def _play(self, action: int) -> None:
-        state = self.state
-        player = int(state.current_player())
-        known = player == self.seat or is_seen(state, action, self.seat)
-        name = text(places.name_of(state, action)) if known else None
+        player = int(self.state.current_player())
+        known = player == self.seat or is_seen(self.state, action, self.seat)
+        name = views.text(places.name_of(self.state, action)) if known else None
         self._log.append({"player": player, "name": name})
-        state.apply_action(action)
+        self.state.apply_action(action)
 
     def view(self) -> dict[str, Any]:
         """What the user may know now; at the end everything."""
         state = self.state
-        is_over = state.is_terminal()
         view: dict[str, Any] = {
             "seat": self.seat,
-            "over": is_over,
+            "over": state.is_terminal(),
             "log": self._log,
-            "knows": text(known_to(state, self.seat)),
-            "moves": [],
+            "knows": views.known_to(state, self.seat),
+            "moves": views.moves_view(state),
         }
-        if is_over:
-            view["returns"] = [number(value) for value in state.returns()]
+        if state.is_terminal():
+            view["returns"] = [views.number(value) for value in state.returns()]
             view["history"] = list(map(int, state.history()))
-            view["text"] = text(str(state))
-        else:
-            view["moves"] = [
-                {"action": move, "name": text(places.name_of(state, move))}
-                for move in places.moves_of(state)
-            ]
+            view["text"] = views.text(str(state))
         return view
 
     def review(self, tree: GameTree, numbers: Numbers) -> dict[str, Any]:
@@ -113,62 +100,31 @@ class Hand:
             tree: the whole tree.
             numbers: of the policy.
         """
-        game = tree.game
         history = list(map(int, self.state.history()))
         decisions = []
         for length, action in self._own:
-            place = places.follow(game, tree, history[:length])
-            record = tree.nodes[place.node]
-            view = infoset_view(tree, numbers, int(record["infoset"]))
-            moves = places.moves_of(place.state)
-            view["names"] = [text(places.name_of(place.state, one)) for one in moves]
-            view["chosen"] = moves.index(action)
+            place = places.follow(tree.game, tree, history[:length])
+            infoset = int(tree.nodes[place.node]["infoset"])
+            view = views.values_view(tree, numbers, infoset)
+            view["names"] = [move["name"] for move in views.moves_view(place.state)]
+            view["chosen"] = places.moves_of(place.state).index(action)
             decisions.append(view)
-        last = decisions[-1] if decisions else None
-        hands = [] if last is None else self._hands(tree, numbers, last)
-        return {"decisions": decisions, "hands": hands}
-
-    def _hands(
-        self, tree: GameTree, numbers: Numbers, last: dict[str, Any]
-    ) -> list[dict[str, Any]]:
-        found = places.histories_of(tree, last["number"], numbers.policy, _MOST_HANDS)
-        total = float(found.weights.sum())
-        namer = Namer(tree.game)
-        rows = []
-        for which, node in enumerate(found.nodes.tolist()):
-            below = int(tree.nodes[node]["first_child"]) + last["chosen"]
-            value = places.value_of_node(tree, below, numbers.policy)[self.seat]
-            history, names = namer.read(found.moves[which])
-            weight = float(found.weights[which])
-            rows.append(
-                {
-                    "history": history,
-                    "names": [text(name) for name in names],
-                    "belief": weight / total if total > 0 else None,
-                    "value": float(value),
-                }
-            )
-        return rows
+        if not decisions:
+            return {"decisions": [], "hands": []}
+        infoset, chosen = decisions[-1]["number"], decisions[-1]["chosen"]
+        at_last = views.belief_view(tree, numbers.policy, infoset, chosen, self.seat)
+        return {"decisions": decisions, "hands": at_last["rows"]}
 
 
 def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
     """Whether a player can tell a move from another one that is possible."""
-    others = [move for move in places.moves_of(state) if move != action]
-    if not others:
+    other = next((move for move in places.moves_of(state) if move != action), None)
+    if other is None:
         return True
     try:
         seen = [
-            state.child(move).information_state_string(seat)
-            for move in (action, others[0])
+            state.child(move).information_state_string(seat) for move in (action, other)
         ]
     except Exception:  # games without strings at some states
         return False
     return seen[0] != seen[1]
-
-
-def known_to(state: pyspiel.State, seat: int) -> str:
-    """What a player knows at a state; nothing if the game does not say."""
-    try:
-        return state.information_state_string(seat)
-    except Exception:  # games raise what they like
-        return ""

@@ -21,11 +21,12 @@ def rows_of(
         folder: of results, or None.
         history: of a solver.
     """
-    damaged = 0
-    rows: Sequence[Mapping[str, Any]] = history
+    rows, damaged, running = history, 0, False
     if folder is not None:
-        table = read_table(folder / RESULTS)
-        rows, damaged = table.rows, table.damaged
+        rows, damaged, _ = read_table(folder / RESULTS)
+        # A run that was killed leaves its lock behind. To try the lock would keep a run
+        # from starting in that moment.
+        running = (folder / LOCK).exists()
     rows = rows[-_MOST:]
     names = list(rows[0]) if rows else []
     columns = {name: [_number(row.get(name)) for row in rows] for name in names}
@@ -34,11 +35,7 @@ def rows_of(
         for name, values in columns.items()
         if any(value is not None for value in values)
     }
-    return {
-        "columns": numeric,
-        "damaged": damaged,
-        "running": folder is not None and is_running(folder),
-    }
+    return {"columns": numeric, "damaged": damaged, "running": running}
 
 
 def _number(value: Any) -> float | None:
@@ -47,12 +44,3 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return found if math.isfinite(found) else None
-
-
-def is_running(folder: pathlib.Path) -> bool:
-    """Whether a run seems to be going on: its lock is there.
-
-    A run that was killed leaves the lock's file behind. To try the lock would keep a
-    run from starting in that moment.
-    """
-    return (folder / LOCK).exists()

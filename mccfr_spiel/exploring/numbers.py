@@ -14,22 +14,22 @@ from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
 
-class Level(NamedTuple):
-    """Infosets with as many own decisions before them, of one or all players.
+class Group(NamedTuple):
+    """Some infosets and their sequences.
 
     Attributes:
         infosets: `[n]` their numbers.
-        sequences: `[m]` their sequences, one infoset after the other.
-        starts: `[n]` where each infoset begins in `sequences`.
-        sizes: `[n]` how many each has.
         parents: `[n]` each player's last sequence before the infoset.
+        sizes: `[n]` how many sequences each has.
+        starts: `[n]` where each infoset begins in `sequences`.
+        sequences: `[m]` their sequences, one infoset after the other.
     """
 
     infosets: np.ndarray
-    sequences: np.ndarray
-    starts: np.ndarray
-    sizes: np.ndarray
     parents: np.ndarray
+    sizes: np.ndarray
+    starts: np.ndarray
+    sequences: np.ndarray
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """`[n]` the sum over each infoset's sequences of values `[m]`."""
@@ -43,6 +43,23 @@ class Level(NamedTuple):
         """`[m]` for each sequence the value `[n]` of its infoset."""
         return np.repeat(values, self.sizes)
 
+    def shares(self, weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+        """`[m]` distributions in proportion to weights, or those of `otherwise` where
+        all weights of an infoset are 0."""
+        total = self.spread(self.sums(weights))
+        return np.divide(weights, total, out=otherwise.copy(), where=total > 0)
+
+
+def group_of(tree: GameTree, infosets: np.ndarray) -> Group:
+    """The group of some infosets `[n]`."""
+    rows = tree.infosets[infosets]
+    sizes = rows["num_actions"].astype(np.int64)
+    starts = np.cumsum(sizes) - sizes
+    firsts = np.repeat(rows["first_sequence"] - starts, sizes)
+    return Group(
+        infosets, rows["parent"], sizes, starts, firsts + np.arange(len(firsts))
+    )
+
 
 def owners(tree: GameTree) -> np.ndarray:
     """`[S]` the infoset of each sequence, -1 for the empty ones."""
@@ -51,32 +68,16 @@ def owners(tree: GameTree) -> np.ndarray:
     return np.concatenate((np.full(tree.num_players, -1, np.int32), numbers))
 
 
-def levels_of(tree: GameTree, player: int | None = None) -> list[Level]:
-    """The infosets of one player, or of all, by their own decisions before them."""
-    infosets = tree.infosets
-    above = owners(tree)[infosets["parent"]]
-    depths = np.zeros(len(infosets), np.int32)
-    at = above.copy()
+def levels_of(tree: GameTree) -> list[Group]:
+    """All infosets, in groups by how many own decisions come before them."""
+    above = owners(tree)[tree.infosets["parent"]]
+    depths = np.zeros(len(above), np.int32)
+    at = above
     while (at >= 0).any():  # each pass goes up by one decision
         depths += at >= 0
         at = np.where(at >= 0, above[at], -1)
-    mine = np.arange(len(infosets))
-    if player is not None:
-        mine = np.flatnonzero(infosets["player"] == player)
-    levels = []
-    for depth in range(int(depths.max(initial=-1)) + 1):
-        numbers = mine[depths[mine] == depth]
-        if len(numbers):
-            levels.append(_level(infosets, numbers))
-    return levels
-
-
-def _level(infosets: np.ndarray, numbers: np.ndarray) -> Level:
-    sizes = infosets["num_actions"][numbers].astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
-    firsts = infosets["first_sequence"][numbers]
-    sequences = np.repeat(firsts - starts, sizes) + np.arange(sizes.sum())
-    return Level(numbers, sequences, starts, sizes, infosets["parent"][numbers])
+    count = int(depths.max(initial=-1)) + 1
+    return [group_of(tree, np.flatnonzero(depths == depth)) for depth in range(count)]
 
 
 class Numbers(NamedTuple):
@@ -103,22 +104,15 @@ class Numbers(NamedTuple):
     best_returns: np.ndarray
     gains: np.ndarray
 
-    @property
-    def nash_conv(self) -> float:
-        """The sum of what each player would gain by a best response."""
-        return float(np.maximum(self.best_returns - self.returns, 0.0).sum())
 
-
-def gradients(passes: FullPass, plan: np.ndarray) -> np.ndarray:
+def leaf_values(passes: FullPass, plan: np.ndarray) -> np.ndarray:
     """`[S]` what the leaves right after each sequence pay its player."""
-    found = np.zeros_like(plan)
-    for player in range(passes.tree.num_players):
-        found += passes.gradient(plan, player)  # 0 at the sequences of others
-    return found
+    players = range(passes.tree.num_players)
+    return np.sum([passes.gradient(plan, player) for player in players], axis=0)
 
 
 def pass_up(
-    levels: list[Level],
+    levels: list[Group],
     policy: np.ndarray,
     values: np.ndarray,
     is_free: np.ndarray | None = None,
@@ -126,7 +120,7 @@ def pass_up(
     """Turns what leaves pay `[S]` into the values of sequences, from the last up.
 
     Args:
-        levels: of one player or of all.
+        levels: see `levels_of`.
         policy: `[S]` how the values below an infoset are averaged.
         values: `[S]`, which is changed.
         is_free: `[I]` where the largest value counts in place of the average.
@@ -149,10 +143,9 @@ def numbers_of(tree: GameTree, policy: np.ndarray) -> Numbers:
     Raises:
         ValueError: the tree is not complete, or its leaves do not fit its budget.
     """
-    passes = full_pass(tree)
+    passes, levels = full_pass(tree), levels_of(tree)
     plan = passes.plan(policy)
-    levels = levels_of(tree)
-    values = gradients(passes, plan)
+    values = leaf_values(passes, plan)
     best = values.copy()
     pass_up(levels, policy, values)
     pass_up(levels, policy, best, np.ones(tree.num_infosets, np.bool_))
@@ -164,6 +157,6 @@ def numbers_of(tree: GameTree, policy: np.ndarray) -> Numbers:
         played = level.sums(policy[level.sequences] * mine)
         gap = np.maximum(level.largest(mine) - played, 0.0)
         gains[level.infosets] = plan[level.parents] * gap
-    num_players = tree.num_players
-    returns, best_returns = values[:num_players].copy(), best[:num_players].copy()
+    returns = values[: tree.num_players].copy()
+    best_returns = best[: tree.num_players].copy()
     return Numbers(policy, plan, reach, values, best, returns, best_returns, gains)

@@ -11,7 +11,7 @@ from mccfr_spiel.display.lines import line, never_raises
 from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.exploring import exporting
 from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.subjects import Subject, subject_of
+from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -64,8 +64,8 @@ def explore(
 def look_at(what: Any, game: pyspiel.Game | str | GameTree | None = None) -> Subject:
     """What a page looks at; arguments and errors are those of `explore`."""
     if isinstance(game, GameTree):
-        return subject_of(what, game.source, game)
-    return subject_of(what, game)
+        return Subject(what, game.source, game)
+    return Subject(what, game)
 
 
 class Explorer:

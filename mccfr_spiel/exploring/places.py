@@ -78,140 +78,153 @@ def follow(game: pyspiel.Game, tree: GameTree | None, history: Sequence[int]) ->
     return Place(state, None if tree is None else node, path)
 
 
-class Histories(NamedTuple):
-    """The histories of an infoset.
+class Children(NamedTuple):
+    """The children of some nodes.
 
     Attributes:
-        nodes: `[h]` their nodes, the most probable first.
-        weights: `[h]` how the others and chance play to them.
-        moves: `[h]` for each node which child was taken, from the root on.
+        nodes: `[c]` their numbers.
+        parents: `[c]` the place of each one's parent among the nodes.
+        moves: `[c]` which of its parent's children each is.
+        entries: `[c]` the sequence of the move, or the place of chance's outcome.
+        odds: `[c]` the probability of the move, by chance or by the policy.
     """
 
     nodes: np.ndarray
-    weights: np.ndarray
-    moves: list[list[int]]
+    parents: np.ndarray
+    moves: np.ndarray
+    entries: np.ndarray
+    odds: np.ndarray
 
-    def actions(self, game: pyspiel.Game, which: int) -> list[int]:
-        """The history of one of the nodes as OpenSpiel's actions."""
-        state, found = game.new_initial_state(), []
-        for move in self.moves[which]:
-            found.append(moves_of(state)[move])
-            state.apply_action(found[-1])
-        return found
+
+def children_of(tree: GameTree, nodes: np.ndarray, policy: np.ndarray) -> Children:
+    """All children of some nodes `[n]`, whose moves the policy `[S]` draws.
+
+    Raises:
+        TooManyError: they are more than MOST_SEARCHED nodes.
+    """
+    if len(nodes) > MOST_SEARCHED:
+        raise TooManyError(
+            f"More than {MOST_SEARCHED:,} histories would have to be looked at."
+        )
+    records = tree.nodes[nodes]
+    sizes = records["num_children"].astype(np.int64)
+    parents = np.repeat(np.arange(len(nodes)), sizes)
+    moves = np.arange(len(parents)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    records = records[parents]
+    entries = records["start"].astype(np.int64) + moves
+    is_chance = records["player"] == CHANCE_NODE
+    odds = np.empty(len(parents))
+    odds[is_chance] = tree.chance_probs[entries[is_chance]]
+    odds[~is_chance] = policy[entries[~is_chance]]
+    below = records["first_child"].astype(np.int64) + moves
+    return Children(below, parents, moves, entries, odds)
+
+
+class History(NamedTuple):
+    """A history of an infoset.
+
+    Attributes:
+        node: the tree's node.
+        belief: how likely the player should take it to be; None if the others and
+            chance never play to the infoset.
+        moves: which child was taken at each node, from the root on.
+    """
+
+    node: int
+    belief: float | None
+    moves: list[int]
 
 
 def histories_of(
-    tree: GameTree, infoset: int, policy: np.ndarray, most: int | None = None
-) -> Histories:
-    """Finds the histories of an infoset, or the `most` probable ones.
+    tree: GameTree, infoset: int, policy: np.ndarray, most: int
+) -> tuple[list[History], int]:
+    """The `most` probable histories of an infoset, and how many there are besides.
 
     Raises:
         TooManyError: the search meets too many nodes.
     """
-    nodes, infosets = tree.nodes, tree.infosets
-    player = int(infosets[infoset]["player"])
+    player = int(tree.infosets[infoset]["player"])
     way = _way_to(tree, infoset)
-    goals = [*(above for above, _ in way), infoset]
+    goals = np.array([above for above, _ in way] + [infoset], np.int64)
     taken = np.array([sequence for _, sequence in way] + [-1], np.int64)
-    goal = np.array(goals, np.int64)
-    chance_probs = tree.chance_probs
-    at = np.zeros(1, np.int64)
-    weight = np.ones(1)
+    at, weight = np.zeros(1, np.int64), np.ones(1)
     done = np.zeros(1, np.int64)  # own decisions that lie behind a node
-    before: list[tuple[np.ndarray, np.ndarray]] = []  # of each level: origins, moves
-    hits: list[tuple[int, int, int, float]] = []  # level, place there, node, weight
+    before: list[tuple[np.ndarray, np.ndarray]] = []  # of each level: parents, moves
+    hits: list[tuple[float, int, int, int]] = []  # weight, node, level, place there
     # One pass goes from the nodes of a level to those of the next one. Of a node of the
     # player only the move towards the infoset is followed, of others all are.
     while len(at):
-        if len(at) > MOST_SEARCHED:
-            raise TooManyError(
-                f"This information set lies below more than {MOST_SEARCHED:,} "
-                "histories, too many to list."
-            )
-        records = nodes[at]
-        acting = records["player"]
-        own = acting == player
-        right = records["infoset"] == goal[done]
-        found = np.flatnonzero(own & right & (done == len(way)))
-        hits += [(len(before), int(i), int(at[i]), float(weight[i])) for i in found]
-        own_on = np.flatnonzero(own & right & (done < len(way)))
-        others = np.flatnonzero(~own & (acting != TERMINAL))
-        sizes = records["num_children"][others].astype(np.int64)
-        starts = np.cumsum(sizes) - sizes
-        which = np.arange(sizes.sum()) - np.repeat(starts, sizes)
-        origin = np.repeat(others, sizes)
-        entry = records["start"][origin] + which
-        is_chance = acting[origin] == CHANCE_NODE
-        factor = np.empty(len(origin))
-        factor[is_chance] = chance_probs[entry[is_chance]]
-        factor[~is_chance] = policy[entry[~is_chance]]
-        own_move = taken[done[own_on]] - records["start"][own_on]
-        origin = np.concatenate((own_on, origin))
-        move = np.concatenate((own_move, which))
-        factor = np.concatenate((np.ones(len(own_on)), factor))
-        before.append((origin, move))
-        at = records["first_child"][origin].astype(np.int64) + move
-        weight = weight[origin] * factor
-        done = done[origin] + own[origin]
-    hits.sort(key=lambda hit: -hit[3])
-    hits = hits[:most]
-    return Histories(
-        np.array([node for _, _, node, _ in hits], np.int64),
-        np.array([weight for *_, weight in hits]),
-        [_moves_to(before, level, place) for level, place, _, _ in hits],
-    )
+        records = tree.nodes[at]
+        own = records["player"] == player
+        right = own & (records["infoset"] == goals[done])
+        for i in np.flatnonzero(right & (done == len(way))).tolist():
+            hits.append((float(weight[i]), int(at[i]), len(before), i))
+        below = children_of(tree, at, policy)
+        above = below.parents
+        is_on_way = right[above] & (below.entries == taken[done[above]])
+        below = Children(*(one[~own[above] | is_on_way] for one in below))
+        above = below.parents
+        weight = weight[above] * np.where(own[above], 1.0, below.odds)
+        done = done[above] + own[above]
+        before.append((above, below.moves))
+        at = below.nodes
+    hits.sort(key=lambda hit: -hit[0])
+    total = sum(hit[0] for hit in hits)
+    found = [
+        History(node, one / total if total > 0 else None, _moves_to(before[:level], i))
+        for one, node, level, i in hits[:most]
+    ]
+    return found, len(hits) - len(found)
 
 
 def _way_to(tree: GameTree, infoset: int) -> list[tuple[int, int]]:
     """The player's infosets before one, and the sequence taken at each."""
-    infosets, num_players = tree.infosets, tree.num_players
+    infosets = tree.infosets
     way = []
     parent = int(infosets[infoset]["parent"])
-    while parent >= num_players:
+    while parent >= tree.num_players:
         above = bisect.bisect_right(infosets["first_sequence"], parent) - 1
         way.append((above, parent))
         parent = int(infosets[above]["parent"])
     return way[::-1]
 
 
-def _moves_to(
-    before: list[tuple[np.ndarray, np.ndarray]], level: int, place: int
-) -> list[int]:
+def _moves_to(before: list[tuple[np.ndarray, np.ndarray]], place: int) -> list[int]:
     moves = []
-    for origins, taken in reversed(before[:level]):
+    for parents, taken in reversed(before):
         moves.append(int(taken[place]))
-        place = int(origins[place])
+        place = int(parents[place])
     return moves[::-1]
 
 
-def value_of_node(
-    tree: GameTree, node: int, policy: np.ndarray, most: int = MOST_SEARCHED
-) -> np.ndarray:
+def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
     """`[P]` what the players get on average from a node on.
 
     Raises:
-        TooManyError: more than `most` nodes of one level lie below it.
+        TooManyError: too many nodes of one level lie below it.
     """
-    nodes = tree.nodes
     at, weight = np.array([node], np.int64), np.ones(1)
     total = np.zeros(tree.num_players)
     while len(at):  # one pass for each level
-        if len(at) > most:
-            raise TooManyError(f"More than {most:,} histories lie below this one.")
-        records = nodes[at]
-        ends = records["player"] == TERMINAL
-        total += weight[ends] @ tree.utilities[records["start"][ends]]
-        inner = np.flatnonzero(~ends)
-        sizes = records["num_children"][inner].astype(np.int64)
-        which = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        origin = np.repeat(inner, sizes)
-        entry = records["start"][origin] + which
-        is_chance = records["player"][origin] == CHANCE_NODE
-        factor = np.empty(len(origin))
-        factor[is_chance] = tree.chance_probs[entry[is_chance]]
-        factor[~is_chance] = policy[entry[~is_chance]]
-        at = records["first_child"][origin].astype(np.int64) + which
-        weight = weight[origin] * factor
+        ends = tree.nodes["player"][at] == TERMINAL
+        total += weight[ends] @ tree.utilities[tree.nodes["start"][at[ends]]]
+        below = children_of(tree, at, policy)
+        weight = weight[below.parents] * below.odds
         keep = weight > 0
-        at, weight = at[keep], weight[keep]
+        at, weight = below.nodes[keep], weight[keep]
     return total
+
+
+def named(game: pyspiel.Game, moves: Sequence[int]) -> tuple[list[int], list[str]]:
+    """The actions of a history, and what the game calls them.
+
+    Args:
+        game: the turn-based game.
+        moves: at each state, which of its moves is taken.
+    """
+    state, names = game.new_initial_state(), []
+    for move in moves:
+        action = moves_of(state)[move]
+        names.append(name_of(state, action))
+        state.apply_action(action)
+    return list(map(int, state.history())), names

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.answers import CHANGING, READING, Answers
 from mccfr_spiel.exploring.static_files import KINDS, static_file
 from mccfr_spiel.exploring.views import text
 
@@ -91,12 +91,20 @@ def application(answers: Answers, token: str) -> ASGIApp:
             return PlainTextResponse("There is no such file.", 404)
         return Response(static_file(name), media_type=KINDS[name])
 
+    async def answered(name: str, known: tuple[str, ...], query: Any) -> Response:
+        if name not in known:
+            return _refused("There is no such question.", 404)
+        try:
+            answer = getattr(answers, name)
+            return JSONResponse(await run_in_threadpool(answer, query))
+        except Exception as error:  # games raise what they like; the page says it
+            return _refused(str(error) or type(error).__name__)
+
     async def read(request: Request) -> Response:
-        answer = answers.reading.get(request.path_params["name"])
-        return await _answered(answer, dict(request.query_params))
+        query = dict(request.query_params)
+        return await answered(request.path_params["name"], READING, query)
 
     async def change(request: Request) -> Response:
-        answer = answers.changing.get(request.path_params["name"])
         body = b""
         try:
             async for part in request.stream():
@@ -110,7 +118,7 @@ def application(answers: Answers, token: str) -> ASGIApp:
             return _refused("This is no JSON.")
         if not isinstance(query, dict):
             return _refused("This is no JSON object.")
-        return await _answered(answer, query)
+        return await answered(request.path_params["name"], CHANGING, query)
 
     routes = [
         Route(f"/{token}/", page),
@@ -119,15 +127,6 @@ def application(answers: Answers, token: str) -> ASGIApp:
         Route(f"/{token}/api/{{name}}", change, methods=["POST"]),
     ]
     return Guard(Starlette(routes=routes), token)
-
-
-async def _answered(answer: Any, query: dict[str, Any]) -> Response:
-    if answer is None:
-        return _refused("There is no such question.", 404)
-    try:
-        return JSONResponse(await run_in_threadpool(answer, query))
-    except Exception as error:  # games raise what they like; the page says it
-        return _refused(str(error) or type(error).__name__)
 
 
 def _refused(words: str, status: int = 400) -> Response:

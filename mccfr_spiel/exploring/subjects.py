@@ -5,24 +5,25 @@ solver may be whole already, or mapped from a cache; a small one is made in a th
 its own, and a large one is done without.
 """
 
-import functools
+import os
+import pathlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.display.lines import title
 from mccfr_spiel.exploring.background import Work
-from mccfr_spiel.exploring.candidates import Candidate, Given, kept_in, read_given
+from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import same_name
-from mccfr_spiel.tree.loading import turn_based
+from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.whole_trees import whole_tree_beside
 
 PATIENCE = 0.2
@@ -33,12 +34,57 @@ KEPT_BYTES = 1 << 29
 """That the numbers of all policies take together. Those of two are kept in any case: of
 the policy that is looked at, and of the one to compare it with."""
 
-_Result = TypeVar("_Result")
-
 _BYTES_PER_SEQUENCE = 48
 """Of `Numbers`: four arrays [S] and two [I], which are shorter."""
 
 _KEPT = 64
+
+_one_at_a_time = threading.Lock()
+"""Whose numbers are being computed: two passes at once would only take turns."""
+
+
+class Evaluation:
+    """A policy over a whole tree: its vector, and its numbers once they were asked for,
+    both computed in threads.
+
+    Attributes:
+        is_wanted: whether an answer may still be asked for.
+    """
+
+    def __init__(self, tree: GameTree, policy: Any) -> None:
+        """Begins to read a policy, anything that `policy_vector` takes."""
+        self.is_wanted = True
+        self._tree = tree
+        self._vector = Work(lambda: policy_vector(tree, policy))
+        self._numbers: Work[Numbers] | None = None
+        self._lock = threading.Lock()
+
+    def vector(self, seconds: float | None = PATIENCE) -> np.ndarray | None:
+        """`[S]` the policy; None if it is not there after so many seconds.
+
+        Raises:
+            ValueError: it is no policy for this game.
+        """
+        return self._vector.result(seconds)
+
+    def numbers(self, seconds: float = PATIENCE) -> Numbers | None:
+        """The policy's numbers; None if they are not there after so many seconds.
+
+        Raises:
+            ValueError: they cannot be computed.
+        """
+        with self._lock:
+            if self._numbers is None:
+                self._numbers = Work(self._compute)
+        return self._numbers.result(seconds)
+
+    def _compute(self) -> Numbers:
+        with _one_at_a_time:
+            if not self.is_wanted:  # a slider has passed it by
+                raise ValueError("Nobody has asked for these values lately.")
+            policy = self.vector(None)
+            assert policy is not None
+            return numbers_of(self._tree, policy)
 
 
 class Subject:
@@ -47,36 +93,61 @@ class Subject:
     Attributes:
         source: the game as it was given; `game` is its turn-based form.
         candidates: the policies.
-        folder: the folder of results, if there is one.
+        folder: the first folder of results that was given, if any.
         history: the rows of a solver that was given, if any.
     """
 
-    def __init__(self, given: Given) -> None:
-        """Starts to make the tree, unless it is there.
-
-        Args:
-            given: the game, at least one policy for it, and what else there is.
+    def __init__(
+        self,
+        what: Any,
+        game: pyspiel.Game | str | None = None,
+        tree: GameTree | None = None,
+    ) -> None:
+        """Reads what was given and starts to make the tree, unless it is there.
 
         Raises:
-            ValueError: a policy is for another game.
+            ValueError, OSError: as `explore` says.
         """
-        self.source, self.game = given.source, turn_based(given.source)
-        self.candidates = list(given.candidates)
-        self.folder, self.history = given.folder, given.history
-        self._run = given.run
+        is_several = isinstance(what, Mapping) and what and not _is_table(what)
+        given: Mapping[str, Any] = what if is_several else {"": what}
+        self.candidates: list[Candidate] = []
+        self.folder: pathlib.Path | None = None
+        self.history: Sequence[Mapping[str, Any]] = ()
+        self._run = ""
+        for label, one in given.items():
+            found = candidates_of(one, label, game, tree)
+            self.candidates += found
+            if isinstance(one, str | os.PathLike):
+                if self.folder is None and pathlib.Path(one).is_dir():
+                    self.folder, self._run = pathlib.Path(one).resolve(), found[0].label
+            elif hasattr(one, "average_policy"):
+                self.history = self.history or getattr(one, "history", ())
+                tree = tree if tree is not None else one.tree
+        if not self.candidates:
+            raise ValueError("There is nothing to explore: give a solver or a policy.")
+        in_memory = [one.policy for one in self.candidates if one.is_read]
+        self.source = _game_of(in_memory, game)
+        self.game = turn_based(self.source)
         for candidate in self.candidates:
             if candidate.is_read:
                 self._check_game(candidate)
-        tree = given.tree
+        if tree is None:
+            trees = (getattr(policy, "tree", None) for policy in in_memory)
+            tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self._lock = threading.Lock()
-        self._one_at_a_time = threading.Lock()
-        self._vectors: OrderedDict[int, Work[np.ndarray]] = OrderedDict()
-        self._numbers: OrderedDict[int, Work[Numbers]] = OrderedDict()
-        self._abstract = tree is not None and tree.abstraction is not None
-        self._whole = None if self._abstract else _whole(tree)
-        self._making: Work[GameTree] | None = None
-        if self._whole is None and not self._abstract:
-            self._making = Work(lambda: _made(tree, self.source))
+        self._evaluations: OrderedDict[int, Evaluation] = OrderedDict()
+        self._tree: Work[GameTree] | None = None
+        if tree is None or tree.abstraction is None:
+            self._tree = Work(lambda: self._whole(tree))
+            if tree is not None and tree.is_complete:
+                self._tree.result(None)
+
+    def _whole(self, tree: GameTree | None) -> GameTree:
+        if tree is None:
+            return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
+        if tree.is_complete:
+            return tree
+        return whole_tree_beside(tree, self.source, max_nodes=MOST_NODES)
 
     @property
     def title(self) -> str:
@@ -85,23 +156,26 @@ class Subject:
 
     def tree(self, seconds: float = 0.0) -> GameTree | None:
         """The whole tree; None if it is not there after so many seconds."""
-        if self._whole is None and self._making is not None:
-            self._whole = self._making.result(seconds)
-        return self._whole
+        if self._tree is None or self._tree.error is not None:
+            return None
+        try:
+            return self._tree.result(seconds)
+        except ValueError:
+            return None
 
     def state_of_tree(self) -> tuple[str, str]:
         """Says "ready", "working" or "none" of the tree, and why it is not there."""
         if self.tree() is not None:
             return "ready", ""
-        if self._abstract:
+        if self._tree is None:
             return "none", (
                 "The policy is shown at each state, without values, best responses "
                 "and lists. With an abstraction players may forget, so there are none."
             )
-        if self._making is not None and self._making.error is not None:
+        if self._tree.error is not None:
             return "none", (
                 "The policy is shown at each state; values, best responses and lists "
-                f"need the game's whole tree, which is not there. {self._making.error}"
+                f"need the game's whole tree, which is not there. {self._tree.error}"
             )
         return "working", "The game's tree is being made."
 
@@ -118,8 +192,8 @@ class Subject:
 
     # --- policies --------------------------------------------------------------
 
-    def policy(self, which: int) -> Any:
-        """A policy, which is read if it was not yet.
+    def candidate(self, which: int) -> Candidate:
+        """A candidate whose policy has been read.
 
         Raises:
             ValueError, OSError: its file is damaged or gone, or is of another game.
@@ -127,7 +201,7 @@ class Subject:
         candidate = self.candidates[which]
         if not candidate.is_read:
             self._check_game(candidate)
-        return candidate.policy
+        return candidate
 
     def _check_game(self, candidate: Candidate) -> None:
         own = getattr(candidate.policy, "game", None)
@@ -153,86 +227,40 @@ class Subject:
                 ]
         return len(self.candidates)
 
-    def vector(self, which: int, seconds: float | None = PATIENCE) -> np.ndarray | None:
-        """`[S]` a policy over the tree's sequences; None if it is not there after so
-        many seconds.
+    def evaluation(self, which: int) -> Evaluation:
+        """The evaluation of a policy, begun if need be; what was asked for least lately
+        is forgotten.
 
         Raises:
-            ValueError: it is no policy for this game, or the tree is not there.
+            ValueError, OSError: the tree is not there, or see `candidate`.
         """
-        tree, policy = self.need_tree(), self.policy(which)
-        call = functools.partial(policy_vector, tree, policy)
-        return found_by(self._work(self._vectors, which, call), seconds)
-
-    def numbers(self, which: int, seconds: float = PATIENCE) -> Numbers | None:
-        """The numbers of a policy; None if they are not there after so many seconds.
-
-        They are computed in a thread, one policy after the other.
-
-        Raises:
-            ValueError: they cannot be computed.
-        """
-        tree = self.tree(seconds)
-        if tree is None:
-            return None
-        call = functools.partial(self._computed, tree, which)
-        return found_by(self._work(self._numbers, which, call), seconds)
-
-    def _work(
-        self,
-        works: OrderedDict[int, Work[_Result]],
-        which: int,
-        call: Callable[[], _Result],
-    ) -> Work[_Result]:
-        """The work for a policy, begun if need be; what was asked for least lately is
-        forgotten."""
+        tree, policy = self.need_tree(), self.candidate(which).policy
         with self._lock:
-            if which not in works:
-                works[which] = Work(call)
-            works.move_to_end(which)
-            tree, most = self._whole, _KEPT
-            if tree is not None:
-                size = _BYTES_PER_SEQUENCE * tree.num_sequences
-                most = max(2, min(_KEPT, KEPT_BYTES // size))
-            while len(works) > most:
-                works.popitem(last=False)
-            return works[which]
-
-    def _computed(self, tree: GameTree, which: int) -> Numbers:
-        with self._one_at_a_time:
-            with self._lock:
-                is_wanted = which in self._numbers
-            if not is_wanted:  # a slider has passed it by
-                raise ValueError("Nobody has asked for these values lately.")
-            policy = self.vector(which, None)
-            assert policy is not None
-            return numbers_of(tree, policy)
+            if which not in self._evaluations:
+                self._evaluations[which] = Evaluation(tree, policy)
+            self._evaluations.move_to_end(which)
+            most = KEPT_BYTES // (_BYTES_PER_SEQUENCE * tree.num_sequences)
+            while len(self._evaluations) > max(2, min(_KEPT, most)):
+                self._evaluations.popitem(last=False)[1].is_wanted = False
+            return self._evaluations[which]
 
 
-def found_by(work: Work[_Result], seconds: float | None) -> _Result | None:
-    """What work has found after so many seconds, or None.
+def _is_table(value: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is itself a policy: of strings to actions' probabilities."""
+    first = next(iter(value.values()))
+    rows = isinstance(first, Mapping) and not any(
+        isinstance(one, Mapping) for one in first.values()
+    )
+    return "policy" in value or rows
 
-    Raises:
-        ValueError: the work failed.
-    """
-    found = work.result(seconds)
-    if work.error is not None:
-        raise ValueError(str(work.error)) from work.error
+
+def _game_of(policies: Sequence[Any], game: pyspiel.Game | str | None) -> pyspiel.Game:
+    if game is not None:
+        return load_game(game)
+    games = (getattr(policy, "game", None) for policy in policies)
+    found = next((one for one in games if isinstance(one, pyspiel.Game)), None)
+    if found is None:
+        raise ValueError(
+            "A dictionary or an array does not name its game; give it (game=...)."
+        )
     return found
-
-
-def _whole(tree: GameTree | None) -> GameTree | None:
-    return tree if tree is not None and tree.is_complete else None
-
-
-def _made(tree: GameTree | None, source: pyspiel.Game) -> GameTree:
-    if tree is not None:
-        return whole_tree_beside(tree, source, max_nodes=MOST_NODES)
-    return GameTree(source, max_nodes=MOST_NODES).expand_all()
-
-
-def subject_of(
-    what: Any, game: pyspiel.Game | str | None = None, tree: GameTree | None = None
-) -> Subject:
-    """The subject of what was given to `explore`, which lists what that can be."""
-    return Subject(read_given(what, game, tree))

@@ -4,14 +4,13 @@ Strings of games go out as they are: the page writes them as text, never as HTML
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import places
-from mccfr_spiel.exploring.candidates import Regrets, probabilities
+from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -36,75 +35,84 @@ def text(value: str) -> str:
     return value if len(value) <= _MOST_TEXT else value[:_MOST_TEXT] + " ..."
 
 
-def state_view(place: places.Place) -> dict[str, Any]:
-    """A state: how it was reached, what the game prints, who acts, the moves."""
-    state = place.state
-    player = int(state.current_player())
-    view: dict[str, Any] = {
-        "history": [action for _, action, _ in place.path],
-        "path": [[who, text(name)] for who, _, name in place.path],
-        "text": text(_printed(state)),
-        "player": player,
-        "moves": [],
-        "left_out": 0,
-    }
-    if state.is_terminal():
-        view["returns"] = [number(value) for value in state.returns()]
-        return view
-    moves = places.moves_of(state)
-    view["left_out"] = max(len(moves) - MOST_MOVES, 0)
+def known_to(state: pyspiel.State, player: int) -> str:
+    """What a player knows at a state; nothing if the game does not say."""
+    try:
+        return text(state.information_state_string(player))
+    except Exception:  # games raise what they like
+        return ""
+
+
+def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
+    """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
-    view["moves"] = [
+    return [
         {
             "action": move,
             "name": text(places.name_of(state, move)),
             "probability": number(odds[move]) if move in odds else None,
         }
-        for move in moves[:MOST_MOVES]
+        for move in places.moves_of(state)[:MOST_MOVES]
     ]
+
+
+def state_view(place: places.Place) -> dict[str, Any]:
+    """A state: how it was reached, what the game prints, who acts, the moves."""
+    state = place.state
+    try:
+        printed = str(state)
+    except Exception:  # games raise what they like
+        printed = ", ".join(map(str, state.history()))
+    view: dict[str, Any] = {
+        "history": [action for _, action, _ in place.path],
+        "path": [[who, text(name)] for who, _, name in place.path],
+        "text": text(printed),
+        "player": int(state.current_player()),
+        "moves": moves_view(state),
+        "left_out": max(len(places.moves_of(state)) - MOST_MOVES, 0),
+    }
+    if state.is_terminal():
+        view["returns"] = [number(value) for value in state.returns()]
     return view
 
 
-def _printed(state: pyspiel.State) -> str:
-    try:
-        return str(state)
-    except Exception:  # games raise what they like
-        return ", ".join(map(str, state.history()))
-
-
-def policy_view(
-    policy: Any, state: pyspiel.State, infoset: int | None = None
+def infoset_view(
+    candidate: Candidate, state: pyspiel.State, infoset: int | None
 ) -> dict[str, Any]:
-    """A policy at a state, from the policy alone: there are no values.
+    """A policy at a state where a player acts, from the policy alone, with the
+    solver's cumulative regrets if there are any.
 
     Args:
-        policy: any policy.
+        candidate: the policy.
         state: where a player acts.
         infoset: its number in the tree, if there is a tree.
     """
-    player = state.current_player()
-    try:
-        info_state = state.information_state_string(player)
-    except Exception:  # games without such strings, with an abstraction
-        info_state = ""
-    odds = probabilities(policy, state)
+    odds = candidate.probabilities(state)
     actions = places.moves_of(state)[:MOST_MOVES]
-    return {
+    view = {
         "number": infoset,
-        "player": player,
-        "info_state": text(info_state),
+        "player": state.current_player(),
+        "info_state": known_to(state, state.current_player()),
         "probabilities": None if odds is None else [odds.get(a, 0.0) for a in actions],
     }
+    regrets = candidate.regrets_at(state)
+    if regrets is not None:
+        view["cumulative_regrets"] = [number(one) for one in regrets[:MOST_MOVES]]
+    return view
 
 
-def infoset_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
-    """A policy at an infoset of a whole tree, with all that is known of its actions."""
+def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any]:
+    """What is known of the actions at an infoset of a whole tree."""
     _, start, parent, size, player = tree.infosets[infoset].item()
-    row = slice(start, start + min(size, MOST_MOVES))
     policy = numbers.policy[start : start + size]
-    reach = float(numbers.reach[infoset])
-    values, best = numbers.values[start : start + size], numbers.best[row]
-    value = float(policy @ values)
+    values = numbers.values[start : start + size]
+    reach, value = float(numbers.reach[infoset]), float(policy @ values)
+
+    def once_there(counterfactual: np.ndarray) -> list[float | None]:
+        """None for all if the others never lead there."""
+        shown = counterfactual[:MOST_MOVES].tolist()
+        return [number(one / reach) if reach > 0 else None for one in shown]
+
     return {
         "number": infoset,
         "player": player,
@@ -112,76 +120,44 @@ def infoset_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, An
         "probabilities": policy[:MOST_MOVES].tolist(),
         "reach": reach * float(numbers.plan[parent]),
         "others_reach": reach,
-        "value": _over(value, reach),
-        "values": [_over(one, reach) for one in values[:MOST_MOVES]],
-        "regrets": [_over(one - value, reach) for one in values[:MOST_MOVES]],
-        "best_values": [_over(one, reach) for one in best],
+        "value": once_there(np.array([value]))[0],
+        "values": once_there(values),
+        "regrets": once_there(values - value),
+        "best_values": once_there(numbers.best[start : start + size]),
         "gain": float(numbers.gains[infoset]),
     }
 
 
-def regrets_view(regrets: Regrets | None, state: pyspiel.State) -> dict[str, Any]:
-    """A solver's cumulative regrets at a state where a player acts, if it has any."""
-    found = None if regrets is None else regrets.at(state)
-    if found is None:
-        return {}
-    return {"cumulative_regrets": [number(one) for one in found[:MOST_MOVES]]}
-
-
-def _over(value: float, reach: float) -> float | None:
-    """A value once the infoset is reached; None if the others never lead there."""
-    return number(value / reach) if reach > 0 else None
-
-
 def belief_view(
-    tree: GameTree, policy: np.ndarray, infoset: int, most: int = MOST_HISTORIES
+    tree: GameTree,
+    policy: np.ndarray,
+    infoset: int,
+    chosen: int | None = None,
+    player: int = 0,
 ) -> dict[str, Any]:
     """The histories of an infoset, and how likely the player should take each to be.
+
+    Args:
+        tree: the whole tree.
+        policy: `[S]` over its sequences.
+        infoset: its number.
+        chosen: a move there; if it is given, each row has its value.
+        player: whose value.
 
     Raises:
         TooManyError: there are too many to search for.
     """
-    found = places.histories_of(tree, infoset, policy)
-    total = float(found.weights.sum())
-    namer = Namer(tree.game)
+    found, left_out = places.histories_of(tree, infoset, policy, MOST_HISTORIES)
     rows = []
-    for which in range(min(most, len(found.nodes))):
-        history, names = namer.read(found.moves[which])
-        weight = float(found.weights[which])
-        rows.append(
-            {
-                "history": history,
-                "names": [text(name) for name in names],
-                "belief": weight / total if total > 0 else None,
-            }
-        )
-    return {"rows": rows, "left_out": len(found.nodes) - len(rows)}
-
-
-class Namer:
-    """Turns the places of moves into actions and names; keeps the states on the way."""
-
-    def __init__(self, game: pyspiel.Game) -> None:
-        """Knows the root only."""
-        self._states: dict[tuple[int, ...], pyspiel.State] = {}
-        self._states[()] = game.new_initial_state()
-
-    def read(self, moves: Sequence[int]) -> tuple[list[int], list[str]]:
-        """The actions of a history, and what the game calls them.
-
-        Args:
-            moves: at each state, which of its moves is taken.
-        """
-        history: list[int] = []
-        names: list[str] = []
-        for move in moves:
-            state = self._states[tuple(history)]
-            action = places.moves_of(state)[move]
-            names.append(places.name_of(state, action))
-            history.append(action)
-            if tuple(history) not in self._states:
-                self._states[tuple(history)] = state.child(action)
-        return history, names
+    for node, belief, moves in found:
+        history, names = places.named(tree.game, moves)
+        row = {"history": history, "names": list(map(text, names)), "belief": belief}
+        if chosen is not None:
+            below = int(tree.nodes[node]["first_child"]) + chosen
+            value = places.value_of_node(tree, below, policy)[player]
+            row["value"] = float(value)
+        rows.append(row)
+    return {"rows": rows, "left_out": left_out}
 
 
 def overview(numbers: Numbers) -> dict[str, Any]:
@@ -191,5 +167,5 @@ def overview(numbers: Numbers) -> dict[str, Any]:
         "returns": numbers.returns.tolist(),
         "best_returns": numbers.best_returns.tolist(),
         "gains": gains.tolist(),
-        "nash_conv": numbers.nash_conv,
+        "nash_conv": float(gains.sum()),
     }

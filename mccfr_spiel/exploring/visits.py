@@ -4,25 +4,15 @@ import random
 import threading
 from collections import OrderedDict
 from sys import getsizeof
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.exploring.background import Work
-from mccfr_spiel.exploring.changing import (
-    Change,
-    restricted_best_returns,
-    solve_on,
-    with_row,
-)
+from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.hands import Hand
-from mccfr_spiel.exploring.numbers import Numbers, numbers_of
-from mccfr_spiel.exploring.subjects import PATIENCE, Subject, found_by
+from mccfr_spiel.exploring.subjects import Evaluation, Subject
 from mccfr_spiel.limits.budget import in_words
-from mccfr_spiel.tree.game_tree import GameTree
-
-MINE = "mine"
-"""What the page calls the policy that it has changed."""
 
 MOST_ITERATIONS = 100_000
 
@@ -35,6 +25,22 @@ keeps its last two changes whatever they take, so that one can be undone."""
 
 _MOST_VISITS = 64
 _LONGEST_NAME = 64
+
+
+class Change(NamedTuple):
+    """A policy that was changed, as one step of a list that can be undone.
+
+    Attributes:
+        words: what was done.
+        policy: `[S]` the policy after it.
+        fixed: the infosets where it is fixed.
+        iterations: all that it was solved on for.
+    """
+
+    words: str
+    policy: np.ndarray
+    fixed: frozenset[int] = frozenset()
+    iterations: int = 0
 
 
 class Visit:
@@ -51,55 +57,36 @@ class Visit:
         self.hand: Hand | None = None
         self.changes: list[Change] = []
         self.generator = random.Random()
-        self._numbers: tuple[np.ndarray, Work[Numbers]] | None = None
+        self._evaluation: tuple[Change, Evaluation] | None = None
         self._is_cut = False  # whether changes before the first one are forgotten
-        self._solving: Work[np.ndarray] | None = None
+        self._solving: Work[None] | None = None
         self._done, self._wanted = 0, 0
         self._lock = threading.Lock()
 
-    def numbers(self, tree: GameTree, seconds: float = PATIENCE) -> Numbers | None:
-        """The numbers of the changed policy; None if they are not there yet.
+    def evaluation(self, subject: Subject) -> Evaluation:
+        """The evaluation of the changed policy.
 
         Raises:
             ValueError: nothing was changed.
         """
         with self._lock:
-            return self._numbers_of_last(tree, seconds)
-
-    def changed_policy(self) -> np.ndarray:
-        """`[S]` the changed policy.
-
-        Raises:
-            ValueError: nothing was changed.
-        """
-        if not self.changes:
-            raise ValueError("Nothing was changed yet, or it is forgotten.")
-        return self.changes[-1].policy
-
-    def _numbers_of_last(self, tree: GameTree, seconds: float) -> Numbers | None:
-        policy = self.changed_policy()
-        if self._numbers is None or self._numbers[0] is not policy:
-            self._numbers = policy, Work(lambda: numbers_of(tree, policy))
-        return found_by(self._numbers[1], seconds)
-
-    def _base(self, subject: Subject, which: int) -> Change:
-        """What is changed next: the last change, or the policy that is looked at."""
-        if self.changes:
-            return self.changes[-1]
-        policy = subject.vector(which, _MOST_SECONDS)
-        if policy is None:
-            raise ValueError("The policy is still being read; try again in a moment.")
-        return Change("", policy, frozenset(), 0)
+            if not self.changes:
+                raise ValueError("Nothing was changed yet, or it is forgotten.")
+            last = self.changes[-1]
+            if self._evaluation is None or self._evaluation[0] is not last:
+                found = Evaluation(subject.need_tree(), last.policy)
+                self._evaluation = last, found
+            return self._evaluation[1]
 
     @property
     def nbytes(self) -> int:
         """About what its changes take in memory, and the numbers of the last one."""
-        size = 0 if self._numbers is None else 6 * self._numbers[0].nbytes
-        return size + sum(c.policy.nbytes + getsizeof(c.fixed) for c in self.changes)
+        size = sum(one.policy.nbytes + getsizeof(one.fixed) for one in self.changes)
+        return size + (6 * self._evaluation[0].policy.nbytes if self._evaluation else 0)
 
     def _add(self, change: Change) -> None:
         self.changes.append(change)
-        self._numbers = None
+        self._evaluation = None
         while len(self.changes) > 2 and self.nbytes > MOST_BYTES // 2:
             del self.changes[0]
             self._is_cut = True
@@ -114,17 +101,18 @@ class Visit:
         """
         tree = subject.need_tree()
         with self._lock:
-            self._check_idle(tree)
             base = self._base(subject, which)
             name = tree.info_state(infoset)
             if row is None:
-                words = f"Freed {name}"
-                change = base._replace(words=words, fixed=base.fixed - {infoset})
+                words, policy = f"Freed {name}", base.policy
+                fixed = base.fixed - {infoset}
             else:
-                policy = with_row(tree, base.policy, infoset, row)
+                words, policy = (
+                    f"Fixed {name}",
+                    with_row(tree, base.policy, infoset, row),
+                )
                 fixed = base.fixed | {infoset}
-                change = Change(f"Fixed {name}", policy, fixed, base.iterations)
-            self._add(change)
+            self._add(Change(words, policy, fixed, base.iterations))
 
     def solve(self, subject: Subject, which: int, iterations: int) -> None:
         """Begins to solve on, with what is fixed kept.
@@ -138,23 +126,31 @@ class Visit:
             )
         tree = subject.need_tree()
         with self._lock:
-            self._check_idle(tree)
             base = self._base(subject, which)
             self._done, self._wanted = 0, iterations
 
             def tell(done: int) -> None:
                 self._done = done
 
-            def run() -> np.ndarray:
+            def run() -> None:
                 policy = solve_on(tree, base.policy, base.fixed, iterations, tell)
-                total = base.iterations + iterations
                 words = f"Solved for {iterations:,} iterations"
+                total = base.iterations + iterations
                 self._add(Change(words, policy, base.fixed, total))
-                return policy
 
             self._solving = Work(run)
 
-    def _check_idle(self, tree: GameTree) -> None:
+    def _base(self, subject: Subject, which: int) -> Change:
+        """What is changed next: the last change, or the policy that is looked at."""
+        self._check_idle()
+        if self.changes:
+            return self.changes[-1]
+        policy = subject.evaluation(which).vector(_MOST_SECONDS)
+        if policy is None:
+            raise ValueError("The policy is still being read; try again in a moment.")
+        return Change("", policy)
+
+    def _check_idle(self) -> None:
         if self._solving is not None and not self._solving.is_done:
             raise ValueError("The page is still solving; wait until it has ended.")
 
@@ -165,8 +161,7 @@ class Visit:
             ValueError: there is none.
         """
         with self._lock:
-            if self._solving is not None and not self._solving.is_done:
-                raise ValueError("The page is still solving; wait until it has ended.")
+            self._check_idle()
             if not self.changes:
                 raise ValueError("There is nothing to undo, or it is forgotten.")
             if self._is_cut and len(self.changes) == 1:
@@ -176,21 +171,19 @@ class Visit:
 
     def view(self, subject: Subject) -> dict[str, Any]:
         """What was changed, and what it has changed."""
-        solving = self._solving
-        is_solving = solving is not None and not solving.is_done
+        solving, last = self._solving, (self.changes or [None])[-1]
         view: dict[str, Any] = {
-            "solving": is_solving,
+            "solving": solving is not None and not solving.is_done,
             "done": self._done,
             "wanted": self._wanted,
             "error": str(solving.error) if solving and solving.error else None,
             "changes": [change.words for change in self.changes],
-            "fixed": sorted(self.changes[-1].fixed) if self.changes else [],
-            "iterations": self.changes[-1].iterations if self.changes else 0,
+            "fixed": sorted(last.fixed) if last else [],
+            "iterations": last.iterations if last else 0,
             "restricted": None,
         }
         tree = subject.tree()
-        if self.changes and tree is not None and not is_solving:
-            last = self.changes[-1]
+        if last is not None and tree is not None and not view["solving"]:
             found = restricted_best_returns(tree, last.policy, last.fixed)
             view["restricted"] = found.tolist()
         return view

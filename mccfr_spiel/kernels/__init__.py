@@ -19,11 +19,8 @@
     blocks.py      how a pass is cut into pieces for threads
     threaded_passes.py  that loop, run by several threads
     evaluation.py  what a policy gets, and best responses, in one or several threads
-    split_batches.py   batches of walks by several processes
-    logged_walks.py  the pieces of that
-    batch_logs.py  what such walks write down
-    forked_walks.py  walks by several threads, cut at roots of subtrees
-    forks.py       what those write down
+    shared_walks.py  walks on complete trees by several threads or processes
+    scratch.py     what those write
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are
@@ -74,8 +71,8 @@ from mccfr_spiel.kernels.regret_pruning import (
     survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
-from mccfr_spiel.kernels.stored import make_walks
 from mccfr_spiel.kernels.shared_walks import make_shared_walks
+from mccfr_spiel.kernels.stored import make_walks
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -149,10 +146,8 @@ __all__ = [
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
-    "Blocks",
     "CLOCK_SIZE",
     "CURSOR_SIZE",
-    "Ceilings",
     "DONE",
     "EPSILON",
     "FAULT",
@@ -166,7 +161,6 @@ __all__ = [
     "JOB_SIZE",
     "LAST_ITERATION",
     "LOG_FULL",
-    "LeafRows",
     "MARKS_SIZE",
     "MAX_WEIGHT",
     "NEEDS_GROUPS",
@@ -189,28 +183,31 @@ __all__ = [
     "PIECE",
     "PLAYER",
     "PRUNE_BELOW",
-    "Passes",
-    "Plans",
     "ROOT",
     "RULES",
-    "Ranges",
     "SCRATCH",
     "SEED",
     "STACK_FULL",
-    "Sampled",
     "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
     "TOUCHED",
     "TOUCHED_BEFORE",
+    "WALK",
+    "WALKER",
+    "WORK_OF_SEQUENCE",
+    "Blocks",
+    "Ceilings",
+    "LeafRows",
+    "Passes",
+    "Plans",
+    "Ranges",
+    "Sampled",
     "Tables",
     "Task",
     "TreeArrays",
     "Vectors",
-    "WALK",
-    "WALKER",
-    "WORK_OF_SEQUENCE",
     "Walk",
     "add_reaches",
     "are_distributions",

@@ -18,9 +18,21 @@ from mccfr_spiel.kernels.minimizers import number_of, rates_at, rule_of, update
 from mccfr_spiel.kernels.pruning import FLOOR, match_pruned
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.tables import (
+    ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
+    ITERATION,
+    LAST_ITERATION,
+    NODE_LIMIT,
+    NODES_TOUCHED,
+    NOTED,
+    NUM_MET,
+    PASSED,
+    PLAYER,
     PRUNE_BELOW,
+    TOUCHED,
+    WALK,
+    WALKER,
     Tables,
     Task,
     TreeArrays,
@@ -35,27 +47,70 @@ _FLOORED = number_of("regret_matching_plus")
 
 
 @inlined
-def begin_iteration(
-    task: Task, clock: np.ndarray, iteration: int, rule: int, discounts: bool
-) -> None:
-    """Moves the clock on to a new iteration."""
-    before = clock[AVERAGE_WEIGHT]
-    clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
-    if discounts:
-        advance(clock, rates_at(rule, task.parameters, iteration))
+def is_at_end(task: Task, walk: Walk) -> bool:
+    """Whether no walk for the next update may begin, because it would be the first of
+    an iteration beyond the limits of the job."""
+    limits, cursor = task.job.view(np.int64), walk.cursor
+    is_last = cursor[ITERATION] == limits[LAST_ITERATION]
+    is_enough = cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]
+    return cursor[PLAYER] == 0 and (is_last or is_enough)
 
 
 @inlined
-def weight_of(task: Task, weight: float, iteration: int, batched: bool) -> float:
+def weight_of(task: Task, weight: float, iteration: int) -> float:
     """What an iteration adds to each updated player's empty sequence in the average.
 
     Where batches grow, its weight is taken times the walks, as the gradient has a term
     for each walk.
     """
     given = task.job.view(np.int64)[BATCH]
-    if batched and given == GROWING:
-        return weight * batch_at(given, iteration)
-    return weight
+    return weight * batch_at(given, iteration) if given == GROWING else weight
+
+
+@inlined
+def is_due(task: Task, walk: Walk, num_players: int) -> bool:
+    """Whether the update is due when a player's last walk has ended.
+
+    With simultaneous updates, the walks for the next player come first, if there is
+    one.
+    """
+    marks = walk.marks
+    marks[WALK] = 0
+    if task.job[ALTERNATING] == 0 and marks[WALKER] < num_players - 1:
+        marks[WALKER] += 1
+        return False
+    return True
+
+
+@inlined
+def begin_update(
+    task: Task, tables: Tables, walk: Walk, rule: int, discounts: bool
+) -> None:
+    """Begins the iteration if it is the first update of one, and adds it to the average
+    of the players whose walks have ended."""
+    cursor, clock = walk.cursor, walk.clock
+    if cursor[PLAYER] == 0:
+        cursor[ITERATION] += 1
+        iteration, before = cursor[ITERATION], clock[AVERAGE_WEIGHT]
+        clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
+        if discounts:
+            advance(clock, rates_at(rule, task.parameters, iteration))
+    weight = weight_of(task, clock[AVERAGE_WEIGHT], cursor[ITERATION])
+    for p in range(cursor[PLAYER], walk.marks[WALKER] + 1):
+        tables.average[p] += weight
+
+
+@inlined
+def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
+    """Counts the nodes, and says who is next."""
+    cursor, marks = walk.cursor, walk.marks
+    for p in range(num_players):
+        tables.gradient[p] = 0.0
+    cursor[NODES_TOUCHED] += marks[TOUCHED]
+    if task.job[ALTERNATING] != 0:
+        cursor[PLAYER] = (cursor[PLAYER] + 1) % num_players
+    marks[WALKER] = cursor[PLAYER]
+    marks[NUM_MET] = marks[TOUCHED] = marks[NOTED] = marks[PASSED] = 0
 
 
 @inlined
@@ -138,7 +193,5 @@ def make_apply(rule: int, tied: bool, *, skips: bool, met_once: bool) -> Any:
             gradient[infosets[infoset]["parent"]] += value
         if tied:
             move_all_tied(tree, tables, walk, num_met, rule)
-        for p in range(tree.utilities.shape[1]):
-            gradient[p] = 0.0
 
     return apply

@@ -50,11 +50,12 @@ def pay_debt(tables: Tables, infoset: int, parent: int, start: int, stop: int) -
         start: the infoset's first sequence.
         stop: the end of its sequences.
     """
-    mass = tables.average[parent]
-    debt = mass - tables.paid[infoset]
-    tables.paid[infoset] = mass
+    # The debt is computed anew for each action, which is as quick as keeping it. LLVM
+    # would else make a loop for many actions of this one, which has two or three.
     for s in range(start, stop):
+        debt = tables.average[parent] - tables.paid[infoset]
         tables.average[s] += tables.policy[s] * debt
+    tables.paid[infoset] = tables.average[parent]
 
 
 @jit

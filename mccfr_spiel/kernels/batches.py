@@ -3,7 +3,20 @@
 The walks of a batch draw from different streams and add to one gradient.
 """
 
+from typing import Any
+
+import numpy as np
+
 from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.kernels.tables import (
+    BATCH,
+    HAS_GROUPS,
+    ITERATION,
+    NODES_TOUCHED,
+    PLAYER,
+    Task,
+    Walk,
+)
 
 GROWING = 0
 """In place of the walks in an iteration: they grow with the iterations."""
@@ -63,27 +76,32 @@ have more nodes than the third number, and the least nodes of one."""
 
 
 @inlined
-def walks_of_group(
-    given: int, iteration: int, player: int, touched: int, num_players: int
-) -> int:
-    """How many walks of a batch over rules make a group; 0 if none do.
+def present_iteration(walk: Walk) -> Any:
+    """The number of the iteration to which the walks for the next update belong."""
+    return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+
+
+@inlined
+def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
+    """How many walks of the present batch over rules make a group; 0 if none do.
 
     It follows from how long walks have been so far, the same for any number of threads.
-
-    Args:
-        given: the walks for a player in an iteration, or GROWING.
-        iteration: the present one.
-        player: the first for whom its walks are.
-        touched: the nodes that all earlier walks have touched.
-        num_players: of the game.
     """
-    batch = batch_at(given, iteration)
-    num_walks = num_players * (walk_number(given, iteration, 0) - 1) + player * batch
-    least, most = NODES_OF_GROUP
+    given, iteration = task.job.view(np.int64)[BATCH], present_iteration(walk)
+    batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
+    num_walks = num_players * (walk_number(given, iteration, 0) - 1)
+    num_walks += walk.cursor[PLAYER] * batch
+    touched = walk.cursor[NODES_TOUCHED]
     if batch == 1 or num_walks == 0 or touched == 0:
-        return 0
+        return np.int64(0)
     mean = touched / num_walks
-    groups = min(int(mean * batch / least), NUM_GROUPS, batch)
+    groups = min(np.int64(mean * batch / least), NUM_GROUPS, batch)
     if groups < 2 or mean > most:
-        return 0
-    return min(-(-batch // groups), max(int(most / mean), 1))
+        return np.int64(0)
+    return min(-(-batch // groups), max(np.int64(most / mean), 1))
+
+
+@inlined
+def is_for_groups(task: Task, walk: Walk, num_players: int) -> bool:
+    """Whether the walks of the next batch are left to groups."""
+    return task.job[HAS_GROUPS] != 0 and walks_of_group(task, walk, num_players) > 0

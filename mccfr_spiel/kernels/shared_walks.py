@@ -42,8 +42,15 @@ from mccfr_spiel.compiled.atomics import (
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.apply import begin_iteration, make_move, pay_met, weight_of
-from mccfr_spiel.kernels.batches import batch_at, walk_number
+from mccfr_spiel.kernels.apply import (
+    begin_update,
+    end_update,
+    is_at_end,
+    is_due,
+    make_move,
+    pay_met,
+)
+from mccfr_spiel.kernels.batches import batch_at, present_iteration, walk_number
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
 from mccfr_spiel.kernels.scratch import (
     EVENTS,
@@ -63,13 +70,8 @@ from mccfr_spiel.kernels.scratch import (
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
-    AVERAGE_WEIGHT,
     BATCH,
     DONE,
-    ITERATION,
-    LAST_ITERATION,
-    NODE_LIMIT,
     NODES_TOUCHED,
     NUM_MET,
     PAUSE_LIMIT,
@@ -89,12 +91,13 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, TOP_PART, Sampled, make_walk
 
 ALL_STAGES, GATHER, APPLY = range(3)
-"""What a call is for: whole iterations; the first two stages of the present batch; or
-the third stage, and what the leader does around it."""
+"""What a call is for: whole iterations; the first two stages of the walks for the next
+update; or the third stage, and what the leader does around it."""
 
 WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
 """The entries of a plan: how many walks a slice has, what the call is for, and which of
-how many shares of each player's blocks is followed."""
+how many shares of each player's blocks is followed. The share NUM_SHARES has no blocks,
+so that only the top is walked."""
 
 STAGE, OPENED_BEFORE, NUM_SLICES_NOW, STATUS_NOW = range(NOTES, NOTES + 4)
 NUM_SHARING_NOTES = 4
@@ -146,7 +149,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
         limits, counts = task.job.view(np.int64), counts_of(slots, row)
         log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
-        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        iteration = present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
         events, forks, leaves = np.int64(0), np.int64(0), np.int64(0)
         touched, status, is_large = np.int64(0), np.int64(DONE), len(tree.nodes) > LARGE
@@ -239,8 +242,6 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
             else:
                 value = move(task, tree, tables, walk.clock, infoset)
             gradient[infosets[infoset]["parent"]] += value
-        for p in range(tree.utilities.shape[1]):
-            gradient[p] = 0.0
 
     return walk_slice, follow, apply_block, apply_top
 
@@ -275,6 +276,15 @@ def status_of(slots: Slots, first: int, stop: int) -> int:
 
 
 @inlined
+def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
+    """The first block of a player that is followed, and the one behind the last."""
+    first, end = cut.player_ends[player], cut.player_ends[player + 1]
+    share, shares = plan[SHARE], plan[NUM_SHARES]
+    mine = first + share * (end - first) // shares
+    return mine, min(first + (share + 1) * (end - first) // shares, end)
+
+
+@inlined
 def open_stage(desk: np.ndarray, stage: int, num_tickets: Any) -> None:
     """Opens the tickets of a stage; all earlier ones are finished."""
     desk[STAGE], desk[OPENED_BEFORE] = stage, load(desk, OPENED)
@@ -296,31 +306,24 @@ def make_leader(rule: int, apply_top: Any) -> Any:
     def begin_applying(task, tree, tables, walk, cut, desk):
         """Begins the update: the iteration, the average at empty sequences, the debts
         of the top; then opens the tickets of all blocks."""
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        if cursor[PLAYER] == 0:
-            cursor[ITERATION] += 1
-            begin_iteration(task, walk.clock, cursor[ITERATION], rule, discounts)
-        weight = walk.clock[AVERAGE_WEIGHT]
-        weight = weight_of(task, weight, cursor[ITERATION], limits[BATCH] != 1)
-        for p in range(cursor[PLAYER], marks[WALKER] + 1):
-            tables.average[p] += weight
+        marks = walk.marks
+        begin_update(task, tables, walk, rule, discounts)
         for visit in range(marks[NUM_MET]):
             start = tree.infosets[cut.top[visit]]["first_sequence"]
             if cut.home[start] < 0:
                 pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
-        first = cut.player_ends[cursor[PLAYER]]
+        first = cut.player_ends[walk.cursor[PLAYER]]
         open_stage(desk, APPLYING, cut.player_ends[marks[WALKER] + 1] - first)
 
     @inlined
     def begin_stretch(task, tree, walk, plan, desk):
         """Opens the tickets of the next stretch of walks, or ends the call."""
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        if marks[WALK] == 0 and marks[WALKER] == 0:
-            is_end = cursor[ITERATION] == limits[LAST_ITERATION]
-            if is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]:
-                finish(desk, DONE)
-                return
-        batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+        marks = walk.marks
+        is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
+        if is_first and is_at_end(task, walk):
+            finish(desk, DONE)
+            return
+        batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
         slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
         desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
         open_stage(desk, IN_TOP, desk[NUM_SLICES_NOW])
@@ -328,11 +331,9 @@ def make_leader(rule: int, apply_top: Any) -> Any:
     @inlined
     def direct(task, tree, tables, walk, cut, slots, plan, desk):
         limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        alternating, num_players = limits[ALTERNATING] != 0, tree.utilities.shape[1]
+        num_players = tree.utilities.shape[1]
         slices = desk[NUM_SLICES_NOW]
-        first, end = cut.player_ends[marks[WALKER]], cut.player_ends[marks[WALKER] + 1]
-        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
-        mine_end = first + (plan[SHARE] + 1) * (end - first) // plan[NUM_SHARES]
+        mine, mine_end = share_of(plan, cut, marks[WALKER])
         if desk[STAGE] == IN_TOP:
             status = status_of(slots, 0, slices)
             if status != DONE:
@@ -347,28 +348,22 @@ def make_leader(rule: int, apply_top: Any) -> Any:
                 return
             for block in range(mine, mine_end):
                 marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
-            batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+            batch = batch_at(limits[BATCH], present_iteration(walk))
             marks[WALK] = min(marks[WALK] + slices * plan[WALKS_OF_SLICE], batch)
             if marks[WALK] < batch:
                 if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
                     finish(desk, PAUSED)
                 else:
                     begin_stretch(task, tree, walk, plan, desk)
+            elif not is_due(task, walk, num_players):
+                begin_stretch(task, tree, walk, plan, desk)
             elif plan[PURPOSE] == GATHER:
                 finish(desk, DONE)
-            elif not alternating and marks[WALKER] < num_players - 1:
-                marks[WALK] = 0
-                marks[WALKER] += 1
-                begin_stretch(task, tree, walk, plan, desk)
             else:
                 begin_applying(task, tree, tables, walk, cut, desk)
         else:
             apply_top(task, tree, tables, walk, cut)
-            cursor[NODES_TOUCHED] += marks[TOUCHED]
-            if alternating:
-                cursor[PLAYER] = (cursor[PLAYER] + 1) % num_players
-            marks[WALKER], marks[WALK] = cursor[PLAYER], 0
-            marks[NUM_MET] = marks[TOUCHED] = 0
+            end_update(task, tables, walk, num_players)
             if plan[PURPOSE] == APPLY:
                 finish(desk, DONE)
             else:
@@ -393,20 +388,16 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     @inlined
     def do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket):
         ticket -= desk[OPENED_BEFORE]
-        first, end = (
-            cut.player_ends[walk.marks[WALKER]],
-            cut.player_ends[walk.marks[WALKER] + 1],
-        )
-        mine = first + plan[SHARE] * (end - first) // plan[NUM_SHARES]
         if desk[STAGE] == IN_TOP:
             given = np.int64(task.job[BATCH])
-            iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+            iteration = present_iteration(walk)
             nth = walk.marks[WALK] + ticket * plan[WALKS_OF_SLICE]
             stop = min(nth + plan[WALKS_OF_SLICE], batch_at(given, iteration))
             walk_slice(task, tree, tables, walk, cut, slots, ticket, nth, stop)
         elif desk[STAGE] == IN_BLOCKS:
             slices = desk[NUM_SLICES_NOW]
-            follow(task, tree, tables, walk, cut, slots, mine + ticket, slices)
+            block = share_of(plan, cut, walk.marks[WALKER])[0] + ticket
+            follow(task, tree, tables, walk, cut, slots, block, slices)
         else:
             first = cut.player_ends[walk.cursor[PLAYER]]
             apply_block(task, tree, tables, walk, cut, first + ticket)

@@ -69,7 +69,7 @@ def place_at(tree, game, known, path, rules, infoset):
 
 
 @inlined
-def policy_at(tree, game, known, path, rules, tables, start, count):
+def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     """The row of the table."""
     return tables.policy, start
 

@@ -38,10 +38,22 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
-from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
+from mccfr_spiel.kernels.apply import (
+    begin_update,
+    end_update,
+    is_at_end,
+    is_due,
+    make_apply,
+    weight_of,
+)
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
-from mccfr_spiel.kernels.batches import batch_at, walk_number, walks_of_group
+from mccfr_spiel.kernels.batches import (
+    batch_at,
+    is_for_groups,
+    present_iteration,
+    walk_number,
+)
 from mccfr_spiel.kernels.minimizers import rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
@@ -53,17 +65,13 @@ from mccfr_spiel.kernels.stack import (
     push_weighted_children,
 )
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
     DONE,
     EPSILON,
-    HAS_GROUPS,
     ITERATION,
-    LAST_ITERATION,
     LOG_FULL,
     NEEDS_GROUPS,
-    NODE_LIMIT,
     NODES_TOUCHED,
     NOTED,
     NOTED_BEFORE,
@@ -203,8 +211,8 @@ class Source(NamedTuple):
             probabilities of chance), how many there are, and the infoset.
         keep: `(..., acting, start, count)`: children of the node are visited later.
         place_at: `(..., infoset)` gives the place of the infoset's draws.
-        policy_at: `(..., tables, start, count)` gives an array and where in it the
-            policy at the infoset with these sequences begins.
+        policy_at: `(..., tables, acting, start, count)` gives an array and where in it
+            the policy at the infoset with these sequences begins; `start` for chance.
         descend: `(..., first, acting, start, chosen)` goes to a child.
         stop: `(..., walk, top, node, acting, sequence, weight, place)` stacks the node
             at which the walk cannot go on; returns the new height.
@@ -264,6 +272,32 @@ def meet(
     return num_met + 1
 
 
+@inlined
+def log_leaf(log, leaf, payoff, sequence):
+    """Logs a leaf in the top; returns how many there are now, and whether there is
+    room."""
+    log.leaf[leaf]["payoff"] = payoff
+    log.leaf[leaf]["sequence"] = sequence
+    leaf += 1
+    return leaf, np.int64(LOG_FULL if leaf == len(log.leaf) else DONE)
+
+
+@inlined
+def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node):
+    """Logs an infoset met in the top, and a fork if it is the root of a block's
+    subtree; returns how many there are now of both, and whether there is room."""
+    log.event[num_met] = infoset
+    if log.home[start] >= 0:
+        log.fork[noted]["stream"] = stream
+        log.fork[noted]["place"] = place
+        log.fork[noted]["weight"] = weight
+        log.fork[noted]["node"] = node
+        log.fork[noted]["block"] = log.home[start] >> 1
+        noted += 1
+    num_met += 1
+    return num_met, noted, np.int64(LOG_FULL if num_met == len(log.event) else DONE)
+
+
 def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
     or to where it cannot go on.
@@ -311,8 +345,8 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 if skips and weight == LOOK and acting >= CHANCE_NODE:
                     gradient[sequence] = SKIPPED
                     break
-                first, start, infoset = np.int64(0), np.int64(0), np.int64(0)
-                count = np.int64(0)
+                first, start, infoset, count = (np.int64(0),) * 4
+                own = ROOT_PLACE
                 if acting == TERMINAL:
                     status, row = pay(tree, game, known, path, rules, node)
                     payoff = abs(weight) * tree.utilities[row, player]
@@ -323,11 +357,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                         else:
                             touched += 1
                             if in_top:
-                                log.leaf[leaf]["payoff"] = payoff
-                                log.leaf[leaf]["sequence"] = sequence
-                                leaf += 1
-                                if leaf == len(log.leaf):
-                                    status = np.int64(LOG_FULL)
+                                leaf, status = log_leaf(log, leaf, payoff, sequence)
                             else:
                                 leaf = row
                                 if touched > passed:
@@ -350,24 +380,19 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     if picks_own:
                         walk.settled[top - 1] = settled
                     break
-                if infoset >= 0:
+                if acting >= 0:
                     start_new(tree, game, known, path, rules, tables, walk, rule, task)
-                if in_top:
-                    if acting == player:
-                        log.event[num_met] = infoset
-                        num_met += 1
-                        if log.home[start] >= 0:
-                            log.fork[noted]["stream"] = stream
-                            log.fork[noted]["place"] = place
-                            log.fork[noted]["weight"] = weight
-                            log.fork[noted]["node"] = node
-                            log.fork[noted]["block"] = log.home[start] >> 1
-                            noted += 1
-                        if num_met == len(log.event):
-                            status = np.int64(LOG_FULL)
-                            break
-                        if log.home[start] >= 0:
-                            break
+                    own = place_at(tree, game, known, path, rules, infoset)
+                if in_top and acting == player:
+                    num_met, noted, status = log_infoset(
+                        log, num_met, noted, infoset, start,
+                        stream, place, weight, node,
+                    )  # fmt: skip
+                    if status != DONE or log.home[start] >= 0:
+                        break
+                policy, row = policy_at(
+                    tree, game, known, path, rules, tables, acting, start, count
+                )
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                 at = Visit(first, start, count, sequence, weight, place)
                 if is_far:
@@ -375,8 +400,6 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 if acting == player:
                     if not in_top:
                         num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
-                    if draws_own or picks_own:
-                        own = place_at(tree, game, known, path, rules, infoset)
                     if picks_own:
                         keep(tree, game, known, path, rules, acting, start, count)
                         debt = settled - tables.paid[infoset]
@@ -386,9 +409,6 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     if draws_own:
                         draw = uniform(stream, own)
                         if explores:
-                            policy, row = policy_at(
-                                tree, game, known, path, rules, tables, start, count
-                            )
                             chosen, q = draw_explored(
                                 policy, row, count, settings[EPSILON], draw
                             )
@@ -405,12 +425,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                             top = push_other_children(walk, top, at, weighted, chance)
                     sequence = start + chosen
                 elif acting != CHANCE_NODE and opponents:
-                    draw = uniform(
-                        stream, place_at(tree, game, known, path, rules, infoset)
-                    )
-                    policy, row = policy_at(
-                        tree, game, known, path, rules, tables, start, count
-                    )
+                    draw = uniform(stream, own)
                     chosen = draw_action(policy, row, count, draw)
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
@@ -420,11 +435,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 else:
                     keep(tree, game, known, path, rules, acting, start, count)
                     bottom, leaves_out = top, prune and acting != CHANCE_NODE
-                    probs, row = tree.chance_probs, start
-                    if acting != CHANCE_NODE:
-                        probs, row = policy_at(
-                            tree, game, known, path, rules, tables, start, count
-                        )
+                    probs = tree.chance_probs if acting == CHANCE_NODE else policy
                     top = push_weighted_children(
                         probs, row, walk, top, at, leaves_out, chance
                     )
@@ -446,15 +457,13 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
 
 
 @inlined
-def settled_at_root(
-    task: Task, tables: Tables, walk: Walk, walker: int, iteration: int, batched: bool
-) -> float:
+def settled_at_root(task: Task, tables: Tables, walk: Walk, walker: int) -> float:
     """What the average will have at a player's empty sequence when the iteration of the
     present walk has been added."""
-    weight = walk.clock[AVERAGE_WEIGHT]
+    weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
         weight = average_weight(iteration, task.settings, weight)
-    return tables.average[walker] + weight_of(task, weight, iteration, batched)
+    return tables.average[walker] + weight_of(task, weight, iteration)
 
 
 def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -> Any:
@@ -469,54 +478,41 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
-        seed, alternating = task.job[SEED], task.job[ALTERNATING] != 0
-        limits, given = task.job.view(np.int64), task.job.view(np.int64)[BATCH]
-        cursor, marks, settings = walk.cursor, walk.marks, task.settings
+        limits, seed = task.job.view(np.int64), task.job[SEED]
+        cursor, marks, given = walk.cursor, walk.marks, limits[BATCH]
         num_players, is_large = tree.utilities.shape[1], size > LARGE
-        iteration, player, done = (
-            cursor[ITERATION],
-            cursor[PLAYER],
-            cursor[NODES_TOUCHED],
-        )
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
-        walker, nth, noted = marks[WALKER], marks[WALK], marks[NOTED]
-        passed, leaf, status = marks[PASSED], np.int64(0), np.int64(DONE)
+        noted, leaf, status = marks[NOTED], np.int64(0), np.int64(DONE)
 
         # One pass of this loop is a walk and, if it is the last one of its batch (and
         # of the last player, with simultaneous updates), the update after it. When a
         # walk cannot go on, the marks say where it stands, and the next call goes on
         # there: with a stack that is not empty.
         while True:
-            now = iteration + (player == 0)
+            walker, nth, now = marks[WALKER], marks[WALK], present_iteration(walk)
             if top == 0:
-                if walker == 0 and nth == 0:
-                    is_last = iteration == limits[LAST_ITERATION]
-                    if is_last or done >= limits[NODE_LIMIT]:
+                if nth == 0 and walker == cursor[PLAYER]:
+                    if is_at_end(task, walk):
                         break
-                if batched and limits[HAS_GROUPS] != 0:
-                    is_first = nth == 0 and walker == player
-                    if is_first and walks_of_group(
-                        given, now, player, done, num_players
-                    ):
+                    if batched and is_for_groups(task, walk, num_players):
                         status = np.int64(NEEDS_GROUPS)
                         break
                 if learns and noted + 4 > len(walk.note):
                     status = np.int64(STACK_FULL)
                     break
                 marks[NUM_MET_BEFORE], marks[TOUCHED_BEFORE] = num_met, touched
-                marks[NOTED_BEFORE], noted = noted, noted + learns
+                if learns:
+                    marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
                 if picks_own:
-                    walk.settled[0] = settled_at_root(
-                        task, tables, walk, walker, now, batched
-                    )
+                    walk.settled[0] = settled_at_root(task, tables, walk, walker)
             number = walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
-            pause = limits[PAUSE_LIMIT] - done
+            pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
                 task, tree, game, known, path, rules, tables, walk, walk,
-                stream, walker, top, num_met, touched, noted, leaf, passed, pause,
-                is_large,
+                stream, walker, top, num_met, touched, noted, leaf, marks[PASSED],
+                pause, is_large,
             )  # fmt: skip
             if status != DONE:
                 break
@@ -525,38 +521,23 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                 value = tree.utilities[leaf, walker]
                 note(walk, heading, walker, noted - heading - 1, 0, value)
             if batched:
-                nth += 1
-                if nth < batch_at(given, now):
+                marks[WALK] += 1
+                if marks[WALK] < batch_at(given, now):
                     continue
-                nth = 0
-            if not alternating and walker < num_players - 1:
-                walker += 1
+            if not is_due(task, walk, num_players):
                 continue
-
-            if player == 0:
-                iteration += 1
-                begin_iteration(task, walk.clock, iteration, rule, discounts)
-            weight = weight_of(task, walk.clock[AVERAGE_WEIGHT], iteration, batched)
-            for p in range(player, walker + 1):
-                tables.average[p] += weight
+            begin_update(task, tables, walk, rule, discounts)
             if learns and not foresees:
-                learn(tables, walk, noted, settings, branches)
+                learn(tables, walk, noted, task.settings, branches)
             apply(task, tree, tables, walk, num_met)
             if foresees:
-                learn(tables, walk, noted, settings, branches)
-            done += touched
-            if alternating:
-                player = (player + 1) % num_players
-            walker, num_met, touched, noted, passed = player, 0, 0, 0, 0
+                learn(tables, walk, noted, task.settings, branches)
+            marks[TOUCHED] = touched
+            end_update(task, tables, walk, num_players)
+            num_met, touched, noted = np.int64(0), np.int64(0), np.int64(0)
 
-        cursor[ITERATION], cursor[PLAYER], cursor[NODES_TOUCHED] = (
-            iteration,
-            player,
-            done,
-        )
         marks[TOP], marks[NUM_MET], marks[TOUCHED] = top, num_met, touched
-        marks[WALKER], marks[WALK], marks[NOTED] = walker, nth, noted
-        marks[PASSED] = passed
+        marks[NOTED] = noted
         return status
 
     return go_on

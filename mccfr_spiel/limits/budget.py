@@ -7,6 +7,7 @@ counted, such as the C++ states that a game keeps, is measured by how much the p
 grows.
 """
 
+import contextlib
 import math
 import mmap
 import os
@@ -17,13 +18,23 @@ from collections.abc import Callable
 
 import psutil
 
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_UNITS = ["", "k", "m", "g", "t"]
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 
 _PAGE = mmap.PAGESIZE
 
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
+_GROUP_FILES = {
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": (
+        *("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        "total_inactive_file",
+    ),
+}
+"""For a hierarchy of control groups, named by its controller in version 1 and by
+nothing in version 2: the files with the limit and the usage, and the entry of
+`memory.stat` with the file caches."""
 
 
 class TreeFullError(ValueError):
@@ -43,25 +54,17 @@ def parse_bytes(size: int | float | str) -> int:
     Raises:
         ValueError: they stand for no size above 0.
     """
-    value = math.nan
-    if isinstance(size, str):
-        match = _SIZE.fullmatch(size.strip())
-        if match:
-            digits, unit, binary = match.groups()
-            is_decimal = size.strip()[-1] in "bB" and not binary
-            base = 1000 if is_decimal else 1024
-            value = float(digits) * base ** _UNITS[unit.lower()]
-        else:
-            try:
-                value = float(size)
-            except ValueError:
-                value = math.nan
-    elif not isinstance(size, bool):
-        value = size
     try:
+        match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
+        if match:
+            digits, unit, binary, byte = match.groups()
+            base = 1000 if byte and not binary else 1024
+            value = float(digits) * base ** _UNITS.index(unit.lower())
+        else:
+            value = math.nan if isinstance(size, bool) else float(size)
         if 1 <= value < math.inf:
             return int(value)
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(
         f"max_memory={size!r} is no size in bytes above 0, such as 2_000_000_000 or "
@@ -122,29 +125,18 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
     except OSError:
         return []
     free = []
-    # One pass handles one hierarchy of groups: version 2 has one without the names of
-    # controllers, version 1 has one for each controller. The inner loop goes upward.
+    # One pass handles one hierarchy; the inner loop goes from the group to the root.
     for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if not controllers:
-            root, files = mount, ("memory.max", "memory.current", "inactive_file")
-            if not (mount / "cgroup.controllers").exists():
+        _, controllers, path = line.split(":", 2)
+        for controller in _GROUP_FILES.keys() & {*controllers.split(",")}:
+            root = mount / controller
+            if not controller and not (mount / "cgroup.controllers").exists():
                 root = mount / "unified"
-        elif "memory" in controllers.split(","):
-            root = mount / "memory"
-            files = "memory.limit_in_bytes", "memory.usage_in_bytes"
-            files = (*files, "total_inactive_file")
-        else:
-            continue
-        folder = root / path.lstrip("/")
-        while True:
-            left = _group_leaves(folder, *files)
-            if left is not None:
-                free.append(left)
-            if folder == root or root not in folder.parents:
-                break
-            folder = folder.parent
+            folder = root / path.lstrip("/")
+            above = [folder, *folder.parents]
+            for group in above[: above.index(root) + 1] if root in above else ():
+                left = _group_leaves(group, *_GROUP_FILES[controller])
+                free += [] if left is None else [left]
     return free
 
 
@@ -158,13 +150,9 @@ def _group_leaves(
     except (OSError, ValueError):
         return None
     dropped = 0
-    try:
-        for line in (folder / "memory.stat").read_text().splitlines():
-            name, _, value = line.partition(" ")
-            if name == cache:
-                dropped = int(value)
-    except (OSError, ValueError):
-        pass
+    with contextlib.suppress(OSError, ValueError):
+        words = (folder / "memory.stat").read_text().split()
+        dropped = int(words[words.index(cache) + 1])
     return max(most - used + dropped, 0)
 
 
@@ -234,18 +222,14 @@ class Budget:
         Raises:
             MemoryBudgetError: there are not as many left; nothing has changed.
         """
-        more = size - self._held.get(what, 0)
-        if more > self.left and more > 0:
-            raise MemoryBudgetError(
-                f"{what} would take {in_words(size)}, but only {in_words(self.left)} "
-                f"of {self.in_words()} are left. Raise max_memory if memory allows."
-            )
-        self.left -= more
-        self._held[what] = size
+        more = size - self.held(what)
+        if more > 0:
+            self.require(more, f"{what} would take")
+        self.measured(what, size)
 
     def measured(self, what: object, size: int) -> None:
         """As `hold`, for what exists already, so `left` may fall below 0."""
-        self.left -= size - self._held.get(what, 0)
+        self.left -= size - self.held(what)
         self._held[what] = size
 
     def held(self, what: object) -> int:
@@ -253,7 +237,11 @@ class Budget:
         return self._held.get(what, 0)
 
     def require(self, size: int, what: str) -> None:
-        """Checks that enough bytes are left for something that is not kept.
+        """Checks that enough bytes are left, and takes none.
+
+        Args:
+            size: how many.
+            what: words for what takes them, with the verb.
 
         Raises:
             MemoryBudgetError: they are not.
@@ -282,14 +270,11 @@ class Budget:
         Raises:
             MemoryBudgetError: they do not fit; nothing has changed.
         """
-        size = self.per_infoset * num_infosets + self.per_sequence * num_sequences
-        if size + strings > self.left and num_infosets > 0:
-            raise MemoryBudgetError(
-                f"{num_infosets:,} infosets take {in_words(size + strings)}, but only "
-                f"{in_words(self.left)} of {self.in_words()} are left. Raise "
-                "max_memory if memory allows."
-            )
-        self.left -= size + strings
+        rates = self.per_infoset, self.per_sequence
+        size = strings + rates[0] * num_infosets + rates[1] * num_sequences
+        if num_infosets > 0:
+            self.require(size, f"{num_infosets:,} infosets take")
+        self.left -= size
 
     def add_tables(
         self,

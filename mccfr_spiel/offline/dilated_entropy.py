@@ -19,15 +19,13 @@ entries of a plan are products along a history and may do so.
 """
 
 import math
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from mccfr_spiel.compiled.frame import Entry
-from mccfr_spiel.compiled.jit import jit, pasted
-from mccfr_spiel.kernels import dilate
-from mccfr_spiel.kernels.tables import FLOAT, LONG
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.offline.sequence_form import SequenceForm, maximize
 
 
@@ -42,52 +40,14 @@ class Side(NamedTuple):
             sequences.
     """
 
-    first_sequence: Annotated[np.ndarray, Entry(LONG, "[n]", "as in Treeplex")]
-    num_actions: Annotated[np.ndarray, Entry(LONG, "[n]", "as in Treeplex")]
-    parent: Annotated[np.ndarray, Entry(LONG, "[n]", "as in Treeplex")]
-    weight: Annotated[np.ndarray, Entry(FLOAT, "[n]", "in the dilated entropy")]
-    uniform: Annotated[np.ndarray, Entry(FLOAT, "[m]", "the uniform policy's log")]
-    starts: Annotated[np.ndarray, Entry(LONG, "[m + 1]", "where B_p's rows begin")]
-    columns: Annotated[np.ndarray, Entry(LONG, "[nonzeros]", "of B_p")]
-    values: Annotated[np.ndarray, Entry(FLOAT, "[nonzeros]", "of B_p")]
-
-
-@pasted
-def respond_at(
-    side: Side,
-    infoset: int,
-    gradient: np.ndarray,
-    center: np.ndarray,
-    scale: float,
-    log_policy: np.ndarray,
-) -> float:
-    """Writes the softmax policy of an infoset and returns the infoset's value.
-
-    The gradient at its sequences must include the value of everything below them.
-    """
-    start = side.first_sequence[infoset]
-    stop = start + side.num_actions[infoset]
-    step = scale * side.weight[infoset]
-    most = -np.inf
-    for s in range(start, stop):
-        log_policy[s] = center[s] + gradient[s] / step
-        most = max(most, log_policy[s])
-    total = 0.0
-    for s in range(start, stop):
-        total += math.exp(log_policy[s] - most)
-    most += math.log(total)
-    for s in range(start, stop):
-        log_policy[s] -= most
-    return step * most
-
-
-@pasted
-def plan_at(side: Side, infoset: int, log_policy: np.ndarray, plan: np.ndarray) -> None:
-    """Writes the plan at an infoset whose parent sequence has one."""
-    mass = plan[side.parent[infoset]]
-    start = side.first_sequence[infoset]
-    for s in range(start, start + side.num_actions[infoset]):
-        plan[s] = mass * math.exp(log_policy[s])
+    first_sequence: np.ndarray
+    num_actions: np.ndarray
+    parent: np.ndarray
+    weight: np.ndarray
+    uniform: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
 
 
 @jit
@@ -109,18 +69,33 @@ def prox(side, gradient, center, scale, log_policy, plan):
         log_policy, plan: `[m]` receive the maximizer. `log_policy` may be `center`.
     """
     for i in range(len(side.parent) - 1, -1, -1):
-        value = respond_at(side, i, gradient, center, scale, log_policy)
-        gradient[side.parent[i]] += value
+        start = side.first_sequence[i]
+        stop = start + side.num_actions[i]
+        step = scale * side.weight[i]
+        most = -np.inf
+        for s in range(start, stop):
+            log_policy[s] = center[s] + gradient[s] / step
+            most = max(most, log_policy[s])
+        total = 0.0
+        for s in range(start, stop):
+            total += math.exp(log_policy[s] - most)
+        most += math.log(total)
+        for s in range(start, stop):
+            log_policy[s] -= most
+        gradient[side.parent[i]] += step * most
     plan[0] = 1.0
     for i in range(len(side.parent)):
-        plan_at(side, i, log_policy, plan)
+        mass = plan[side.parent[i]]
+        start = side.first_sequence[i]
+        for s in range(start, start + side.num_actions[i]):
+            plan[s] = mass * math.exp(log_policy[s])
     return gradient[0]
 
 
 @jit
-def evaluate_gradient(side, plan, gradient, begin, end):
-    """Writes B_p times the other player's plan into `gradient[begin:end]`, `[m]`."""
-    for row in range(begin, end):
+def evaluate_gradient(side, plan, gradient):
+    """Writes B_p times the other player's plan into `gradient` `[m]`."""
+    for row in range(len(gradient)):
         total = 0.0
         for entry in range(side.starts[row], side.starts[row + 1]):
             total += side.values[entry] * plan[side.columns[entry]]
@@ -128,10 +103,9 @@ def evaluate_gradient(side, plan, gradient, begin, end):
 
 
 @jit
-def mix_into(first, second, weight, result, begin, end):
-    """Writes (1 - weight) first + weight second into `result`, which may be either, at
-    the places from `begin` to `end - 1`."""
-    for s in range(begin, end):
+def mix_into(first, second, weight, result):
+    """Writes (1 - weight) first + weight second into `result`, which may be either."""
+    for s in range(len(result)):
         result[s] = (1.0 - weight) * first[s] + weight * second[s]
 
 

@@ -4,27 +4,9 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.kernels import DONE
-from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair
+from mccfr_spiel.offline.dilated_entropy import evaluate_gradient, mix_into, prox
+from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair, zeros
 from mccfr_spiel.offline.sequence_form import SequenceForm
-from mccfr_spiel.offline.shared_steps import (
-    GRADIENT,
-    LOG,
-    MIDDLE,
-    OWN_0,
-    OWN_1,
-    OWN_2,
-    PLAN,
-    UNIFORM,
-    Own,
-    copy,
-    dismiss,
-    evaluate,
-    help_or_lead,
-    mix,
-    prox_step,
-    views,
-)
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import reads
 
@@ -32,26 +14,14 @@ _ORDER = (1, 0)
 """The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
 holds player 0's payoffs, so x is player 1's."""
 
-_START, _STEPS, _CHECK, _PRACTICAL_START, _PRACTICAL_STEPS = range(5)
-"""What `excessive_gap` does."""
-
-_TAU, _EVALUATIONS, _SLACK = range(3)
-"""The entries of the progress: tau of the practical variant, its gradient evaluations,
-and the slack in the condition, as it was asked for last."""
-
 _LEAST_TAU = 1e-9
 """Below it the practical variant stops, since rounding leaves no room for a step."""
 _MOST_HALVINGS = 60
 """How often the practical variant may halve both mu at its start."""
 
 
-_KNOWN, _NEXT_PLAN, _NEXT_KNOWN = OWN_0, OWN_1, OWN_2
-"""Rows of the practical variant: the gradients at its plans, and the plans of a step
-that it tries, with the gradients at those."""
-
-
-@jit
-def egt_start(frames, order, scales, desk):
+@jit(nogil=True)
+def egt_start(sides, order, scales, plans, scratch):
     """Writes the plans from which the excessive gap technique starts.
 
     The plan y is the smoothed best response to the uniform plan, and x is a prox step
@@ -59,16 +29,18 @@ def egt_start(frames, order, scales, desk):
     excessive gap condition.
     """
     x, y = order
-    views(frames[x], Own).vectors[GRADIENT, :] = 0.0
-    prox_step(frames, desk, x, GRADIENT, UNIFORM, 1.0, LOG, MIDDLE)
-    evaluate(frames, desk, y, MIDDLE, GRADIENT)
-    prox_step(frames, desk, y, GRADIENT, UNIFORM, scales[y], LOG, PLAN)
-    evaluate(frames, desk, x, PLAN, GRADIENT)
-    prox_step(frames, desk, x, GRADIENT, LOG, scales[x], LOG, PLAN)
+    gradients, middles, logs = scratch
+    side_x, side_y = sides[x], sides[y]
+    gradients[x][:] = 0.0
+    prox(side_x, gradients[x], side_x.uniform, 1.0, logs[x], middles[x])
+    evaluate_gradient(side_y, middles[x], gradients[y])
+    prox(side_y, gradients[y], side_y.uniform, scales[y], logs[y], plans[y])
+    evaluate_gradient(side_x, plans[y], gradients[x])
+    prox(side_x, gradients[x], logs[x], scales[x], logs[x], plans[x])
 
 
-@jit
-def egt_steps(frames, order, first, iterations, scales, desk):
+@jit(nogil=True)
+def egt_steps(sides, order, first, iterations, scales, plans, scratch):
     """Runs iterations of the excessive gap technique, from number `first` on.
 
     Each iteration shrinks the mu of one player p and moves both plans so that the
@@ -77,132 +49,107 @@ def egt_steps(frames, order, first, iterations, scales, desk):
     towards that response, and p's plan towards the prox step by the gradient at it.
 
     Args:
-        frames: of Steps, of whose vectors the plans are updated.
+        sides: both players' Sides.
         order: (x, y), the players whose mu the even and the odd iterations shrink.
         first: the number of the first iteration, counted from 1.
         iterations: how many.
         scales: `[2]` the mu, updated.
-        desk: see `compiled/teams.py`.
+        plans: pair of `[m]`, updated.
+        scratch: pairs of `[m]`.
     """
+    gradients, middles, logs = scratch
     for t in range(first, first + iterations):
         tau = 2.0 / (t + 2.0)
         p = order[t % 2]
         q = 1 - p
-        evaluate(frames, desk, p, PLAN, GRADIENT)
-        prox_step(frames, desk, p, GRADIENT, UNIFORM, scales[p], LOG, MIDDLE)
-        mix(frames, desk, p, PLAN, MIDDLE, tau, MIDDLE)
-        evaluate(frames, desk, q, MIDDLE, GRADIENT)
-        prox_step(frames, desk, q, GRADIENT, UNIFORM, scales[q], LOG, MIDDLE)
-        evaluate(frames, desk, p, MIDDLE, GRADIENT)
+        evaluate_gradient(sides[p], plans[q], gradients[p])
+        prox(sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p])
+        mix_into(plans[p], middles[p], tau, middles[p])
+        evaluate_gradient(sides[q], middles[p], gradients[q])
+        prox(sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q])
+        evaluate_gradient(sides[p], middles[q], gradients[p])
         scales[p] *= 1.0 - tau
-        prox_step(frames, desk, p, GRADIENT, LOG, scales[p] / tau, LOG, MIDDLE)
-        mix(frames, desk, p, PLAN, MIDDLE, tau, PLAN)
-        mix(frames, desk, q, PLAN, MIDDLE, tau, PLAN)
+        prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
+        mix_into(plans[p], middles[p], tau, plans[p])
+        mix_into(plans[q], middles[q], tau, plans[q])
 
 
-@jit
-def smoothed_values(frames, desk, scales, gradient):
-    """The sum over both players of max <gradient, x> - mu d(x); `gradient` is a row.
+@jit(nogil=True)
+def smoothed_values(sides, scales, gradients, scratch):
+    """The sum over both players of max <gradient, x> - mu d(x).
 
     The excessive gap condition says that this sum is at most 0.
     """
+    values, middles, logs = scratch
     total = 0.0
     for p in range(2):
-        copy(frames, desk, p, gradient, GRADIENT)
-        total += prox_step(frames, desk, p, GRADIENT, UNIFORM, scales[p], LOG, MIDDLE)
+        values[p][:] = gradients[p]
+        total += prox(
+            sides[p], values[p], sides[p].uniform, scales[p], logs[p], middles[p]
+        )
     return total
 
 
-@jit
-def check_condition(frames, scales, progress, desk):
-    """Writes the slack in the excessive gap condition into `progress`."""
-    for p in range(2):
-        evaluate(frames, desk, p, PLAN, _NEXT_KNOWN)
-    progress[_SLACK] = -smoothed_values(frames, desk, scales, _NEXT_KNOWN)
-
-
-@jit
-def aggressive_egt_start(frames, desk):
-    """Writes the gradients at the plans, which the practical variant keeps."""
-    for p in range(2):
-        evaluate(frames, desk, p, PLAN, _KNOWN)
-
-
-@jit
-def aggressive_egt_steps(frames, iterations, slack, scales, progress, desk):
+@jit(nogil=True)
+def aggressive_egt_steps(sides, iterations, slack, tau, scales, plans, known, scratch):
     """Runs iterations of the practical variant of the excessive gap technique.
 
     Each iteration shrinks the larger mu by the factor 1 - tau. The inner loop tries the
     step and writes its plans aside. If they break the excessive gap condition, it tries
     again with half the tau; otherwise the new plans and their gradients replace the old
     ones. Those gradients are kept because both the next step and the check need them.
-    The loop ends early when rounding leaves no room for another step.
 
     Args:
-        frames: of Steps, of whose vectors the plans and their gradients are updated.
+        sides: both players' Sides.
         iterations: how many.
         slack: how much rounding may violate the condition.
+        tau: its value at the end of the last call.
         scales: `[2]` the mu, updated.
-        progress: see _TAU; updated.
-        desk: see `compiled/teams.py`.
+        plans: pair of `[m]`, updated.
+        known: pair of `[m]`, the gradients at `plans`, updated.
+        scratch: (pairs of `[m]`, pairs of `[m]`).
+
+    Returns:
+        (number of gradient evaluations, tau). The loop ends early when rounding leaves
+        no room for another step.
     """
+    working, spare = scratch
+    gradients, middles, logs = working
+    next_plans, next_known = spare
+    evaluations = 0
     for _ in range(iterations):
         p = 0 if scales[0] > scales[1] else 1
         q = 1 - p
         old_scale = scales[p]
         while True:
-            tau = progress[_TAU]
             scales[p] = old_scale
-            copy(frames, desk, p, _KNOWN, GRADIENT)
-            prox_step(frames, desk, p, GRADIENT, UNIFORM, scales[p], LOG, MIDDLE)
-            mix(frames, desk, p, PLAN, MIDDLE, tau, MIDDLE)
-            evaluate(frames, desk, q, MIDDLE, GRADIENT)
-            prox_step(frames, desk, q, GRADIENT, UNIFORM, scales[q], LOG, MIDDLE)
-            evaluate(frames, desk, p, MIDDLE, GRADIENT)
-            mix(frames, desk, p, _KNOWN, GRADIENT, tau, _NEXT_KNOWN)
+            gradients[p][:] = known[p]
+            prox(
+                sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p]
+            )
+            mix_into(plans[p], middles[p], tau, middles[p])
+            evaluate_gradient(sides[q], middles[p], gradients[q])
+            prox(
+                sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q]
+            )
+            evaluate_gradient(sides[p], middles[q], gradients[p])
+            mix_into(known[p], gradients[p], tau, next_known[p])
             scales[p] *= 1.0 - tau
-            prox_step(frames, desk, p, GRADIENT, LOG, scales[p] / tau, LOG, MIDDLE)
-            mix(frames, desk, p, PLAN, MIDDLE, tau, _NEXT_PLAN)
-            mix(frames, desk, q, PLAN, MIDDLE, tau, _NEXT_PLAN)
-            evaluate(frames, desk, q, _NEXT_PLAN, _NEXT_KNOWN)
-            progress[_EVALUATIONS] += 3
-            if smoothed_values(frames, desk, scales, _NEXT_KNOWN) <= slack:
+            prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
+            mix_into(plans[p], middles[p], tau, next_plans[p])
+            mix_into(plans[q], middles[q], tau, next_plans[q])
+            evaluate_gradient(sides[q], next_plans[p], next_known[q])
+            evaluations += 3
+            if smoothed_values(sides, scales, next_known, working) <= slack:
                 break
-            progress[_TAU] *= 0.5
-            if progress[_TAU] < _LEAST_TAU:
+            tau *= 0.5
+            if tau < _LEAST_TAU:
                 scales[p] = old_scale
-                return
+                return evaluations, tau
         for player in range(2):
-            copy(frames, desk, player, _NEXT_PLAN, PLAN)
-            copy(frames, desk, player, _NEXT_KNOWN, _KNOWN)
-
-
-@jit(nogil=True)
-def excessive_gap(
-    frames, task, order, first, iterations, slack, scales, progress, desk, leads
-):
-    """Does one of the tasks below; one compiled function has the code of all.
-
-    Args:
-        frames: of Steps.
-        task: _START, _STEPS, _CHECK, _PRACTICAL_START or _PRACTICAL_STEPS.
-        order, first, iterations, slack, scales, progress: see the tasks' functions.
-        desk, leads: see `compiled/teams.py`.
-    """
-    if not help_or_lead(frames, desk, leads):
-        return DONE
-    if task == _START:
-        egt_start(frames, order, scales, desk)
-    elif task == _STEPS:
-        egt_steps(frames, order, first, iterations, scales, desk)
-    elif task == _CHECK:
-        check_condition(frames, scales, progress, desk)
-    elif task == _PRACTICAL_START:
-        aggressive_egt_start(frames, desk)
-    else:
-        aggressive_egt_steps(frames, iterations, slack, scales, progress, desk)
-    dismiss(desk)
-    return DONE
+            plans[player][:] = next_plans[player]
+            known[player][:] = next_known[player]
+    return evaluations, tau
 
 
 class ExcessiveGap(FirstOrderSolver):
@@ -228,29 +175,29 @@ class ExcessiveGap(FirstOrderSolver):
         game: pyspiel.Game | str | GameTree | SequenceForm,
         *,
         aggressive: bool = False,
-        threads: int | None = 1,
     ) -> None:
         """Starts both plans so that the excessive gap condition holds.
 
         Args:
             game: a two-player zero-sum game, its tree or its sequence form.
             aggressive: whether to run the practical variant.
-            threads: see `FirstOrderSolver`.
 
         Raises:
-            ValueError: `sequence_form` refuses the game, or `threads` is no number of
-                threads.
+            ValueError: `sequence_form` refuses the game.
         """
-        super().__init__(game, threads)
+        super().__init__(game)
         self.aggressive = aggressive
         self._scales = np.full(2, self.norm)
-        self._progress = np.array([0.5, 0.0, 0.0])
+        self._plans = zeros(self.form)
+        self._known = zeros(self.form)
+        self._spare = (zeros(self.form), zeros(self.form))
+        self._tau = 0.5
         self._start()
         if aggressive:
             self._shrink_start()
 
     def _start(self) -> None:
-        self._do(_START)
+        egt_start(self.sides, _ORDER, self._scales, self._plans, self.scratch)
         self.gradient_evaluations += 2
 
     def _shrink_start(self) -> None:
@@ -265,7 +212,8 @@ class ExcessiveGap(FirstOrderSolver):
             good[:] = self._scales
         self._scales[:] = good
         self._start()
-        self._do(_PRACTICAL_START)
+        for p in range(2):
+            evaluate_gradient(self.sides[p], self._plans[1 - p], self._known[p])
         self.gradient_evaluations += 2
 
     @property
@@ -276,32 +224,40 @@ class ExcessiveGap(FirstOrderSolver):
     @reads
     def excess(self) -> float:
         """The slack in the excessive gap condition; at least 0, up to rounding."""
-        self._do(_CHECK)
-        return float(self._progress[_SLACK])
-
-    def _do(self, task: int, iterations: int = 0) -> None:
-        self.run_steps(
-            excessive_gap,
-            task,
-            _ORDER,
-            self.num_iterations + 1,
-            iterations,
-            SLACK * self.norm,
-            self._scales,
-            self._progress,
+        gradients = zeros(self.form)
+        for p in range(2):
+            evaluate_gradient(self.sides[p], self._plans[1 - p], gradients[p])
+        return -float(
+            smoothed_values(self.sides, self._scales, gradients, self.scratch)
         )
 
     def run(self, iterations: int) -> None:
         if self.aggressive:
-            before = self._progress[_EVALUATIONS]
-            self._do(_PRACTICAL_STEPS, iterations)
-            self.gradient_evaluations += int(self._progress[_EVALUATIONS] - before)
+            evaluations, self._tau = aggressive_egt_steps(
+                self.sides,
+                iterations,
+                SLACK * self.norm,
+                self._tau,
+                self._scales,
+                self._plans,
+                self._known,
+                (self.scratch, self._spare),
+            )
+            self.gradient_evaluations += evaluations
         else:
-            self._do(_STEPS, iterations)
+            egt_steps(
+                self.sides,
+                _ORDER,
+                self.num_iterations + 1,
+                iterations,
+                self._scales,
+                self._plans,
+                self.scratch,
+            )
             self.gradient_evaluations += 3 * iterations
         self.num_iterations += iterations
 
     def average_plans(self) -> Pair:
-        return self.rows(PLAN)
+        return self._plans
 
     current_plans = average_plans

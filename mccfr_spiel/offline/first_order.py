@@ -9,15 +9,11 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 import abc
 import math
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.atomics import new_desk
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
@@ -27,9 +23,7 @@ from mccfr_spiel.offline.sequence_form import (
     saddle_point_gap,
     sequence_form,
 )
-from mccfr_spiel.offline.shared_steps import NUM_STEP_NOTES, make_steps
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.tree.blocks import LEAST_WORK, checked_threads, useful_threads
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import TreeLock, reads
 
@@ -38,6 +32,12 @@ SLACK = 1e-15
 
 Pair = tuple[np.ndarray, np.ndarray]
 """A vector `[m]` over the sequences of each player."""
+
+
+def zeros(form: SequenceForm) -> Pair:
+    """A vector of zeros over each player's sequences."""
+    first, second = form.treeplexes
+    return np.zeros(first.num_sequences), np.zeros(second.num_sequences)
 
 
 class FirstOrderSolver(abc.ABC):
@@ -52,30 +52,19 @@ class FirstOrderSolver(abc.ABC):
         sides: both players' `dilated_entropy.Side`.
         ranges: the largest value of each player's dilated entropy.
         norm: ||A||, the largest absolute payoff in A; 1 if A has none.
-        threads: as given.
-        num_threads: those that share the steps.
-        steps: the vectors that compiled loops read and change, and how the work on
-            them is cut for threads.
+        scratch: three Pairs that the compiled loops write to: a gradient, the maximizer
+            of a prox map, and the logarithm of its policy.
     """
 
-    def __init__(
-        self,
-        game: pyspiel.Game | str | GameTree | SequenceForm,
-        threads: int | None = 1,
-    ) -> None:
-        """Makes the sequence form, and vectors of zeros.
+    def __init__(self, game: pyspiel.Game | str | GameTree | SequenceForm) -> None:
+        """Makes the sequence form of a two-player zero-sum game.
 
         Args:
-            game: a two-player zero-sum game, its tree or its sequence form.
-            threads: how many threads may share the steps, as they do passes over the
-                tree; None for one for each core. They change no bit of the result, and
-                a small tree has fewer.
+            game: the game, its tree or its sequence form.
 
         Raises:
-            ValueError: `sequence_form` refuses the game, or `threads` is no number of
-                threads.
+            ValueError: `sequence_form` refuses the game.
         """
-        self.threads = checked_threads(threads)
         self.form = sequence_form(game)
         self.tree = self.form.tree
         self.num_iterations = 0
@@ -83,11 +72,7 @@ class FirstOrderSolver(abc.ABC):
         self.seconds = 0.0
         self.sides = make_sides(self.form)
         self.ranges = tuple(regularizer_range(side) for side in self.sides)
-        passes = self.tree.list_leaves()
-        self.num_threads = useful_threads(self.threads, passes, LEAST_WORK)
-        self.steps = make_steps(self.form, self.sides, self.num_threads)
-        self._frames = self.steps.frames()
-        self._desk = new_desk()  # of one thread, which opens no tickets
+        self.scratch = tuple(zeros(self.form) for _ in range(3))
         largest = float(np.abs(self.form.payoffs.data).max(initial=0.0))
         self.norm = largest or 1.0  # any policy solves a game without payoffs
 
@@ -116,25 +101,6 @@ class FirstOrderSolver(abc.ABC):
     @abc.abstractmethod
     def run(self, iterations: int) -> None:
         """Runs iterations and counts them; `iterate` checks and times the call."""
-
-    def run_steps(self, work: Callable[..., int], *arguments: Any) -> None:
-        """Calls `work(frames, *arguments, desk, leads)` in all threads."""
-        if self.num_threads == 1:
-            work(self._frames, *arguments, self._desk, True)
-            return
-        teams.run(
-            work,
-            self.num_threads,
-            self._frames,
-            *arguments,
-            notes=NUM_STEP_NOTES,
-            keep=self.steps,
-        )
-
-    def rows(self, row: int) -> Pair:
-        """The same row of both players' vectors, not copied."""
-        first, second = self.steps.own
-        return first.vectors[row], second.vectors[row]
 
     @abc.abstractmethod
     def average_plans(self) -> Pair:

@@ -131,13 +131,11 @@ class OfflineMethod:
         values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value is not None}
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> GameSolver:
+    def start(self, tree: GameTree) -> GameSolver:
         """A solver on a tree, which is expanded whole.
 
         Args:
             tree: the game's.
-            threads: how many threads may share its passes, None for one for each core;
-                linear programs make none.
 
         Raises:
             NotZeroSumError, TooLargeError: see `sequence_form`.
@@ -156,9 +154,9 @@ class ExcessiveGapMethod(OfflineMethod):
 
     name: ClassVar[str] = "egt"
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> ExcessiveGap:
+    def start(self, tree: GameTree) -> ExcessiveGap:
         """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree, threads=threads)
+        return ExcessiveGap(tree)
 
 
 @dataclass(frozen=True)
@@ -167,9 +165,9 @@ class PracticalExcessiveGapMethod(OfflineMethod):
 
     name: ClassVar[str] = "practical_egt"
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> ExcessiveGap:
+    def start(self, tree: GameTree) -> ExcessiveGap:
         """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree, aggressive=True, threads=threads)
+        return ExcessiveGap(tree, aggressive=True)
 
 
 @dataclass(frozen=True)
@@ -192,9 +190,9 @@ class MirrorProxMethod(OfflineMethod):
         if step is not None and not 0 < step < float("inf"):
             raise ValueError(f"step_size={step} is not a number above 0.")
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> MirrorProx:
+    def start(self, tree: GameTree) -> MirrorProx:
         """See `OfflineMethod.start`."""
-        return MirrorProx(tree, step_size=self.step_size, threads=threads)
+        return MirrorProx(tree, step_size=self.step_size)
 
 
 @dataclass(frozen=True)
@@ -218,9 +216,8 @@ class LinearProgramMethod(OfflineMethod):
     def __post_init__(self) -> None:
         check_options(**self.parameters)
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> LinearProgramRun:
+    def start(self, tree: GameTree) -> LinearProgramRun:
         """See `OfflineMethod.start`."""
-        del threads
         return LinearProgramRun(tree, **self.parameters)
 
 
@@ -248,9 +245,8 @@ class SparsifiedProgramMethod(OfflineMethod):
     def __post_init__(self) -> None:
         check_options(**self.parameters)
 
-    def start(self, tree: GameTree, threads: int | None = 1) -> LinearProgramRun:
+    def start(self, tree: GameTree) -> LinearProgramRun:
         """See `OfflineMethod.start`."""
-        del threads
         return LinearProgramRun(tree, sparsify=True, **self.parameters)
 
 

@@ -1,56 +1,40 @@
 """Mirror prox, a first-order method for two-player zero-sum games."""
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.kernels import DONE
-from mccfr_spiel.offline.dilated_entropy import prox
-from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair
+from mccfr_spiel.offline.dilated_entropy import evaluate_gradient, prox
+from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair, zeros
 from mccfr_spiel.offline.sequence_form import SequenceForm
-from mccfr_spiel.offline.shared_steps import (
-    GRADIENT,
-    LOG,
-    MIDDLE,
-    OWN_0,
-    OWN_1,
-    PLAN,
-    add,
-    dismiss,
-    evaluate,
-    help_or_lead,
-    prox_step,
-)
 from mccfr_spiel.tree.game_tree import GameTree
-
-_CENTER, _SUM = OWN_0, OWN_1
-"""Rows: the logarithms of the current policy, and the sum of all plans w so far."""
 
 
 @jit(nogil=True)
-def mirror_prox_steps(frames, iterations, eta, desk, leads):
+def mirror_prox_steps(sides, iterations, eta, centers, plans, sums, scratch):
     """Runs iterations of mirror prox.
 
     Each iteration takes two prox steps from the same centers: the first to the middle
     plans w, the second, with the gradients at w, to the next plans.
 
     Args:
-        frames: of Steps, of whose vectors the centers, plans and sums are updated.
+        sides: both players' Sides.
         iterations: how many.
         eta: the step size.
-        desk, leads: see `compiled/teams.py`.
+        centers: pair of `[m]`, the logarithms of the current policies, updated.
+        plans: pair of `[m]`, the plans of those policies, updated.
+        sums: pair of `[m]`, the sums of all plans w so far, updated.
+        scratch: pairs of `[m]` for gradients, w, and the logarithms of w's policy.
     """
-    if not help_or_lead(frames, desk, leads):
-        return DONE
+    gradients, middles, logs = scratch
     for _ in range(iterations):
         for p in range(2):
-            evaluate(frames, desk, p, PLAN, GRADIENT)
-            prox_step(frames, desk, p, GRADIENT, _CENTER, 1.0 / eta, LOG, MIDDLE)
+            evaluate_gradient(sides[p], plans[1 - p], gradients[p])
+            prox(sides[p], gradients[p], centers[p], 1.0 / eta, logs[p], middles[p])
         for p in range(2):
-            evaluate(frames, desk, p, MIDDLE, GRADIENT)
-            prox_step(frames, desk, p, GRADIENT, _CENTER, 1.0 / eta, _CENTER, PLAN)
-            add(frames, desk, p, MIDDLE, _SUM)
-    dismiss(desk)
-    return DONE
+            evaluate_gradient(sides[p], middles[1 - p], gradients[p])
+            prox(sides[p], gradients[p], centers[p], 1.0 / eta, centers[p], plans[p])
+            sums[p][:] += middles[p]
 
 
 class MirrorProx(FirstOrderSolver):
@@ -67,7 +51,6 @@ class MirrorProx(FirstOrderSolver):
         game: pyspiel.Game | str | GameTree | SequenceForm,
         *,
         step_size: float | None = None,
-        threads: int | None = 1,
     ) -> None:
         """Starts at the uniform policy.
 
@@ -75,23 +58,23 @@ class MirrorProx(FirstOrderSolver):
             game: a two-player zero-sum game, its tree or its sequence form.
             step_size: eta. By default 1 / ||A||, where ||A|| is A's largest absolute
                 entry.
-            threads: see `FirstOrderSolver`.
 
         Raises:
-            ValueError: the step size is not above 0, `threads` is no number of threads,
-                or `sequence_form` refuses.
+            ValueError: the step size is not above 0, or `sequence_form` refuses.
         """
-        super().__init__(game, threads)
+        super().__init__(game)
         if step_size is None:
             step_size = 1 / self.norm
         if not 0 < step_size < float("inf"):
             raise ValueError(f"step_size={step_size!r} is not a number above 0.")
         self.step_size = float(step_size)
-        for side, own in zip(self.sides, self.steps.own, strict=True):
-            vectors = own.vectors
-            center = vectors[_CENTER]
-            center[:] = side.uniform
-            prox(side, vectors[GRADIENT], center, 1.0, center, vectors[PLAN])
+        self._centers = tuple(side.uniform.copy() for side in self.sides)
+        self._plans = zeros(self.form)
+        self._sums = zeros(self.form)
+        for side, plan, center in zip(
+            self.sides, self._plans, self._centers, strict=True
+        ):
+            prox(side, np.zeros_like(plan), center, 1.0, center, plan)
 
     @property
     def gap_bound(self) -> float:
@@ -103,15 +86,23 @@ class MirrorProx(FirstOrderSolver):
         return spread / self.num_iterations if self.num_iterations else float("inf")
 
     def run(self, iterations: int) -> None:
-        self.run_steps(mirror_prox_steps, iterations, self.step_size)
+        mirror_prox_steps(
+            self.sides,
+            iterations,
+            self.step_size,
+            self._centers,
+            self._plans,
+            self._sums,
+            self.scratch,
+        )
         self.num_iterations += iterations
         self.gradient_evaluations += 4 * iterations
 
     def average_plans(self) -> Pair:
         if not self.num_iterations:
-            return self.rows(PLAN)
-        first, second = self.rows(_SUM)
+            return self._plans
+        first, second = self._sums
         return first / self.num_iterations, second / self.num_iterations
 
     def current_plans(self) -> Pair:
-        return self.rows(PLAN)
+        return self._plans

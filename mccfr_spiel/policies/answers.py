@@ -30,7 +30,7 @@ class Answers:
         if isinstance(policy, Answers):
             policy = policy.policy
         if is_of_file(policy):
-            names, vector = from_json(policy, load_game(policy["game"]), None)
+            names, vector = from_json(policy, load_game(policy["game"]))
             policy = SequencePolicy(names, vector)
         elif isinstance(policy, dict):
             policy = with_int_actions(policy)
@@ -53,7 +53,11 @@ class Answers:
         """
         player = state.current_player() if player_id is None else player_id
         if isinstance(self.policy, dict):
-            return self._row(state, player)
+            # The dictionary may have the strings of a game with simultaneous moves or
+            # those of its turn-based form.
+            name = state.information_state_string(player)
+            names = name, f"Current player: {player}\n{name}", without_turn(name)
+            return row_in(self.policy, names, player)
         if not isinstance(self.policy, pyspiel.Policy):
             return self.policy.action_probabilities(state, player)
         if state.is_simultaneous_node():
@@ -61,16 +65,21 @@ class Answers:
             return dict(self.policy.action_probabilities(name))
         return dict(self.policy.action_probabilities(state))
 
-    def _row(self, state: pyspiel.State, player: int) -> dict[int, float]:
-        """The row of a dictionary, which may have the strings of a game with
-        simultaneous moves or those of its turn-based form."""
-        name = state.information_state_string(player)
-        alike = (name, f"Current player: {player}\n{name}", without_turn(name))
-        for spelled in alike:
-            for key in (owned(spelled, player), spelled):
-                if key in self.policy:
-                    return self.policy[key]
-        raise ValueError(f"The policy lacks the state {name!r}.")
+
+def row_in(
+    table: dict[str, dict[int, float]], names: Sequence[str], player: int
+) -> dict[int, float]:
+    """A player's row of a table, which may have the string of its state in several
+    forms, told apart by player or not.
+
+    Raises:
+        ValueError: the table lacks the state.
+    """
+    for name in names:
+        for key in (owned(name, player), name):
+            if key in table:
+                return table[key]
+    raise ValueError(f"The policy lacks the state {names[0]!r}.")
 
 
 class Joint:

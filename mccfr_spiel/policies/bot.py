@@ -13,7 +13,39 @@ from mccfr_spiel.policies.answers import Answers
 _TOLERANCE = 1e-6
 
 
-class PolicyBot(pyspiel.Bot):
+class SeatBot(pyspiel.Bot):
+    """What OpenSpiel asks of every bot, for those that keep nothing of the others'
+    moves.
+
+    Attributes:
+        player: the seat.
+    """
+
+    player: int
+
+    def player_id(self) -> int:
+        """The seat that the bot plays."""
+        return self.player
+
+    def provides_policy(self) -> bool:
+        """Whether `get_policy` and `step_with_policy` work; always True."""
+        return True
+
+    def restart(self) -> None:
+        """Begins a new match."""
+
+    def restart_at(self, state: pyspiel.State) -> None:
+        """Begins a new match, as `restart` does, whatever the state."""
+        self.restart()
+
+    def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
+        """Does nothing: the bot goes by the state that it is asked for."""
+
+    def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
+        """Does nothing, as `inform_action`."""
+
+
+class PolicyBot(SeatBot):
     """Plays one seat by drawing from a policy; `bot` makes one.
 
     It keeps nothing of a match but its generator, so it can be restarted at any state.
@@ -27,9 +59,9 @@ class PolicyBot(pyspiel.Bot):
         num_players = 2**31  # if the policy does not say for which game it is
         if hasattr(game, "num_players"):
             num_players = game.num_players()
-        self._player = refusals.player(player, num_players)
+        self.player = refusals.player(player, num_players)
         seed = refusals.integer(seed, "seed", 0)
-        self._generator = np.random.Generator(np.random.PCG64([seed, self._player]))
+        self._generator = np.random.Generator(np.random.PCG64([seed, self.player]))
 
     @property
     def policy(self) -> Any:
@@ -41,27 +73,7 @@ class PolicyBot(pyspiel.Bot):
         words = one_line(str(self.policy), 100)
         if isinstance(self.policy, dict):
             words = f"a dictionary of {counted(len(self.policy), 'state')}"
-        return line(self, f"player {self._player}", words)
-
-    def player_id(self) -> int:
-        """The seat that the bot plays."""
-        return self._player
-
-    def provides_policy(self) -> bool:
-        """Whether `get_policy` and `step_with_policy` work; always True."""
-        return True
-
-    def restart(self) -> None:
-        """Does nothing, since the bot keeps nothing of a match."""
-
-    def restart_at(self, state: pyspiel.State) -> None:
-        """Does nothing, as `restart`, whatever the state."""
-
-    def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
-        """Does nothing: the policy goes by the state that it is asked for."""
-
-    def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
-        """Does nothing, as `inform_action`."""
+        return line(self, f"player {self.player}", words)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The (action, probability) pairs of the policy at a state.
@@ -69,13 +81,13 @@ class PolicyBot(pyspiel.Bot):
         Raises:
             ValueError: the policy gives no distribution over the legal actions.
         """
-        found = self._answers.action_probabilities(state, self._player)
-        legal = state.legal_actions(self._player)
+        found = self._answers.action_probabilities(state, self.player)
+        legal = state.legal_actions(self.player)
         pairs = [(action, float(found.get(action, 0.0))) for action in legal]
         values = [value for _, value in pairs]
         if legal and not (abs(sum(values) - 1) < _TOLERANCE and min(values) >= 0):
             raise ValueError(
-                f"The policy of player {self._player} gives {found} at the state "
+                f"The policy of player {self.player} gives {found} at the state "
                 f"{state}, whose legal actions are {legal}."
             )
         return pairs
@@ -92,7 +104,7 @@ class PolicyBot(pyspiel.Bot):
         The action is `pyspiel.INVALID_ACTION` where the player has nothing to do, at a
         node with simultaneous moves.
         """
-        if not state.legal_actions(self._player):
+        if not state.legal_actions(self.player):
             return [], pyspiel.INVALID_ACTION
         pairs = self.get_policy(state)
         values = [value for _, value in pairs]

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
-
 
 class Measured:
     """The newest NashConv of a solver's average policies that somebody computed.
@@ -54,12 +52,5 @@ class Snapshot(NamedTuple):
             self.measured.note(self.iterations, nash_conv)
 
 
-_MANY = 2**15
-"""From so many numbers on, compiled code takes a checksum, several times as fast."""
-
-
 def _checksum(vector: np.ndarray) -> int:
-    vector = np.ascontiguousarray(vector)
-    if len(vector) < _MANY or vector.dtype != np.float64:
-        return zlib.crc32(vector.data)
-    return int(kernels.checksum(vector.view(np.uint64)))
+    return zlib.crc32(np.ascontiguousarray(vector).data)

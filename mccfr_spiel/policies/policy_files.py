@@ -3,30 +3,31 @@
 import json
 import os
 import pathlib
-from typing import Any
 
 import pyspiel
 
 from mccfr_spiel.policies.names import checked_vector
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_json import from_json, is_of_file, small_tree, to_json
+from mccfr_spiel.policies.policy_json import from_json, is_of_file, to_json
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import (
     BINARY_POLICY,
     POLICY,
-    SETTINGS,
-    game_in,
     write_json,
 )
-from mccfr_spiel.tree.game_tree import Abstraction, load_game
+from mccfr_spiel.tree.game_tree import Abstraction, GameTree, load_game
 from mccfr_spiel.tree.identity import has_name
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""
 
 _JSON_PROBABILITIES = 10 * JSON_INFOSETS
+
+SMALL = 20_000
+"""The most nodes of a game that is expanded to check a policy that was read, which
+takes a fraction of a second."""
 
 
 def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
@@ -62,16 +63,25 @@ def read_policy(
     path = pathlib.Path(path)
     if checkpoint.kind_of(path) is not None:
         return SequencePolicy.load(path, game, abstraction=abstraction)
-    value = _json_of(path)
-    source = load_game(_game_of(path, value) if game is None else game)
-    if is_of_file(value) and not has_name(source, value["game"]):
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(
+            f"{path} is neither {checkpoint.POLICY.words} nor one in JSON: {error}"
+        ) from error
+    if not is_of_file(value) or not isinstance(value["game"], str):
+        raise DamagedError(
+            f"{path} has no policy: there is no table of the game and its players."
+        )
+    source = load_game(value["game"] if game is None else game)
+    if not has_name(source, value["game"]):
         raise checkpoint.CheckpointError(
             f"{path} has a policy for {value['game']}, not for {source}."
         )
     try:
-        tree = small_tree(source)
-        names, vector = from_json(value, source, tree)
+        names, vector = from_json(value, source)
         policy = SequencePolicy(names, checked_vector(names, vector))
+        tree = _small_tree(source)
         if tree is not None:
             policy_vector(tree, policy)
     except ValueError as error:
@@ -79,19 +89,9 @@ def read_policy(
     return policy
 
 
-def _json_of(path: pathlib.Path) -> Any:
+def _small_tree(source: pyspiel.Game) -> GameTree | None:
+    """The game's whole tree if it has no more than SMALL nodes, else None."""
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"{path} is neither {checkpoint.POLICY.words} nor one in JSON: {error}"
-        ) from error
-
-
-def _game_of(path: pathlib.Path, value: Any) -> str:
-    if is_of_file(value) and isinstance(value["game"], str):
-        return value["game"]
-    settings = path.with_name(SETTINGS)
-    if settings.exists():
-        return game_in(settings)
-    raise ValueError(f"{path} does not name its game; give it (game=...).")
+        return GameTree(source, max_nodes=SMALL).expand_all()
+    except Exception:  # games raise what they like, and this is only for a check
+        return None

@@ -3,14 +3,12 @@
     {"game": "kuhn_poker()", "players": [{"0": {"0": 0.8, "1": 0.2}, ...}, {...}]}
 
 Each player has a table information-state string -> action -> probability. States that
-are not listed were never met, and the policy is uniform there. Files of earlier
-versions hold one such table for all players and no name of the game.
+are not listed were never met, and the policy is uniform there.
 """
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -18,27 +16,7 @@ import pyspiel
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.policies.tabular import OWNED
 from mccfr_spiel.storage.checkpoint import DamagedError, pack_strings
-from mccfr_spiel.tree.game_tree import GameTree
-
-SMALL = 20_000
-"""The most nodes of a game that is expanded to check a policy that was read, which
-takes a fraction of a second."""
-
-
-class Row(NamedTuple):
-    """A policy at an information state.
-
-    Attributes:
-        player: the player who acts; None if the file does not say.
-        info_state: the information-state string.
-        probabilities: action -> probability.
-    """
-
-    player: int | None
-    info_state: str
-    probabilities: dict[int, float]
 
 
 def to_json(policy: Any) -> dict[str, Any]:
@@ -74,66 +52,50 @@ def _has_strings(row: Any) -> bool:
     return isinstance(row, dict) and any(isinstance(key, str) for key in row)
 
 
-def from_json(
-    value: Any, source: pyspiel.Game, tree: GameTree | None
-) -> tuple[Names, np.ndarray]:
-    """Reads the names of a policy and its vector `[S]` from the value of a file.
+def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
+    """Reads the names of a policy and its vector `[S]` from what `to_json` made.
 
-    Args:
-        value: what `to_json` made, or a table for all players.
-        source: the game.
-        tree: the game's whole tree, if it is small enough. A table for all players does
-            not say which player acts at a state, but the tree does.
+    A file does not say which sequence leads to an infoset, and nothing asks for it, so
+    every infoset has the player's empty sequence for a parent.
 
     Raises:
-        DamagedError: the value is neither, or belongs to another game.
+        DamagedError: the value is no policy, or belongs to another game.
     """
-    num_players = source.num_players()
-    if is_of_file(value):
-        rows = list(_rows_of_file(value, num_players))
-    else:
-        rows = list(_rows_of(None, value))
-    if any(row.player is None for row in rows):
-        rows = list(_with_players(rows, tree, num_players))
-    kind = Names(source, _arrays(rows, num_players))
-    most = kind.game.num_distinct_actions()
-    for row in rows:
-        if row.player is None or row.player >= num_players:
-            raise DamagedError(f"{source} has no player {row.player}.")
-        if not all(0 <= action < most for action in row.probabilities):
-            raise DamagedError(
-                f"The actions {list(row.probabilities)} at the state "
-                f"{row.info_state!r} are not all among the {most} of {source}."
-            )
-    values = [p for row in rows for _, p in sorted(row.probabilities.items())]
-    return kind, np.array([1.0] * num_players + values)
-
-
-def small_tree(source: pyspiel.Game) -> GameTree | None:
-    """The game's whole tree if it has no more than SMALL nodes, else None."""
-    try:
-        return GameTree(source, max_nodes=SMALL).expand_all()
-    except Exception:  # games raise what they like, and this is only for a check
-        return None
-
-
-def _rows_of_file(value: dict[str, Any], num_players: int) -> Iterator[Row]:
-    if not isinstance(value["players"], list):
+    num_players, tables = source.num_players(), value["players"]
+    if not isinstance(tables, list):
         raise DamagedError("The policy has no list of players.")
-    if len(value["players"]) != num_players:
+    if len(tables) != num_players:
         raise DamagedError(
-            f"The policy has tables for {len(value['players'])} players; the game has "
+            f"The policy has tables for {len(tables)} players; the game has "
             f"{num_players} players."
         )
-    for player, table in enumerate(value["players"]):
-        yield from _rows_of(player, table)
-
-
-def _rows_of(player: int | None, table: Any) -> Iterator[Row]:
-    if not isinstance(table, dict):
+    if not all(isinstance(table, dict) for table in tables):
         raise DamagedError("This is no table information state -> action -> number.")
-    for name, row in table.items():
-        yield Row(player, name, _row_of(name, row))
+    names = [name for table in tables for name in table]
+    players = [player for player, table in enumerate(tables) for _ in table]
+    rows = [
+        sorted(_row_of(*pair).items()) for table in tables for pair in table.items()
+    ]
+    counts = np.array(list(map(len, rows)), np.int64)
+    infosets = np.zeros(len(rows), INFOSET)
+    infosets["first_sequence"] = num_players + np.cumsum(counts) - counts
+    infosets["num_actions"], infosets["player"] = counts, players
+    infosets["parent"] = players
+    infosets["place"] = np.fromiter(
+        map(infoset_place, players, names), np.uint64, len(rows)
+    )
+    pairs = [pair for row in rows for pair in row]
+    actions = np.array([0] * num_players + [action for action, _ in pairs], np.int64)
+    arrays = {"infosets": infosets, "actions": actions} | pack_strings(names)
+    kind = Names(source, arrays)
+    most = kind.game.num_distinct_actions()
+    for name, row in zip(names, rows, strict=True):
+        if row[-1][0] >= most:
+            raise DamagedError(
+                f"The actions {[action for action, _ in row]} at the state {name!r} "
+                f"are not all among the {most} of {source}."
+            )
+    return kind, np.array([1.0] * num_players + [value for _, value in pairs])
 
 
 def _row_of(name: str, row: Any) -> dict[int, float]:
@@ -153,46 +115,3 @@ def _row_of(name: str, row: Any) -> dict[int, float]:
     if not all(math.isfinite(value) for value in found.values()):
         raise DamagedError(f"The state {name!r} has probabilities that are not finite.")
     return found
-
-
-def _with_players(
-    rows: list[Row], tree: GameTree | None, num_players: int
-) -> Iterator[Row]:
-    """Gives each row its player.
-
-    If the game is too large to look the players up, every player gets the row. That
-    does no harm: the string belongs to one of them, and only that one will ask for it.
-    """
-    owners: dict[str, list[int]] = {}
-    if tree is not None:
-        players = tree.infosets["player"].tolist()
-        for name, player in zip(tree.info_states, players, strict=True):
-            owners.setdefault(name, []).append(player)
-    for row in rows:
-        name, players = row.info_state, owners.get(row.info_state)
-        owned = OWNED.fullmatch(name)
-        if players is None and owned is not None:
-            name, players = owned[2], [int(owned[1])]
-        for player in range(num_players) if players is None else players:
-            yield Row(player, name, row.probabilities)
-
-
-def _arrays(rows: list[Row], num_players: int) -> dict[str, np.ndarray]:
-    """The arrays of Names.
-
-    A file does not say which sequence leads to an infoset, and nothing asks for it, so
-    every infoset has the player's empty sequence for a parent.
-    """
-    counts = np.array([len(row.probabilities) for row in rows], np.int64)
-    players = np.array([row.player for row in rows], np.int64)
-    infosets = np.zeros(len(rows), INFOSET)
-    infosets["first_sequence"] = num_players + np.cumsum(counts) - counts
-    infosets["num_actions"], infosets["player"] = counts, players
-    infosets["parent"] = players
-    names = [row.info_state for row in rows]
-    infosets["place"] = np.fromiter(
-        map(infoset_place, players.tolist(), names), np.uint64, len(rows)
-    )
-    actions = [action for row in rows for action in sorted(row.probabilities)]
-    numbers = np.array([0] * num_players + actions, np.int64)
-    return {"infosets": infosets, "actions": numbers} | pack_strings(names)

@@ -1,6 +1,5 @@
 """The strings of a policy's infosets, told apart where players share them."""
 
-import collections
 import difflib
 import functools
 
@@ -9,6 +8,7 @@ import numpy as np
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.policies.tabular import OWNED, owned
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.names import shared_by
 
 _SEARCHED = 5_000
 """Among so many strings those near one that is missing are looked for."""
@@ -43,9 +43,7 @@ class Strings:
         """
         if not self._tree.shared_strings:
             return set()
-        owners = zip(self.met, self._infosets["player"].tolist(), strict=True)
-        counts = collections.Counter(name for name, _ in set(owners))
-        return {name for name, count in counts.items() if count > 1}
+        return shared_by(self.met, self._infosets["player"])
 
     @functools.cached_property
     def unique(self) -> list[str]:

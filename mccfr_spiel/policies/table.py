@@ -283,7 +283,8 @@ class _Seen:
         self._replay = Replay(basis.game, nodes, actions, levels)
         self._reach: np.ndarray | None = None
         if basis.is_complete:
-            policy = _moved(basis, self._numbers, tree, vector)
+            known = np.arange(num_infosets)
+            policy = moved(basis, self._numbers, tree, known, vector)
             moves = probabilities(nodes, levels, basis.chance_probs, policy)
             reach = reaches(levels, moves)[deciding]
             self._reach = np.bincount(infosets, reach, size)
@@ -321,19 +322,42 @@ def _numbers_in(
     return numbers
 
 
-def _moved(
-    basis: GameTree, numbers: np.ndarray, tree: GameTree | Names, vector: np.ndarray
+def moved(
+    goal: GameTree,
+    infosets: np.ndarray,
+    origin: GameTree | Names,
+    known: np.ndarray,
+    vector: np.ndarray,
 ) -> np.ndarray:
-    """`[S]` a policy over the sequences of another tree, uniform where it knows
-    nothing."""
-    sizes = basis.infosets["num_actions"]
-    policy = np.ones(basis.num_sequences)
-    policy[basis.num_players :] = 1 / np.repeat(sizes, sizes)
-    starts = basis.infosets["first_sequence"][numbers]
-    mine = tree.infosets[: len(numbers)]
-    counts = mine["num_actions"]
-    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    policy[np.repeat(starts, counts) + offsets] = vector[
-        np.repeat(mine["first_sequence"], counts) + offsets
-    ]
-    return policy
+    """`[S]` a policy over another tree's sequences, uniform where it knows nothing.
+
+    Args:
+        goal: the other tree.
+        infosets: `[k]` the numbers there of the infosets that the policy knows.
+        origin: where the policy's names come from.
+        known: `[k]` their numbers in it.
+        vector: the policy, over the sequences of `origin`.
+
+    Raises:
+        ValueError: the other tree has other legal actions.
+    """
+    sizes = goal.infosets["num_actions"]
+    policy = np.ones(goal.num_sequences)
+    policy[goal.num_players :] = 1 / np.repeat(sizes, sizes)
+    sizes, theirs = sizes[infosets], origin.infosets[known]
+    if (theirs["num_actions"] == sizes).all():
+        to = _ranges(goal.infosets["first_sequence"][infosets], sizes)
+        of = _ranges(theirs["first_sequence"], sizes)
+        if (goal.actions[to] == origin.actions[of]).all():
+            policy[to] = vector[of]
+            return policy
+    raise ValueError(
+        f"The policy knows other legal actions than {goal.source} has: it was made for "
+        "another game of that name."
+    )
+
+
+def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
+    before = np.cumsum(sizes, dtype=np.int64) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))

@@ -7,11 +7,17 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.policies.answers import check_one_for_each, is_one_for_each
+from mccfr_spiel.policies.answers import (
+    Answers,
+    check_one_for_each,
+    is_one_for_each,
+    row_in,
+)
 from mccfr_spiel.policies.names import Names, checked_vector
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
-from mccfr_spiel.policies.tabular import owned, without_turn
+from mccfr_spiel.policies.table import moved
+from mccfr_spiel.policies.tabular import without_turn
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.identity import has_name, same_name
 
@@ -70,22 +76,39 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
         raise ValueError(f"{policy!r} is not a policy.")
     vector = np.ones(tree.num_sequences)
-    actions = tree.actions.tolist()
-    lookup = _lookup(tree, policy)
+    actions, table = tree.actions.tolist(), _table_of(policy)
+    states = representative_states(tree) if table is None else []
+    is_simultaneous = tree.source is not tree.game
     rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    for infoset, (info_state, (_, start, _, count, acting)) in enumerate(rows):
-        legal = actions[start : start + count]
+    for infoset, (name, (_, start, _, count, acting)) in enumerate(rows):
         if player not in (None, acting):
             vector[start : start + count] = 1 / count
             continue
-        probabilities = lookup(infoset, acting, info_state, legal)
-        for s, action in enumerate(legal, start):
-            vector[s] = probabilities.get(action, 0.0)
+        if table is None:
+            found = Answers(policy).action_probabilities(states[infoset])
+        else:
+            names = [name, without_turn(name)] if is_simultaneous else [name]
+            found = row_in(table, names, acting)
+        for s, action in enumerate(actions[start : start + count], start):
+            vector[s] = found.get(action, 0.0)
     return checked_vector(tree, vector)
 
 
+def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
+    """The rows of a policy that is a table; None for one that has to be asked."""
+    if isinstance(policy, dict):
+        return policy
+    if isinstance(policy, pyspiel.TabularPolicy):
+        return {name: dict(row) for name, row in policy.policy_table().items()}
+    if isinstance(policy, openspiel_policy.TabularPolicy):
+        rows = policy.action_probability_array.tolist()
+        lookup = policy.state_lookup.items()
+        return {name: dict(enumerate(rows[number])) for name, number in lookup}
+    return None
+
+
 def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
-    """A dictionary in the form that `_lookup` takes.
+    """A dictionary with integers for actions.
 
     If the dictionary comes from a file of the command line, this is a SequencePolicy
     instead, because states that are missing in such a file were never met.
@@ -96,7 +119,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
         raise ValueError(
             f"This is a policy for {policy['game']}, not for {tree.source}."
         )
-    names, vector = from_json(policy, tree.source, tree)
+    names, vector = from_json(policy, tree.source)
     return SequencePolicy(names, checked_vector(names, vector))
 
 
@@ -114,8 +137,6 @@ def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
         ValueError: the policy knows an information state that the game does not have,
             or other legal actions.
     """
-    infosets = tree.infosets
-    counts = infosets["num_actions"]
     numbers = _numbers_of(tree, policy)
     known = np.flatnonzero((numbers >= 0) & (numbers < policy.num_infosets))
     if len(known) != policy.num_infosets:
@@ -125,26 +146,7 @@ def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
             f"{policy.tree.info_state(int(other[0]))!r}, which {tree.source} has not: "
             "it was made for another game of that name."
         )
-    vector = np.ones(tree.num_sequences)
-    vector[tree.num_players :] = 1 / np.repeat(counts, counts)
-    sizes = counts[known]
-    theirs = policy.tree.infosets[numbers[known]]
-    if (theirs["num_actions"] == sizes).all():
-        goal = _rows(infosets["first_sequence"][known], sizes)
-        origin = _rows(theirs["first_sequence"], sizes)
-        if (tree.actions[goal] == policy.tree.actions[origin]).all():
-            vector[goal] = policy.vector[origin]
-            return vector
-    raise ValueError(
-        f"The policy knows other legal actions than {tree.source} has: it was made for "
-        "another game of that name."
-    )
-
-
-def _rows(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The ranges `starts[k] .. starts[k] + sizes[k] - 1`, one after the other."""
-    before = np.cumsum(sizes, dtype=np.int64) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(sizes.sum(dtype=np.int64))
+    return moved(tree, known, policy.tree, numbers[known], policy.vector)
 
 
 def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
@@ -167,65 +169,6 @@ def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
             numbers[infoset] = find(names[infoset], player)
         _numbers[policy.tree] = weakref.ref(tree), numbers
     return numbers
-
-
-def _lookup(tree: GameTree, policy: Any) -> Any:
-    """Returns a function that looks a policy up.
-
-    Its arguments are the number of an infoset, the player, the string and the legal
-    actions; it returns a dictionary action -> probability.
-    """
-    if isinstance(policy, dict):
-
-        def by_string(infoset, player, info_state, legal):
-            row = policy.get(owned(info_state, player), policy.get(info_state))
-            if row is None:
-                raise ValueError(f"The policy lacks the state {info_state!r}.")
-            return row
-
-        return by_string
-    if isinstance(policy, SequencePolicy):  # only one with an abstraction comes here
-        chosen = representative_states(tree)
-        return lambda infoset, player, info_state, legal: policy.action_probabilities(
-            chosen[infoset]
-        )
-    if isinstance(policy, pyspiel.TabularPolicy):
-        table = policy.policy_table()
-        return lambda infoset, player, info_state, legal: dict(
-            table.get(info_state, ())
-        )
-    if isinstance(policy, openspiel_policy.TabularPolicy):
-        is_turn_based = tree.source is not tree.game
-        return lambda infoset, player, info_state, legal: _row(
-            policy, player, info_state, legal, is_turn_based
-        )
-    states = representative_states(tree)
-    if isinstance(policy, pyspiel.Policy):
-        return lambda infoset, player, info_state, legal: dict(
-            policy.action_probabilities(states[infoset])
-        )
-    return lambda infoset, player, info_state, legal: policy.action_probabilities(
-        states[infoset]
-    )
-
-
-def _row(
-    policy: openspiel_policy.TabularPolicy,
-    player: int,
-    info_state: str,
-    legal: list[int],
-    is_turn_based: bool,
-) -> dict[int, float]:
-    names = [info_state]
-    if is_turn_based:  # the table may have the strings of the simultaneous game
-        names.append(without_turn(info_state))
-    rows = policy.state_lookup
-    for name in names:
-        row = rows.get(owned(name, player), rows.get(name))
-        if row is not None:
-            values = policy.action_probability_array[row, legal]
-            return dict(zip(legal, values, strict=True))
-    raise ValueError(f"The policy lacks the state {info_state!r}.")
 
 
 def representative_states(tree: GameTree) -> list[pyspiel.State]:

@@ -35,9 +35,7 @@ def load_policy(
 
     Args:
         path: the file or the folder.
-        game: the game, needed if its load string is not enough to make it, or if the
-            file is a `policy.json` of an earlier version outside its folder, which does
-            not name its game.
+        game: the game, needed if its load string is not enough to make it.
         abstraction: the abstraction of the policy, if it had one.
         max_memory: as in `Solver`, for a solver's file. The other files need no tree.
 

@@ -8,6 +8,9 @@ addresses themselves, as a tuple of integers, and calls a rule by `call`.
 from typing import Any
 
 from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
 from mccfr_spiel.compiled.jit import IS_COMPILED
@@ -15,8 +18,7 @@ from mccfr_spiel.rules.description import (
     SIGNATURES,
     SPELL_SIGNATURE,
     BoundRules,
-    pointer_to,
-    rule_pointers,
+    Rules,
 )
 
 ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 7)
@@ -28,22 +30,52 @@ SPELL = 7
 NUM_CALLED = 8
 
 
-def callable_rules(rules: BoundRules) -> tuple[Any, Any]:
-    """The rules as compiled loops take them for `call`, and what keeps them alive.
+def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
+    """The rules as compiled loops take them for `call`, `[NUM_CALLED]`.
 
     They are addresses, or, with the JIT off, the functions. The last of them spells
-    strings; for games without it, it is 0.
+    strings; for games without it, it is 0. Whoever uses them keeps the rules alive.
 
     Raises:
-        ValueError: see `rule_pointers`.
+        ValueError: a function is not `compiled`, or does not have the right type.
     """
-    pointers: list[Any] = [*rule_pointers(rules.description.rules)]
-    if rules.spell is not None:
-        pointers.append(pointer_to("spell", rules.spell, SPELL_SIGNATURE))
-    found = pointers
-    if IS_COMPILED:
-        found = [int(one.__wrapper_address__()) for one in pointers]
-    return (*found, 0)[:NUM_CALLED], pointers
+    named = zip(Rules._fields, rules.description.rules, SIGNATURES, strict=True)
+    found = [address_of(*rule) for rule in named]
+    spell = rules.spell
+    last = 0 if spell is None else address_of("spell", spell, SPELL_SIGNATURE)
+    return (*found, last)
+
+
+def address_of(name: str, function: Any, signature: Any) -> Any:
+    """The address of a `compiled` function, or, with the JIT off, the function.
+
+    Args:
+        name: what messages call it.
+        function: the function.
+        signature: numba's, of what it gets and returns.
+
+    Raises:
+        ValueError: it is not `compiled`, or does not have that type.
+    """
+    if not IS_COMPILED:
+        return function
+    if not isinstance(function, CPUDispatcher):
+        raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
+    try:
+        result = function.get_compile_result(signature)
+    except TypingError as error:
+        raise ValueError(
+            f"The rule {name} cannot be compiled as {signature} (see rules.Rules "
+            f"for what it gets and returns): {error}"
+        ) from error
+    made = types.unliteral(result.signature.return_type)
+    if made != signature.return_type:
+        raise ValueError(
+            f"The rule {name} returns {made}; it must return "
+            f"{signature.return_type} on every path."
+        )
+    wrapper = result.fndesc.llvm_cfunc_wrapper_name
+    return int(result.library.get_pointer_to_function(wrapper))
 
 
 def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:

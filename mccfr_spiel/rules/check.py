@@ -22,22 +22,21 @@ _MOVES = 400
 """The most that is played when a game is loaded, which takes some 10 ms."""
 
 
-class Moment(NamedTuple):
-    """What the rules say about one state of a history.
+class View(NamedTuple):
+    """Everything that a state shows.
 
     Attributes:
-        acting: the player who acts, or CHANCE or TERMINAL.
-        actions: the legal actions, or chance's outcomes.
-        probs: the outcomes' probabilities at a chance node, else empty.
-        keys: `[P]` each player's information key.
+        player: who acts, or CHANCE or TERMINAL.
+        moves: the legal actions, or pairs (outcome, probability) where chance acts.
+        told: `[P]` what each player is told: strings, or the keys of compiled rules.
+            Empty where they are not asked for.
         returns: the players' returns at the end, else empty.
     """
 
-    acting: int
-    actions: list[int]
-    probs: list[float]
-    keys: list[tuple[int, ...]]
-    returns: list[float]
+    player: int
+    moves: tuple[Any, ...]
+    told: tuple[Any, ...]
+    returns: tuple[float, ...]
 
 
 def plain(rules: Rules) -> Rules:
@@ -73,26 +72,40 @@ def _with_globals(function: types.FunctionType, names: dict[str, Any]) -> Any:
 
 
 class PlainRules:
-    """Rules that run in plain Python, on buffers exactly as long as `Sizes` says.
+    """A history of rules that run in plain Python, on buffers as long as `Sizes` says.
 
     Each method raises GameError if a rule uses an index that its buffer does not have
     or returns a wrong length. The message names the rule, its line and the history.
 
     Attributes:
         rules: the compiled rules.
+        state: the present state.
+        history: the moves that led to it.
     """
 
     def __init__(self, rules: BoundRules) -> None:
-        """Makes uncompiled copies of the rules."""
+        """Makes uncompiled copies of the rules, and begins a history."""
         self.rules = rules
         self._functions = plain(rules.description.rules)
         self._name = rules.description.short_name
+        self.begin()
 
-    def _call(self, rule: str, history: list[int], *arguments: Any) -> Any:
+    def begin(self) -> None:
+        """Begins a history."""
+        self.history: list[int] = []
+        self.state = np.zeros(self.rules.sizes.state, np.int64)
+        self._call("start")
+
+    def apply(self, action: int) -> None:
+        """Makes a move."""
+        self.history.append(action)
+        self._call("apply_action", action)
+
+    def _call(self, rule: str, *arguments: Any) -> Any:
         function = getattr(self._functions, rule)
         try:
             with np.errstate(all="ignore"):  # compiled code does not warn either
-                return function(self.rules.settings, *arguments)
+                return function(self.rules.settings, self.state, *arguments)
         except IndexError as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             raise GameError(
@@ -100,60 +113,38 @@ class PlainRules:
                 f"have ({error}), at line {last.lineno} of {last.filename}: "
                 f"{last.line!r}. Compiled code would write outside of its memory. "
                 f"Correct the rule or {_SIZE_OF[rule]}. The history that led there: "
-                f"{history}."
+                f"{self.history}."
             ) from error
 
-    def start(self) -> np.ndarray:
-        """Returns the first state."""
-        state = np.zeros(self.rules.sizes.state, np.int64)
-        self._call("start", [], state)
-        return state
-
-    def apply_action(self, state: np.ndarray, history: list[int], action: int) -> None:
-        """Makes a move in the state, to which `history` has led."""
-        self._call("apply_action", [*history, action], state, action)
-
-    def moment(self, state: np.ndarray, history: list[int]) -> Moment:
-        """Calls every rule that describes the state, to which `history` has led."""
-        rules, sizes = self.rules, self.rules.sizes
-        acting = int(self._call("acting", history, state))
-        actions, probs = np.zeros(sizes.max_children, np.int64), np.zeros(0)
-        returns = np.zeros(0)
-        count = 0
-        if acting == TERMINAL:
-            returns = np.zeros(rules.num_players)
-            self._call("returns", history, state, returns)
-        else:
-            count = self._call("legal_actions", history, state, actions)
-            self._check_length("legal_actions", count, len(actions), history)
-        if acting == CHANCE:
-            probs = np.zeros(sizes.max_children)
-            self._call("chance_probs", history, state, probs)
-        return Moment(
-            acting=acting,
-            actions=actions[:count].tolist(),
-            probs=probs[:count].tolist(),
-            keys=[self._key(state, p, history) for p in range(rules.num_players)],
-            returns=returns.tolist(),
-        )
-
-    def _key(
-        self, state: np.ndarray, player: int, history: list[int]
-    ) -> tuple[int, ...]:
-        key = np.zeros(len(self.rules.sizes.key), np.int64)
-        length = self._call("info_key", history, state, player, key)
-        self._check_length("info_key", length, len(key), history)
-        return tuple(key[:length].tolist())
-
-    def _check_length(
-        self, rule: str, length: int, most: int, history: list[int]
-    ) -> None:
-        if not 0 <= length <= most:
+    def _filled(self, rule: str, size: int, *arguments: Any) -> tuple[int, ...]:
+        """What a rule writes into a buffer of some size; it returns the length."""
+        buffer = np.zeros(size, np.int64)
+        length = self._call(rule, *arguments, buffer)
+        if not 0 <= length <= size:
             raise GameError(
                 f"{self._name}: the rule {rule} returns the length {length}, but its "
-                f"buffer has {most} entries. Correct the rule or {_SIZE_OF[rule]}. The "
-                f"history that led there: {history}."
+                f"buffer has {size} entries. Correct the rule or {_SIZE_OF[rule]}. The "
+                f"history that led there: {self.history}."
             )
+        return tuple(buffer[:length].tolist())
+
+    def view(self) -> View:
+        """Calls every rule that describes the state."""
+        sizes, players = self.rules.sizes, range(self.rules.num_players)
+        acting = int(self._call("acting"))
+        moves: tuple[Any, ...] = ()
+        returns = np.zeros(0)
+        if acting == TERMINAL:
+            returns = np.zeros(len(players))
+            self._call("returns", returns)
+        else:
+            moves = self._filled("legal_actions", sizes.max_children)
+        if acting == CHANCE:
+            probs = np.zeros(sizes.max_children)
+            self._call("chance_probs", probs)
+            moves = tuple(zip(moves, probs.tolist(), strict=False))
+        keys = (self._filled("info_key", len(sizes.key), player) for player in players)
+        return View(acting, moves, tuple(keys), tuple(returns.tolist()))
 
 
 _SIZE_OF = {
@@ -173,16 +164,14 @@ def check_sizes(rules: BoundRules) -> None:
     Raises:
         GameError: a rule uses an index beyond what `Sizes` declares.
     """
-    generator = random.Random(0)
-    checked = PlainRules(rules)
+    generator, history = random.Random(0), PlainRules(rules)
     moves = 0
     try:
         for _ in range(_HISTORIES):
-            state, history = checked.start(), []
-            while actions := checked.moment(state, history).actions:
-                action = generator.choice(actions)
-                checked.apply_action(state, history, action)
-                history.append(action)
+            history.begin()
+            while (view := history.view()).moves:
+                move = generator.choice(view.moves)
+                history.apply(move[0] if view.player == CHANCE else move)
                 moves += 1
                 if moves >= _MOVES:
                     return

@@ -14,18 +14,14 @@ they are given, whose lengths `Sizes` declares. They never raise, and they call 
 compiled functions.
 """
 
-import pathlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
 from numba import types
-from numba.core import config
-from numba.core.errors import TypingError
-from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.compiled.jit import jit, uncached
+from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.rules.declared import RULES_WAY_OUT, Declared
 
 CHANCE = int(pyspiel.PlayerId.CHANCE)
@@ -169,10 +165,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     Changes of other files go unnoticed, so rules should call functions of their own
     file only.
     """
-    source = pathlib.Path(function.__code__.co_filename)
-    if not source.is_file():  # typed into a prompt: there is no file to watch
-        return uncached(function)
-    return jit(function, extra_sources=(source,))
+    return jit(function)
 
 
 _INTEGERS = types.Array(types.int64, 1, "C")
@@ -192,72 +185,6 @@ SPELL_SIGNATURE = types.int64(
     _FLOATS, types.int64, _INTEGERS, types.int64, types.Array(types.uint8, 1, "C")
 )
 """The types of `BoundRules.spell`."""
-
-
-class _Pointer(types.WrapperAddressProtocol):
-    """A compiled function as a pointer.
-
-    A loop that takes functions would be compiled again for each game; one that takes
-    pointers is compiled once.
-    """
-
-    def __init__(self, result: Any, signature: Any) -> None:
-        self._result = result  # this reference keeps the machine code alive
-        self._signature = signature
-
-    def __wrapper_address__(self) -> int:
-        name = self._result.fndesc.llvm_cfunc_wrapper_name
-        return self._result.library.get_pointer_to_function(name)
-
-    def signature(self) -> Any:
-        return self._signature
-
-
-def rule_pointers(rules: Rules) -> Rules:
-    """The rules in the form that compiled loops take as an argument.
-
-    Raises:
-        ValueError: a function is not `compiled`, or does not have the right type.
-    """
-    return Rules(
-        *(
-            pointer_to(name, function, signature)
-            for name, function, signature in zip(
-                Rules._fields, rules, SIGNATURES, strict=True
-            )
-        )
-    )
-
-
-def pointer_to(name: str, function: Any, signature: Any) -> Any:
-    """A `compiled` function in the form that compiled loops take as an argument.
-
-    Args:
-        name: what messages call it.
-        function: the function; with NUMBA_DISABLE_JIT it is returned as it is.
-        signature: numba's, of what it gets and returns.
-
-    Raises:
-        ValueError: it is not `compiled`, or does not have that type.
-    """
-    if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
-        return function
-    if not isinstance(function, CPUDispatcher):
-        raise ValueError(f"The rule {name} must be decorated by rules.compiled.")
-    try:
-        result = function.get_compile_result(signature)
-    except TypingError as error:
-        raise ValueError(
-            f"The rule {name} cannot be compiled as {signature} (see rules.Rules "
-            f"for what it gets and returns): {error}"
-        ) from error
-    made = types.unliteral(result.signature.return_type)
-    if made != signature.return_type:
-        raise ValueError(
-            f"The rule {name} returns {made}; it must return "
-            f"{signature.return_type} on every path."
-        )
-    return _Pointer(result, signature)
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:

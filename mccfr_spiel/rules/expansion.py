@@ -27,7 +27,7 @@ from mccfr_spiel.rules.declared import check_returns
 from mccfr_spiel.rules.description import BoundRules, declared_by_rules
 from mccfr_spiel.rules.kernel import ROW, row_hash
 from mccfr_spiel.rules.key_table import SLOT, Rows, new_rows, number_row, with_room
-from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.rules.walks import (
     BROKEN,
     LEVEL,
@@ -292,7 +292,7 @@ class _Growing:
             needed = int(self._counts[_NODES]) + self._rules.sizes.max_children
             size = min(grown_size(room, needed), self._max_nodes)
             self._budget.hold(WHOLE, NODE.itemsize * size)
-            _resize(self._nodes, size)
+            resize(self._nodes, size)
             return
         self.store.grow()
         most, players = self._rules.sizes.max_children, self._rules.num_players
@@ -315,8 +315,8 @@ class _Growing:
     def trimmed(self) -> Expansion:
         """The whole tree, without the room that its arrays have to spare."""
         _, nodes, chances, outcomes = self._counts.tolist()
-        num_infosets, num_sequences = self.store.sizes()
-        _resize(self._nodes, nodes)
+        resize(self._nodes, nodes)
+        self.store.trim()
         starts = self._chances.rows["start"][: chances + 1].tolist()
         probs = self._chances.values[: starts[-1]].view(np.float64)
         values = probs.tolist()
@@ -324,8 +324,8 @@ class _Growing:
         utilities = self._outcomes.values[: players * outcomes].view(np.float64)
         return Expansion(
             nodes=self._nodes,
-            infosets=self.store.infosets[:num_infosets],
-            actions=self.store.known.actions[:num_sequences],
+            infosets=self.store.infosets,
+            actions=self.store.known.actions,
             chance_probs=probs,
             chance_cdf=self._cdf[: starts[-1]],
             utilities=utilities.reshape(-1, players),
@@ -345,8 +345,3 @@ class _Growing:
             + self.store.bytes_used()
             + sum(array.nbytes for array in rows)
         )
-
-
-def _resize(array: np.ndarray, size: int) -> None:
-    """Changes the length in place; the system moves large arrays without a copy."""
-    array.resize((size, *array.shape[1:]), refcheck=False)

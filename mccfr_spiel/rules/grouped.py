@@ -40,25 +40,32 @@ from mccfr_spiel.compiled.atomics import (
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.apply import begin_iteration, make_apply, weight_of
-from mccfr_spiel.kernels.batches import batch_at, walk_number, walks_of_group
+from mccfr_spiel.kernels.apply import (
+    begin_update,
+    end_update,
+    is_at_end,
+    is_due,
+    make_apply,
+)
+from mccfr_spiel.kernels.batches import (
+    NUM_GROUPS,
+    batch_at,
+    present_iteration,
+    walk_number,
+    walks_of_group,
+)
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.own_rules import function_of
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
-    ALTERNATING,
-    AVERAGE_WEIGHT,
     BATCH,
     DONE,
     FLOAT,
     GROW,
     INT,
-    ITERATION,
-    LAST_ITERATION,
     LOG_FULL,
     LONG,
     NEEDS_ONE_THREAD,
-    NODE_LIMIT,
     NODES_TOUCHED,
     NUM_MET,
     PAUSE_LIMIT,
@@ -96,9 +103,6 @@ from mccfr_spiel.rules.walks import (
     start_new,
     views,
 )
-
-NUM_GROUPS = 32
-"""The most groups of a stretch."""
 
 NUM_EVENTS, NUM_VALUES, NODES, STATUS = range(4)
 NUM_COUNTS = 16
@@ -236,9 +240,9 @@ def place_at(tree, game, known, path, rules, infoset):
 
 
 @inlined
-def policy_at(tree, game, known, path, rules, tables, start, count):
+def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     """The policy, which is uniform where an infoset is new."""
-    if start < known.plan[FIRST_OWN]:
+    if acting < 0 or start < known.plan[FIRST_OWN]:
         return tables.policy, start
     for k in range(count):
         known.uniform[k] = 1.0 / count
@@ -473,7 +477,7 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
             walk: the solver's.
         """
         limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
-        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        iteration = present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
         num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
         nth, is_large = first, both.plan[NUM_KNOWN] > LARGE
@@ -494,7 +498,7 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
 
     @inlined
     def merge(task, tree, known, path, tables, walk, groups, plan):
-        """Merges the groups of the stretch from where it stopped on; returns a status."""
+        """Merges the groups of the stretch that are not merged; returns a status."""
         while plan[MERGED] < plan[WALKED]:
             row = plan[MERGED]
             both = both_of(known, groups, row, path.uniform, plan)
@@ -510,32 +514,13 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
         return np.int64(DONE)
 
     @inlined
-    def update(task, tree, tables, walk):
+    def make_update(task, tree, tables, walk):
         """Makes the update after the last walk of a batch."""
-        cursor, marks = walk.cursor, walk.marks
-        if cursor[PLAYER] == 0:
-            cursor[ITERATION] += 1
-            begin_iteration(task, walk.clock, cursor[ITERATION], rule, discounts)
-        weight = weight_of(task, walk.clock[AVERAGE_WEIGHT], cursor[ITERATION], True)
-        for p in range(cursor[PLAYER], marks[WALKER] + 1):
-            tables.average[p] += weight
-        apply(task, tree, tables, walk, marks[NUM_MET])
-        cursor[NODES_TOUCHED] += marks[TOUCHED]
-        if task.job[ALTERNATING] != 0:
-            cursor[PLAYER] = (cursor[PLAYER] + 1) % tree.utilities.shape[1]
-        marks[WALKER] = cursor[PLAYER]
-        marks[NUM_MET] = marks[TOUCHED] = 0
+        begin_update(task, tables, walk, rule, discounts)
+        apply(task, tree, tables, walk, walk.marks[NUM_MET])
+        end_update(task, tables, walk, tree.utilities.shape[1])
 
-    return walk_group, merge, update
-
-
-@inlined
-def size_of_groups(task: Task, walk: Walk, num_players: int) -> int:
-    """The walks of a group in the present batch; 0 if it is not cut into groups."""
-    cursor, given = walk.cursor, np.int64(task.job[BATCH])
-    touched, player = cursor[NODES_TOUCHED], cursor[PLAYER]
-    now = cursor[ITERATION] + (player == 0)
-    return walks_of_group(given, now, player, touched, num_players)
+    return walk_group, merge, make_update
 
 
 @inlined
@@ -555,21 +540,16 @@ def begin_stretch(
     players: int,
 ) -> None:
     """Opens the tickets of the next stretch of groups, or ends the call."""
-    limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-    size = size_of_groups(task, walk, players)
-    if marks[WALK] == 0 and marks[WALKER] == cursor[PLAYER]:
-        is_end = cursor[ITERATION] == limits[LAST_ITERATION]
-        if cursor[PLAYER] == 0 and (
-            is_end or cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]
-        ):
+    marks, size = walk.marks, walks_of_group(task, walk, players)
+    if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
+        if is_at_end(task, walk):
             finish(desk, DONE)
             return
         if size == 0:
             finish(desk, NEEDS_ONE_THREAD)
             return
-    left = (
-        batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0)) - marks[WALK]
-    )
+    batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
+    left = batch - marks[WALK]
     plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
     plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
     desk[SIZE], desk[OPENED_BEFORE] = size, load(desk, OPENED)
@@ -578,7 +558,7 @@ def begin_stretch(
 
 def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate`; see `make_grouped_iterate`."""
-    walk_group, merge, update = make_grouped(sampled, rule)
+    walk_group, merge, make_update = make_grouped(sampled, rule)
 
     @inlined
     def direct(task, tree, known, path, tables, walk, groups, plan, desk):
@@ -594,20 +574,16 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         if status != DONE:
             finish(desk, status)
             return
-        size = size_of_groups(task, walk, num_players)
-        batch = batch_at(limits[BATCH], cursor[ITERATION] + (cursor[PLAYER] == 0))
+        size = walks_of_group(task, walk, num_players)
+        batch = batch_at(limits[BATCH], present_iteration(walk))
         marks[WALK] = min(marks[WALK] + plan[WALKED] * size, batch)
         plan[MERGED] = plan[WALKED] = 0
         if marks[WALK] < batch:
             if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
                 finish(desk, PAUSED)
                 return
-        else:
-            marks[WALK] = 0
-            if limits[ALTERNATING] == 0 and marks[WALKER] < num_players - 1:
-                marks[WALKER] += 1
-            else:
-                update(task, tree, tables, walk)
+        elif is_due(task, walk, num_players):
+            make_update(task, tree, tables, walk)
         begin_stretch(task, known, walk, plan, desk, num_players)
 
     @inlined
@@ -628,7 +604,7 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
     ):
         """Walks the group of a ticket."""
         row = ticket - desk[OPENED_BEFORE]
-        iteration = walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+        iteration = present_iteration(walk)
         batch = batch_at(np.int64(task.job[BATCH]), iteration)
         first = walk.marks[WALK] + row * desk[SIZE]
         both = both_of(known, groups, row, path.uniform, plan)

@@ -47,7 +47,7 @@ class RuleStore:
         rules: the game's.
         game, known: what compiled walks read of the game, and fill.
         infosets: `[I + room]` of dtype INFOSET.
-        called: the rules as compiled walks take them; `pointers` keeps their code.
+        called: the rules as compiled walks take them.
     """
 
     def __init__(self, rules: BoundRules, budget: Budget) -> None:
@@ -68,7 +68,7 @@ class RuleStore:
                 f"moves (Sizes.max_moves + Sizes.max_chance_moves); walks over rules "
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
-        self.called, self.pointers = callable_rules(rules)
+        self.called = callable_rules(rules)
         self.game = walks.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),
@@ -234,6 +234,15 @@ class RuleStore:
             key_table.refill(table, self.known.table)
             self.known = self.known._replace(table=table)
 
+    def trim(self) -> None:
+        """Gives back the room that arrays have to spare, after which no more infosets
+        may be added. Nobody else may have a view of them."""
+        known, (num_infosets, num_sequences) = self.known, self.sizes()
+        resize(self.infosets, num_infosets)
+        resize(known.actions, num_sequences)
+        resize(known.values, int(known.rows[num_infosets]["start"]))
+        resize(known.rows, num_infosets + 1)
+
     # --- files ---------------------------------------------------------------
 
     def saved(self) -> dict[str, np.ndarray]:
@@ -355,6 +364,11 @@ class RuleStore:
                 raise GameError(f"{error} {where}") from None
         said = kernel.complaint(status, self.rules, path.state, self.longest)
         raise GameError(f"{said} {where}")
+
+
+def resize(array: np.ndarray, size: int) -> None:
+    """Changes the length in place; the system moves large arrays without a copy."""
+    array.resize((size, *array.shape[1:]), refcheck=False)
 
 
 def _enlarged(array: np.ndarray, size: int, used: int) -> np.ndarray:

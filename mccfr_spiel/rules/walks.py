@@ -539,7 +539,7 @@ def p_place(tree, game, known, path, rules, infoset):
 
 
 @inlined
-def p_policy(tree, game, known, path, rules, tables, start, count):
+def p_policy(tree, game, known, path, rules, tables, acting, start, count):
     """The row of the table."""
     return tables.policy, start
 

@@ -1,8 +1,7 @@
 """The user's cache folder, whether a folder is safe from other users, and where the
 sources are.
 
-Cached code is run and cached numbers are trusted, so nobody else may be able to change
-them. The cache of compiled code and that of trees both ask here.
+Cached code is run, so nobody else may be able to change it.
 """
 
 import contextlib
@@ -10,7 +9,6 @@ import os
 import pathlib
 import stat
 import tempfile
-from collections.abc import Callable
 
 import platformdirs
 
@@ -134,31 +132,3 @@ def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
     if reason is not None:
         raise UnsafeFolderError(reason)
     return real
-
-
-def remove_own(
-    folder: pathlib.Path, is_own: Callable[[str], bool], mark: str | None = None
-) -> bool:
-    """Removes a folder if everything in it is ours, and returns whether it did.
-
-    A folder with anything else in it stays as it is, be that a link, another folder or
-    a file of another name. So does a link to a folder.
-
-    Args:
-        folder: one that others cannot write to; see `why_unsafe`.
-        is_own: whether a file of that name is ours.
-        mark: the file by which the folder is known as ours, which is removed last.
-
-    Raises:
-        OSError: the folder cannot be read, or cannot be removed as a whole.
-    """
-    if folder.is_symlink():
-        return False
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name == mark)
-    if not all(e.is_file(follow_symlinks=False) and is_own(e.name) for e in entries):
-        return False
-    for entry in entries:
-        os.unlink(entry.path)
-    folder.rmdir()
-    return True

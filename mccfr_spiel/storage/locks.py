@@ -3,7 +3,7 @@
 import contextlib
 import pathlib
 import sys
-from types import TracebackType
+from collections.abc import Iterator
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -51,57 +51,22 @@ def release(lock: BaseFileLock | None, *, remove: bool = True) -> None:
     lock.release()
 
 
-class FolderLock:
+@contextlib.contextmanager
+def held(folder: pathlib.Path) -> Iterator[None]:
     """Holds a folder, so that no other run can write into it.
 
-    Attributes:
-        folder: as given.
+    Raises:
+        ValueError: another process holds the folder.
+        OSError: nothing can be written in it.
     """
-
-    def __init__(self, folder: pathlib.Path) -> None:
-        """Takes the lock.
-
-        Raises:
-            ValueError: another process holds the folder.
-            OSError: nothing can be written in it.
-        """
-        self.folder = folder
-        self._identity = _identity(folder)
-        try:
-            self._lock = acquire(folder / LOCK)
-        except TimeoutError as error:
-            raise ValueError(
-                f"Another process is running in {folder}. Wait until it has ended, or "
-                "choose another output folder."
-            ) from error
-
-    def is_held(self) -> bool:
-        """Whether the folder is still the one that was locked.
-
-        It may have been deleted, and another one may have got its name since.
-        """
-        try:
-            return _identity(self.folder) == self._identity
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Lets others have the folder. Calling it again does nothing."""
-        lock, self._lock = self._lock, None
-        release(lock, remove=self.is_held())
-
-    def __enter__(self) -> "FolderLock":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
-
-
-def _identity(folder: pathlib.Path) -> tuple[int, int]:
-    status = folder.stat()
-    return status.st_dev, status.st_ino
+    try:
+        lock = acquire(folder / LOCK)
+    except TimeoutError as error:
+        raise ValueError(
+            f"Another process is running in {folder}. Wait until it has ended, or "
+            "choose another output folder."
+        ) from error
+    try:
+        yield
+    finally:
+        release(lock)

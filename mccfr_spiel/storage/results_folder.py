@@ -23,10 +23,6 @@ PICTURES = PICTURE, "convergence.svg", "convergence.pdf"
 CHECKPOINT = "solver.checkpoint"
 EVALUATION = "evaluation.json"
 SOLUTION, PROGRAM = "solution.json", "program.mps"
-FAILURE = "failed.json"
-
-FIRST_CHECKPOINT = CHECKPOINT + ".begin"
-"""What the first checkpoint is called until it takes the place of an older run's."""
 
 ALL_FILES: tuple[str, ...] = (
     SETTINGS,
@@ -37,10 +33,8 @@ ALL_FILES: tuple[str, ...] = (
     EVALUATION,
     SOLUTION,
     PROGRAM,
-    FAILURE,
     RESULTS + DAMAGED,
     CHECKPOINT,
-    FIRST_CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED)),
 )
 """Every file that a run may leave behind; a new run in the folder replaces them all."""
@@ -91,20 +85,3 @@ def load_string(game: str, players: int | None = None) -> str:
         separator = "" if game.endswith("()") else ","
         return f"{game[:-1]}{separator}players={players})"
     return f"{game}(players={players})"
-
-
-def game_in(settings: pathlib.Path) -> str:
-    """The load string of the game that a settings.json names.
-
-    Raises:
-        ValueError: the file is damaged, or names no game.
-        OSError: it cannot be read.
-    """
-    try:
-        values = json.loads(settings.read_bytes())["settings"]
-        game, players = values["game"], values.get("players")
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{settings} is damaged: it names no game.") from error
-    if not isinstance(game, str) or not isinstance(players, int | None):
-        raise ValueError(f"{settings} is damaged: game={game!r}, players={players!r}.")
-    return load_string(game, players)

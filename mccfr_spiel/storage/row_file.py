@@ -1,12 +1,7 @@
-"""A table of rows in a CSV file, which survives a full disk or a deleted folder.
+"""A table of rows in a CSV file: rows are appended one at a time and read as text."""
 
-Rows are what a run is made for, and it may run for days. So a row that cannot be
-written now is kept in memory and written together with a later one, and a file that has
-been deleted is made again.
-"""
-
-import contextlib
 import csv
+import errno
 import io
 import os
 import pathlib
@@ -18,12 +13,7 @@ from mccfr_spiel.storage.atomic import naming, write_file
 
 
 class RowWriter:
-    """Writes rows into a CSV file, each of them at once.
-
-    Attributes:
-        path: of the file.
-        trouble: why the newest rows are not in the file; None if they are.
-    """
+    """Appends rows to a CSV file, each of them at once."""
 
     def __init__(
         self,
@@ -36,35 +26,24 @@ class RowWriter:
         Raises:
             OSError: the file cannot be written.
         """
-        self.path = path
-        self.trouble: OSError | None = None
-        self._columns = tuple(columns)
+        self._path, self._columns = path, tuple(columns)
         text = ",".join(self._columns) + "\r\n" + "".join(map(self._line, kept))
-        self._file = _create(path, text.encode())
-        self._size = self._file.seek(0, os.SEEK_END)
-        self._pending: list[bytes] = []
+        write_file(path, text.encode())
+        self._file = path.open("ab", buffering=0)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Appends a row, in which None becomes an empty field.
-
-        If it could not be written and waits, `trouble` says why.
-        """
-        self._pending.append(self._line(row).encode())
-        with contextlib.suppress(OSError):
-            self._write_pending()
+        """Appends a row, in which None becomes an empty field; raises OSError."""
+        with naming(self._path):
+            self._check_in_place()
+            rest = memoryview(self._line(row).encode())
+            while rest:  # the system may take only a part of it in one call
+                rest = rest[self._file.write(rest) :]
 
     def sync(self) -> None:
-        """Makes all rows last through a power cut.
-
-        Raises:
-            OSError: rows are still waiting to be written.
-        """
-        self._write_pending()
-        os.fsync(self._file.fileno())
-
-    def copy_to(self, path: pathlib.Path) -> None:
-        """Writes all rows into another file, those that wait included."""
-        _create(path, self._written() + b"".join(self._pending)).close()
+        """Makes all rows last through a power cut; raises OSError."""
+        with naming(self._path):
+            self._check_in_place()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Closes the file."""
@@ -75,39 +54,15 @@ class RowWriter:
         csv.DictWriter(text, self._columns, extrasaction="ignore").writerow(row)
         return text.getvalue()
 
-    def _write_pending(self) -> None:
+    def _check_in_place(self) -> None:
+        """Raises FileNotFoundError if the open file has lost its name, because its
+        folder was deleted: nobody would ever read what is written now."""
         try:
-            if not self._is_in_place():
-                self._make_again()
-            if self._pending:
-                self._file.seek(self._size)
-                with naming(self.path):
-                    self._size += _write_all(self._file, b"".join(self._pending))
-                self._pending.clear()
-                self._file.truncate(self._size)  # cuts off what a failed write left
-        except OSError as error:
-            self.trouble = error
-            raise
-        self.trouble = None
-
-    def _is_in_place(self) -> bool:
-        """Whether the open file still has its name, which it loses when deleted."""
-        try:
-            there = self.path.stat()
+            there = os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
         except FileNotFoundError:
-            return False
-        return os.path.samestat(there, os.fstat(self._file.fileno()))
-
-    def _make_again(self) -> None:
-        """Makes the deleted file again, whose content lives on while it is open."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = _create(self.path, self._written())
-        self._file.close()
-        self._file = file
-
-    def _written(self) -> bytes:
-        self._file.seek(0)
-        return self._file.read(self._size)
+            there = False
+        if not there:
+            raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
     def __enter__(self) -> "RowWriter":
         return self
@@ -119,21 +74,6 @@ class RowWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _create(path: pathlib.Path, text: bytes) -> io.FileIO:
-    """Writes a file, which appears whole or not at all, and opens it."""
-    write_file(path, text)
-    return path.open("r+b", buffering=0)
-
-
-def _write_all(file: io.FileIO, text: bytes) -> int:
-    """Writes all bytes and returns how many they are."""
-    # Each pass writes as many of the remaining bytes as the system takes in one call.
-    rest = memoryview(text)
-    while rest:
-        rest = rest[file.write(rest) :]
-    return len(text)
 
 
 class Table(NamedTuple):
@@ -153,8 +93,8 @@ class Table(NamedTuple):
 def read_table(path: pathlib.Path) -> Table:
     """Reads a CSV file of rows, such as `RowWriter` writes; no field has a line end.
 
-    A missing file has no rows. A last line without a line end was cut short by a kill;
-    it is left out and not counted.
+    A missing file has no rows. A last line without a line end was cut short by a kill
+    or a full disk; it is left out and not counted.
     """
     data = path.read_bytes() if path.exists() else b""
     text = data[: data.rfind(b"\n") + 1].decode("utf-8", "replace")

@@ -15,7 +15,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.rules.check import PlainRules
+from mccfr_spiel.rules.check import PlainRules, View
 from mccfr_spiel.rules.declared import (
     Declared,
     GameError,
@@ -45,15 +45,6 @@ class Checked(NamedTuple):
     states: int
     infosets: int
     longest: int
-
-
-class _View(NamedTuple):
-    """Everything that a state shows."""
-
-    player: int
-    moves: tuple[Any, ...]  # legal actions, or (outcome, probability) pairs
-    info_states: tuple[str, ...]  # of each player, if a player acts
-    returns: tuple[float, ...]
 
 
 def check_game(
@@ -111,7 +102,9 @@ class _Check:
         # (player, information state) -> its actions, its past, its first history
         self.known: dict[tuple[int, str], tuple[Any, Any, list[int]]] = {}
         rules = rules_of(game)
-        self.rules = None if rules is None else _RulesCheck(PlainRules(rules))
+        self.rules = None if rules is None else PlainRules(rules)
+        # the string of compiled rules -> its key
+        self.keys: dict[str, tuple[int, ...]] = {}
 
     def play(self, generator: random.Random) -> None:
         """Plays one history and checks every state on it."""
@@ -129,7 +122,7 @@ class _Check:
                 views.append(view)
                 self._check_view(view, state, pasts)
                 if self.rules is not None:
-                    self.rules.compare(view, state)
+                    self._compare(self.rules, view, state)
                 if view.player == TERMINAL:
                     break
                 move = generator.choice(view.moves)
@@ -137,7 +130,7 @@ class _Check:
                     move = move[0]
                 else:
                     moves += 1
-                    pasts[view.player] = view.info_states[view.player :][:1], move
+                    pasts[view.player] = view.told[view.player :][:1], move
                 self._check_length(moves)
                 self._check_copy(state, view, move)
                 state.apply_action(move)
@@ -150,7 +143,7 @@ class _Check:
         self.states += len(views)
         self.longest = max(self.longest, moves)
 
-    def _look(self, state: pyspiel.State) -> _View:
+    def _look(self, state: pyspiel.State) -> View:
         """Asks a state for everything that a solver may ask for."""
         player, is_over = state.current_player(), state.is_terminal()
         name = self.declared.name
@@ -169,10 +162,10 @@ class _Check:
                     f"{name} has a terminal state with the legal actions "
                     f"{state.legal_actions()}."
                 )
-            return _View(int(player), (), (), returns_of(state))
+            return View(int(player), (), (), returns_of(state))
         if player == CHANCE_NODE:
             outcomes = tuple((move, prob) for move, prob in state.chance_outcomes())
-            return _View(int(player), outcomes, (), ())
+            return View(int(player), outcomes, (), ())
         if not 0 <= player < self.declared.num_players:
             raise GameError(
                 f"{name} has a state where player {player} acts, which is neither a "
@@ -184,9 +177,9 @@ class _Check:
                 state.information_state_string(other)
                 for other in range(self.declared.num_players)
             )
-        return _View(int(player), tuple(state.legal_actions()), strings, ())
+        return View(int(player), tuple(state.legal_actions()), strings, ())
 
-    def _check_view(self, view: _View, state: pyspiel.State, pasts: list[Any]) -> None:
+    def _check_view(self, view: View, state: pyspiel.State, pasts: list[Any]) -> None:
         """Checks a state against what the game declares, and against earlier states."""
         name = self.declared.name
         if view.player == TERMINAL:
@@ -195,13 +188,13 @@ class _Check:
         if view.player == CHANCE_NODE:
             self._check_chance(view.moves)
             return
-        for player, string in enumerate(view.info_states):
+        for player, string in enumerate(view.told):
             if not isinstance(string, str):
                 raise GameError(
                     f"{name} gives player {player} the information state {string!r}, "
                     "which is no string."
                 )
-        string = view.info_states[view.player] if self.has_strings else str(state)
+        string = view.told[view.player] if self.has_strings else str(state)
         check_actions(self.declared, view.player, string, view.moves)
         if not self.has_strings:
             return
@@ -244,7 +237,7 @@ class _Check:
                 f"max_game_length={most} moves."
             )
 
-    def _check_copy(self, state: pyspiel.State, view: _View, move: int) -> None:
+    def _check_copy(self, state: pyspiel.State, view: View, move: int) -> None:
         """Checks that a copy is equal, and that moves in it leave the state alone."""
         copy = state.clone()
         self._check_same(self._look(copy), view, "A copy (clone()) of a state differs")
@@ -253,7 +246,7 @@ class _Check:
             self._look(state), view, f"Action {move} in a copy changes the state itself"
         )
 
-    def _check_again(self, state: pyspiel.State, views: list[_View]) -> None:
+    def _check_again(self, state: pyspiel.State, views: list[View]) -> None:
         """Checks that the history, replayed, gives the same states."""
         history = list(state.history())
         again = self.game.new_initial_state()
@@ -274,8 +267,39 @@ class _Check:
             self._look(read), views[-1], "A state that was serialized and read differs"
         )
 
-    def _check_same(self, view: _View, expected: _View, what: str) -> None:
-        for field, new, old in zip(_View._fields, view, expected, strict=True):
+    def _compare(self, rules: PlainRules, view: View, state: Any) -> None:
+        """Checks that a state of a game of compiled rules is the same in plain
+        Python."""
+        other, name = rules.view(), rules.rules.description.short_name
+        for what, compiled, plain in (
+            ("the state vector", state.vector.tolist(), rules.state.tolist()),
+            ("who acts", view.player, other.player),
+            ("the legal actions", view.moves, other.moves),
+            ("the returns", view.returns, other.returns),
+        ):
+            if compiled != plain:
+                raise GameError(
+                    f"{name}: {what} is {compiled} as compiled, but {plain} in plain "
+                    "Python: the rules read what they did not write, or use numbers "
+                    "that do not fit."
+                )
+        sizes = rules.rules.sizes.key
+        for player, key in enumerate(other.told):
+            if any(not 0 <= k < size for k, size in zip(key, sizes, strict=False)):
+                raise GameError(
+                    f"{name}: info_key gives player {player} the key {list(key)}, "
+                    f"which exceeds Sizes.key = {sizes}."
+                )
+            string = rules.rules.info_state(player, np.array(key, np.int64))
+            if self.keys.setdefault(string, key) != key:
+                raise GameError(
+                    f"{name}: Words.info_state gives the keys {list(key)} and "
+                    f"{list(self.keys[string])} of player {player} one string, "
+                    f"{string!r}."
+                )
+
+    def _check_same(self, view: View, expected: View, what: str) -> None:
+        for field, new, old in zip(View._fields, view, expected, strict=True):
             if new != old:
                 raise GameError(
                     f"{self.declared.name}: {what}: {field} {new!r}, not {old!r}."
@@ -287,68 +311,3 @@ def _told(past: Any) -> str:
         return "no own move"
     (string,), action = past
     return f"action {action} at {string!r}"
-
-
-class _RulesCheck:
-    """Compares a game of compiled rules with the same rules run as plain Python."""
-
-    def __init__(self, plain: PlainRules) -> None:
-        self._plain = plain
-        self._rules = plain.rules
-        self._meaning: dict[str, tuple[int, ...]] = {}
-        self.begin()
-
-    def begin(self) -> None:
-        """Begins a history."""
-        self._history: list[int] = []
-        self._state = self._plain.start()
-
-    def apply(self, move: int) -> None:
-        """Makes a move."""
-        self._plain.apply_action(self._state, self._history, move)
-        self._history.append(move)
-
-    def compare(self, view: _View, state: Any) -> None:
-        """Checks that a state of the game is the same in plain Python."""
-        moment = self._plain.moment(self._state, self._history)
-        moves = tuple(moment.actions)
-        if moment.acting == CHANCE_NODE:
-            moves = tuple(zip(moment.actions, moment.probs, strict=True))
-        pairs = (
-            ("the state vector", state.vector.tolist(), self._state.tolist()),
-            ("who acts", view.player, moment.acting),
-            ("the legal actions", view.moves, moves),
-            ("the returns", view.returns, tuple(moment.returns)),
-        )
-        name = self._rules.description.short_name
-        for what, compiled, plain in pairs:
-            if compiled != plain:
-                raise GameError(
-                    f"{name}: {what} is {compiled} as compiled, but {plain} in plain "
-                    "Python: the rules read what they did not write, or use numbers "
-                    "that do not fit."
-                )
-        is_chance = moment.acting == CHANCE_NODE  # whose outcomes may have any order
-        if not is_chance and list(moment.actions) != sorted(set(moment.actions)):
-            raise GameError(
-                f"{name}: legal_actions lists {moment.actions}, which do not ascend."
-            )
-        for player, key in enumerate(moment.keys):
-            self._check_key(player, key)
-
-    def _check_key(self, player: int, key: tuple[int, ...]) -> None:
-        rules = self._rules
-        name = rules.description.short_name
-        sizes = rules.sizes.key
-        if any(not 0 <= k < size for k, size in zip(key, sizes, strict=False)):
-            raise GameError(
-                f"{name}: info_key gives player {player} the key {list(key)}, which "
-                f"exceeds Sizes.key = {sizes}."
-            )
-        string = rules.info_state(player, np.array(key, np.int64))
-        if self._meaning.setdefault(string, key) != key:
-            raise GameError(
-                f"{name}: Words.info_state gives the keys {list(key)} and "
-                f"{list(self._meaning[string])} of player {player} one string, "
-                f"{string!r}."
-            )

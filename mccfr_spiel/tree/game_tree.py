@@ -26,6 +26,7 @@ from mccfr_spiel.rules.declared import (
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
+from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
 from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
@@ -47,7 +48,7 @@ from mccfr_spiel.tree.twin_trees import (
     checked_twin,
     expanded_by_twin,
     known_twin,
-    twin_for_walks,
+    usable_twin,
 )
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.twin import BoundTwin
@@ -148,7 +149,7 @@ class GameTree(ReadableTree):
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
-            expand_depth_first(self, self.node_store, most, most_memory)
+            expand_depth_first(self, self.expand_held, most, most_memory)
         except TreeFullError:
             self._forget_nodes()
             self.node_store.give_back()
@@ -180,8 +181,9 @@ class GameTree(ReadableTree):
             return True
         if self.twin is False or self.abstraction is not None:
             return False
-        is_forced = self.twin is True or self._twin is not None
-        found = expanded_by_twin(self, most, is_forced=is_forced)
+        is_wanted = self.twin is True or self._twin is not None
+        least = 0 if is_wanted else twin_trees.WORTH_EXPANDING
+        found = expanded_by_twin(self, most, least)
         if found is not None:
             self._take_over(*found)
         return found is not None
@@ -258,7 +260,7 @@ class GameTree(ReadableTree):
             return self.rules
         if self._twin is None:
             is_forced = is_forced or self.twin is True
-            self._twin = twin_for_walks(self, is_forced=is_forced)
+            self._twin = usable_twin(self, 0 if is_forced else twin_trees.WORTH_WALKING)
         return self._twin
 
     def note_met(self) -> None:

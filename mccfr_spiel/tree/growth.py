@@ -13,7 +13,6 @@ from typing import Any
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
 from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
@@ -190,7 +189,7 @@ class Growth:
             if not moves:
                 continue
             tree.keep_state(node, state, sequences)
-            if not self._surely_follows_all(acting, player):
+            if not self._follows_all(acting, player):
                 continue
             for child in range(len(moves) - 1, -1, -1):
                 move = moves[child] if acting >= 0 else moves[child][0]
@@ -221,31 +220,23 @@ class Growth:
         self._look_at = tree.num_nodes + _FEW
 
     def _follows_all(self, acting: int, player: int) -> bool:
-        """Whether the walk for `player` visits all children of a node."""
+        """Whether the walk for `player` surely visits all children of a node."""
         if acting == CHANCE_NODE:
             return not self._sampling.chance
-        return not self._samples[player][acting]
-
-    def _surely_follows_all(self, acting: int, player: int) -> bool:
-        """As `_follows_all`, where the walk does not choose among its own actions."""
-        if acting == player and self._is_choosy:
-            return False
-        return self._follows_all(acting, player)
+        is_choice = acting == player and self._is_choosy
+        return not (is_choice or self._samples[player][acting])
 
     def _probs(
-        self,
-        tables: kernels.Tables,
-        player: int,
-        infoset: int,
-        count: int,
-        acting: int,
+        self, tables: kernels.Tables, player: int, state: Any, count: int
     ) -> list[float]:
-        """The probabilities with which a walk samples at an infoset (-1: a new one)."""
+        """The probabilities with which a walk for a player samples `count` actions."""
+        acting = state.current_player()
+        infoset = self._tree.find_at(state, acting)
         probs = [0.0]
         if infoset >= 0:
             first = self._tree.infosets[infoset]["first_sequence"]
             probs = tables.policy[first : first + count].tolist()
-        if not sum(probs) > 0:  # met just now
+        if len(probs) < count or not sum(probs) > 0:  # met just now
             probs = [1 / count] * count
         if acting == player:
             epsilon = self._sampling.epsilon
@@ -258,7 +249,7 @@ class Growth:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
     def _check_size(self, tables: kernels.Tables, player: int) -> None:
-        """Raises WalkTooLargeError if walks for a player are far too large."""
+        """Raises WalkTooLargeError if a walk for a player is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
@@ -272,9 +263,10 @@ class Growth:
         player: int,
         rates: Rates | None = None,
     ) -> bool:
-        """Whether walks for a player surely visit more nodes than that, on average.
+        """Whether walks for a player visit more nodes than that, by all probability.
 
-        It follows some random histories of such walks, for half a second at most.
+        It follows some random histories of such a walk, for half a second at most. Of
+        walks that follow one history, or choose which actions to follow, it says no.
 
         Args:
             most: nodes, or bytes if there are `rates`.
@@ -283,6 +275,8 @@ class Growth:
             rates: if given, what the player's infosets take that the walk meets is
                 compared with `most`. Then it must have `follows_all_own`.
         """
+        if self._follows_one or self._is_choosy:
+            return False
         generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
@@ -302,18 +296,16 @@ class Growth:
         player: int,
         generator: random.Random,
         most: int,
-        rates: Rates | None = None,
+        rates: Rates | None,
     ) -> int:
         """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
         updated player's infosets take by `rates`.
 
-        It follows a random history of a walk with draws of its own, until the estimate
-        is above `most`.
+        It follows a random history of the walk, until the estimate is above `most`.
         """
-        tree = self._tree
-        state = tree.new_state()
+        state = self._tree.new_state()
         size, weight = int(rates is None), 1
-        length, longest = 0, tree.longest_history
+        length, longest = 0, self._tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
             length += 1
@@ -322,18 +314,17 @@ class Growth:
                 actions, probs = zip(*state.chance_outcomes(), strict=True)
             else:
                 actions = state.legal_actions()
-                infoset = tree.find_at(state, acting)
-                probs = self._probs(tables, player, infoset, len(actions), acting)
+                probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            if self._surely_follows_all(acting, player):
+            if self._follows_all(acting, player):
                 weight *= len(actions)
-                child = generator.randrange(len(actions))
+                action = generator.choice(actions)
             else:
-                child = plain_draw_action(probs, 0, len(probs), generator.random())
+                (action,) = generator.choices(actions, probs)
             if rates is None:
                 size += weight
-            state.apply_action(actions[child])
+            state.apply_action(action)
         return size
 
     def _too_large(self, size: str, *, is_hopeless: bool = False) -> WalkTooLargeError:

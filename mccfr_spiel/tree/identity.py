@@ -14,7 +14,6 @@ met when the game is played.
 import collections
 import hashlib
 import pathlib
-import random
 import weakref
 from typing import Any
 
@@ -22,44 +21,13 @@ import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import turn_based
 
 PRINTED_STATES = 1000
-"""`content_print` covers so many states nearest to the root, and then as many on random
-histories."""
+"""`content_print` covers so many states nearest to the root."""
 
-_PRINTED_HISTORIES = 32
-
-FILE_KINDS = frozenset(("efg_game", "nfg_game"))
+_FILE_KINDS = frozenset(("efg_game", "nfg_game"))
 """C++ games that are made of a file, or of a text that is no parameter."""
-
-
-class _OfObjects:
-    """What was found out about games, each forgotten together with its game.
-
-    Games cannot be hashed, so they are known by `id`, and a weak reference tells
-    whether the `id` still means the same game.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[int, tuple[weakref.ref[pyspiel.Game], Any]] = {}
-
-    def get(self, game: pyspiel.Game) -> Any:
-        reference, value = self._found.get(id(game), (None, None))
-        return value if reference is not None and reference() is game else None
-
-    def set(self, game: pyspiel.Game, value: Any) -> None:
-        number, found = id(game), self._found
-        found[number] = weakref.ref(game, lambda _: found.pop(number, None)), value
-
-
-_prints, _told = _OfObjects(), _OfObjects()
-_seen_facts: set[str] = set()
-"""The `_facts` of games that are told by their strings. To find that out, a game must
-be loaded again, which can be slow."""
-
-_compared: dict[tuple[str, str], bool] = {}
-"""For two strings that each tell their game: whether it is one game."""
 
 
 # --- names -------------------------------------------------------------------
@@ -104,11 +72,23 @@ def _written_out(game: pyspiel.Game) -> str:
     """All that `get_parameters` lists, also of the games in a game's parameters."""
     found = {}
     for name, value in game.get_parameters().items():
-        inner = inner_game(value) if isinstance(value, dict) else None
+        inner = _inner_game(value) if isinstance(value, dict) else None
         if inner is not None:
             value = inner.get_type().short_name, _written_out(inner)
         found[name] = value
     return repr(sorted(found.items()))
+
+
+def _inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
+    """Makes the game that another game's parameter describes; None if it does not."""
+    name = parameters.get("name")
+    if name not in pyspiel.registered_names():
+        return None
+    others = {key: value for key, value in parameters.items() if key != "name"}
+    try:
+        return pyspiel.load_game(name, others)
+    except Exception:  # games raise what they like
+        return None
 
 
 # --- within a process --------------------------------------------------------
@@ -119,7 +99,8 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
 
     It is known of one and the same object, of two C++ games with one name (see
     `same_name`, `told_by_string`), of two games with the same compiled rules and
-    parameters, and of two C++ matrix or tensor games with the same payoffs.
+    parameters, of two C++ matrix or tensor games with the same payoffs, and of two
+    instances of a Python class whose attributes are equal.
     """
     if one is other:
         return True
@@ -130,27 +111,16 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
         same_rules = rules.description is others.description
         return same_rules and rules.parameters == others.parameters
     if isinstance(one, pyspiel.NormalFormGame):
-        return normal_form(one) == normal_form(other)
-    if not (told_by_string(one) and told_by_string(other)):
+        return _normal_form(one) == _normal_form(other)
+    if _is_of_pyspiel(one):
+        return told_by_string(one) and told_by_string(other)
+    try:
+        return str(one) == str(other) and bool(vars(one) == vars(other))
+    except Exception:  # such as of arrays, which have no single answer
         return False
-    return str(one) == str(other) or _plays_alike(one, other)
 
 
-def _plays_alike(one: pyspiel.Game, other: pyspiel.Game) -> bool:
-    """Whether two games of one name, each told by its string, also show the same.
-
-    C++ code can ask whether a parameter was given, so two strings with the same
-    parameters might still be two games. What is met in them must be equal, too.
-    """
-    names = min(str(one), str(other)), max(str(one), str(other))
-    if names not in _compared:
-        ours, theirs = _facts(one), _facts(other)
-        alike = repr(ours[2:]) == repr(theirs[2:])
-        _compared[names] = alike and content_print(one) == content_print(other)
-    return _compared[names]
-
-
-def normal_form(game: Any) -> tuple[Any, ...]:
+def _normal_form(game: Any) -> tuple[Any, ...]:
     """Everything about a C++ matrix or tensor game."""
     players = range(game.num_players())
     state = game.new_initial_state()
@@ -170,135 +140,74 @@ def told_by_string(game: pyspiel.Game) -> bool:
     tensor games, to which code can give any name, for games made of a file, and for C++
     games around one of these.
     """
-    told = _told.get(game)
-    if told is None:
-        told = _is_told(game)
-        _told.set(game, told)
-    return told
-
-
-def _is_told(game: pyspiel.Game) -> bool:
     kind = game.get_type()
-    if (
-        not is_compiled_into_pyspiel(game)
-        or isinstance(game, pyspiel.NormalFormGame)
-        or kind.short_name in FILE_KINDS
-        or kind.short_name not in pyspiel.registered_names()
-        or not all(map(is_told_value, game.get_parameters().values()))
-    ):
-        return False
-    # Code may have wrapped a game that only bears the name of another one. So the game
-    # is loaded by its string, and what is quickly seen of both must be equal.
-    facts = repr(_facts(game))
-    if facts not in _seen_facts:
-        try:
-            again = pyspiel.load_game(str(game))
-        except Exception:  # games raise what they like
-            return False
-        if repr(_facts(again)) != facts:
-            return False
-        _seen_facts.add(facts)
-    return True
+    return (
+        _is_of_pyspiel(game)
+        and not isinstance(game, pyspiel.NormalFormGame)
+        and kind.short_name not in _FILE_KINDS
+        and kind.short_name in pyspiel.registered_names()
+        and all(map(_is_told, game.get_parameters().values()))
+    )
 
 
-def is_compiled_into_pyspiel(game: pyspiel.Game) -> bool:
+def _is_of_pyspiel(game: pyspiel.Game) -> bool:
     """Whether a game's class is a C++ one, and not one that Python code has made."""
     return type(game).__module__.partition(".")[0] == "pyspiel"
 
 
-def is_told_value(value: Any) -> bool:
+def _is_told(value: Any) -> bool:
     """Whether a game's parameter says all that it stands for.
 
     The name of a file does not, nor does a game that its own string does not determine.
     """
     if isinstance(value, dict):
-        inner = inner_game(value)
+        inner = _inner_game(value)
         return inner is not None and told_by_string(inner)
-    return not (isinstance(value, str) and value and is_path(value))
-
-
-def is_path(text: str) -> bool:
-    """Whether there is a file or a folder of that name."""
+    if not isinstance(value, str) or not value:
+        return True
     try:
-        return pathlib.Path(text).exists()
+        return not pathlib.Path(value).exists()
     except (OSError, ValueError):  # too long, or with a NUL
-        return False
-
-
-def inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
-    """Makes the game that another game's parameter describes; None if it does not."""
-    name = parameters.get("name")
-    if name not in pyspiel.registered_names():
-        return None
-    others = {key: value for key, value in parameters.items() if key != "name"}
-    try:
-        return pyspiel.load_game(name, others)
-    except Exception:  # games raise what they like
-        return None
-
-
-def _facts(game: pyspiel.Game) -> tuple[Any, ...]:
-    """What can be seen of a game without playing it."""
-    kind = game.get_type()
-    facts = [str(game), str(game.get_parameters()), type(game), game.num_players()]
-    facts += [kind.short_name, kind.dynamics, kind.chance_mode, kind.information]
-    facts += [game.num_distinct_actions(), game.max_chance_outcomes()]
-    for number in (game.max_game_length, game.min_utility, game.max_utility):
-        try:
-            facts.append(number())
-        except Exception as error:  # some C++ games do not say
-            facts.append(type(error).__name__)
-    return tuple(facts)
+        return True
 
 
 # --- for files ---------------------------------------------------------------
+
+_prints: dict[int, tuple[weakref.ref[pyspiel.Game], str]] = {}
+"""What `content_print` found, by the `id` of a game, since games cannot be hashed. The
+weak reference tells whether the `id` still means the same game."""
 
 
 def content_print(game: pyspiel.Game) -> str:
     """A hash of what is met in a game: who acts, strings, actions, chance and returns.
 
-    It covers the `PRINTED_STATES` states nearest to the root, and if there are more, as
-    many on random histories, which are the same each time. Two games with no more
-    states than that are equal if their prints are. For larger games the print is a
-    sample, in which a difference that is rarely met may be missed.
+    It covers the `PRINTED_STATES` states nearest to the root. Two games with no more
+    states than that are equal if their prints are.
     """
-    known = _prints.get(game)
-    if known is not None:
+    number = id(game)
+    reference, known = _prints.get(number, (None, ""))
+    if reference is not None and reference() is game:
         return known
     form = turn_based(game)
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(b"1 %d" % form.num_players())
+    digest = hashlib.blake2b(b"2 %d" % form.num_players(), digest_size=16)
     with_strings = game.get_type().provides_information_state_string
     waiting = collections.deque([form.new_initial_state()])
     room = PRINTED_STATES - 1
-    is_all = True
     # Breadth first: one pass prints the state that has waited longest, and lets as many
     # of its children wait as there is room for.
     while waiting:
         state = waiting.popleft()
-        moves = _print_state(digest, state, with_strings)
-        for move in moves[:room]:
-            below = _child(state, move)
-            if below is not None:
-                waiting.append(below)
-        is_all &= len(moves) <= room
-        room -= len(moves[:room])
-    if not is_all:
-        _print_histories(digest, form, with_strings)
+        moves = _print_state(digest, state, with_strings)[:room]
+        room -= len(moves)
+        for move in moves:
+            try:
+                waiting.append(state.child(move))
+            except Exception:  # games raise what they like
+                digest.update(b"none")
     found = digest.hexdigest()
-    _prints.set(game, found)
+    forget = weakref.ref(game, lambda _: _prints.pop(number, None))
+    _prints[number] = forget, found
     return found
-
-
-def _print_histories(digest: Any, form: pyspiel.Game, with_strings: bool) -> None:
-    generator = random.Random(0)
-    room = PRINTED_STATES
-    for _ in range(_PRINTED_HISTORIES):
-        state = form.new_initial_state()
-        while state is not None and room:
-            room -= 1
-            moves = _print_state(digest, state, with_strings)
-            state = _child(state, generator.choice(moves)) if moves else None
 
 
 def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[int]:
@@ -325,13 +234,6 @@ def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[
     return moves
 
 
-def _child(state: pyspiel.State, move: int) -> pyspiel.State | None:
-    try:
-        return state.child(move)
-    except Exception:  # as above
-        return None
-
-
 def saved_print(game: pyspiel.Game) -> str | None:
     """What a file keeps, beside `str(game)`, to recognize the game.
 
@@ -346,17 +248,7 @@ def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
     Args:
         game: a game.
         header: the file's, with the game's string as `game` and its `saved_print` as
-            `identity`. Files of earlier releases have no `identity`; for them the
-            name has to do.
+            `identity`.
     """
-    text = header["game"]
-    if not has_name(game, text):
-        return False
-    if "identity" not in header:
-        return True
-    saved, ours = header["identity"], saved_print(game)
-    if saved is None and ours is None:
-        return str(game) == text or same_game(game, load_game(text))
-    if saved is None:
-        saved = content_print(load_game(text))
-    return saved == (content_print(game) if ours is None else ours)
+    same = has_name(game, header["game"])
+    return same and header.get("identity") == saved_print(game)

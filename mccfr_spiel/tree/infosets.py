@@ -56,6 +56,10 @@ def no_recall(player: int, where: str) -> GameError:
     )
 
 
+def _size_of(part: Any) -> int:
+    return part.nbytes if isinstance(part, np.ndarray) else sys.getsizeof(part)
+
+
 class Infosets:
     """The infosets that a tree has met.
 
@@ -165,7 +169,7 @@ class Infosets:
         """Bytes of all that is known of `infosets`, and of their `names`."""
         lists = self.parents, self.starts, self.legal_actions, self.actions
         lists += self.ties, self._joined
-        size = self.records.nbytes + sum(map(sys.getsizeof, lists))
+        size = self.records.nbytes + sum(map(_size_of, lists))
         names = sys.getsizeof(self._strings) + self.names.nbytes
         return {"infosets": size + self._bytes_of_lists, "names": names}
 
@@ -319,10 +323,7 @@ class Infosets:
         self.starts = array("i", records["first_sequence"].tobytes())
         self.actions = array("q", actions.tobytes())
         self.legal_actions = []
-        for _, start, _, count, _ in records.tolist():
-            legal = self.actions[start : start + count].tolist()
-            legal = self._action_lists.setdefault(tuple(legal), legal)
-            self.legal_actions.append(legal)
+        self.list_actions()
         if self._may_be_tied:
             self.ties = np.zeros((len(strings), 3), np.int32)
             for infoset, leader in enumerate(leaders):
@@ -339,11 +340,12 @@ class Infosets:
         self.actions = actions
 
     def list_actions(self) -> None:
-        """Lists the legal actions of infosets that were taken over, once."""
-        if len(self) and not self.legal_actions:
-            _, starts, _, counts, _ = zip(*self.used().tolist(), strict=True)
-            pairs = zip(starts, counts, strict=True)
-            self.legal_actions = [self.actions[s : s + n].tolist() for s, n in pairs]
+        """Lists the legal actions of infosets that came all at once, once."""
+        if not self.legal_actions:
+            for _, start, _, count, _ in self.used().tolist():
+                legal = self.actions[start : start + count].tolist()
+                legal = self._action_lists.setdefault(tuple(legal), legal)
+                self.legal_actions.append(legal)
 
     def forget_since(self, num_infosets: int, num_sequences: int) -> None:
         """Forgets the infosets from a number on, and gives their bytes back.

@@ -33,12 +33,9 @@ FREE, READING = 0, 1
 _STEPPING = 1 << 30
 _TORN = 1 << 31
 
-_PATIENCE = 1.0
-"""A thread that has just had its turn lets those go first that wait already, for at
-most so many seconds."""
-
 _A_MOMENT = 1e-4
-"""Seconds between two looks at whether they have gone."""
+"""Seconds for which a thread leaves the lock free that others wait for. They need it,
+since a running thread takes a free mutex sooner than one that has to be woken up."""
 
 
 class TreeInUseError(RuntimeError):
@@ -53,7 +50,7 @@ class TreeLock:
         level: what the holder is doing: FREE; READING for each call of `reads` and
             `runs`, one inside the other; more than that in a step. It is changed under
             the mutex only, so a holder that finds it above FREE is inside twice.
-        waiting: one token for each call that waits.
+        waiting: the threads that wait, by their numbers.
     """
 
     __slots__ = ("__weakref__", "level", "mutex", "waiting")
@@ -61,7 +58,7 @@ class TreeLock:
     def __init__(self) -> None:
         self.mutex = threading.RLock()
         self.level = FREE
-        self.waiting: set[object] = set()
+        self.waiting: set[int] = set()
         _LOCKS.add(self)
 
     @property
@@ -83,25 +80,6 @@ class TreeLock:
             "(such as iterate) has returned; a signal handler can note that it came, "
             "or raise an exception."
         )
-
-    def give_way(self) -> None:
-        """Lets those go first who waited while this thread was inside.
-
-        A running thread takes a free mutex sooner than one that has to be woken up, so
-        a thread that calls in a loop would keep all others out.
-        """
-        if self.level:  # the next one is inside already
-            return
-        # One pass sleeps for a moment. The loop ends as soon as somebody is inside, all
-        # who waited when it began have gone, or it has taken too long.
-        ahead = tuple(self.waiting)
-        last = time.monotonic() + _PATIENCE
-        while (
-            not self.level
-            and not self.waiting.isdisjoint(ahead)
-            and time.monotonic() < last
-        ):
-            time.sleep(_A_MOMENT)
 
     def renew(self) -> None:
         """Frees the lock, in a forked process, from threads that are gone there."""
@@ -158,16 +136,15 @@ def _under_lock(
     def locked(
         self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> _Result:
-        lock, token = self.lock, None
+        lock, thread = self.lock, threading.get_ident()
         try:
-            if lock.level or lock.waiting:
-                lock.give_way()
-                token = object()
-                lock.waiting.add(token)
+            if lock.level:
+                lock.waiting.add(thread)
+            elif lock.waiting:
+                time.sleep(_A_MOMENT)
             with lock.mutex:
+                lock.waiting.discard(thread)
                 before = lock.level
-                if token is not None:
-                    lock.waiting.discard(token)
                 if before >= refused_from:
                     lock.refuse(doing)
                 lock.level = before + raised_by
@@ -176,8 +153,7 @@ def _under_lock(
                 finally:
                     lock.level = before
         finally:
-            if token is not None:
-                lock.waiting.discard(token)
+            lock.waiting.discard(thread)
 
     return locked
 
@@ -193,28 +169,10 @@ def reads(
 
 
 def runs(
-    method: Callable[[_Self, int, int], _Result],
-) -> Callable[[_Self, int, int], _Result]:
-    """A slice of `Solver.iterate`, refused wherever its own thread is inside already.
-
-    A program may run a million slices in a loop. So there is a short way for the lock
-    that nobody else wants, which takes a fifth of a microsecond.
-    """
-    in_turn = _under_lock(method, READING, READING, "iterate")
-
-    @functools.wraps(method)
-    def locked(self: _Self, most_iterations: int, most_nodes: int) -> _Result:
-        lock = self.lock
-        if lock.level or lock.waiting:
-            return in_turn(self, most_iterations, most_nodes)
-        with lock.mutex:
-            lock.level = READING
-            try:
-                return method(self, most_iterations, most_nodes)
-            finally:
-                lock.level = FREE
-
-    return locked
+    method: _Method[_Self, _Arguments, _Result],
+) -> _Method[_Self, _Arguments, _Result]:
+    """A slice of `Solver.iterate`, refused where its own thread is inside already."""
+    return _under_lock(method, READING, READING, "iterate")
 
 
 def steps(

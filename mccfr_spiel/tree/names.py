@@ -12,7 +12,7 @@ There are three sources of strings: `MetNames` has them in memory, for trees tha
 import itertools
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,13 @@ from mccfr_spiel.twins.names import spelled
 
 _BATCH = 1 << 18
 """Strings that are decoded at a time."""
+
+
+def shared_by(strings: Iterable[str], players: Iterable[int]) -> set[str]:
+    """The strings that more than one player has, given each string's player."""
+    owners: dict[str, int] = {}
+    pairs = zip(strings, players, strict=True)
+    return {string for string, p in pairs if owners.setdefault(string, p) != p}
 
 
 class InfosetNames:
@@ -85,9 +92,7 @@ class InfosetNames:
 
     def shared(self) -> set[str]:
         """The strings that more than one player has."""
-        owners: dict[str, int] = {}
-        pairs = zip(self, self.players, strict=True)
-        return {name for name, p in pairs if owners.setdefault(name, p) != p}
+        return shared_by(self, self.players)
 
     @property
     def nbytes(self) -> int:

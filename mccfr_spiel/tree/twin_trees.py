@@ -20,7 +20,7 @@ from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.tree.identity import told_by_string
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.names import KeyNames
-from mccfr_spiel.tree.whole import Expandable
+from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.twin import BoundTwin
 
@@ -44,14 +44,14 @@ class TwinWarning(UserWarning):
 
 
 def expanded_by_twin(
-    tree: Expandable, most: int, *, is_forced: bool
+    tree: ReadableTree, most: int, least: int
 ) -> tuple[Expansion, KeyNames] | None:
     """The whole tree of a game by its compiled twin, with the names of its infosets.
 
     Args:
         tree: which gets the expansion.
         most: how many nodes there may be.
-        is_forced: whether the tree's size does not matter, see `WORTH_EXPANDING`.
+        least: see `usable_twin`.
 
     Returns:
         None where pyspiel should expand the tree: the game has no twin, its tree is
@@ -61,18 +61,13 @@ def expanded_by_twin(
     Raises:
         TreeFullError, MemoryBudgetError: the tree has more nodes, or does not fit.
     """
-    twin = known_twin(tree.game)
+    twin = usable_twin(tree, least)
     if twin is None:
         return None
-    nodes = _estimate_of(tree)
-    if not is_forced and nodes < WORTH_EXPANDING:
-        return None
-    if nodes > most / _NEAR:
+    if _estimate_of(tree) > most / _NEAR:
         error = refusal(tree.forecast(most), str(tree.source), most, tree.budget)
         if error is not None:
             raise error
-    if not plays_alike(tree.game, twin):
-        return None
     try:
         whole = expand_rules(twin, most, tree.budget)
     except GameError:
@@ -83,57 +78,44 @@ def expanded_by_twin(
     return whole, names
 
 
-def twin_for_walks(tree: Expandable, *, is_forced: bool) -> BoundTwin | None:
-    """The twin over which walks go that keep no nodes of a tree.
+def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
+    """The twin of a tree's game; None if there is none, or it differs from the game.
+
+    They are compared by some random histories, other ones at each call. If they differ,
+    a TwinWarning says how, and after which history.
 
     Args:
         tree: of the game.
-        is_forced: whether the tree's size does not matter, see `WORTH_WALKING`.
-
-    Returns:
-        None if there is none, or it differs from the game, or the tree is small.
+        least: how many nodes the tree must have, about; 0 for any tree.
     """
     twin = known_twin(tree.game)
-    if twin is None or not (is_forced or _estimate_of(tree) >= WORTH_WALKING):
+    if twin is None or (least and _estimate_of(tree) < least):
         return None
-    return twin if plays_alike(tree.game, twin) else None
-
-
-def plays_alike(game: pyspiel.Game, twin: BoundTwin) -> bool:
-    """Whether a twin plays some random histories, other ones at each call, as its game.
-
-    If not, a TwinWarning says how they differ, and after which history.
-    """
-    difference = difference_to(game, twin, histories=_HISTORIES, moves=_MOVES)
+    difference = difference_to(tree.game, twin, histories=_HISTORIES, moves=_MOVES)
     if difference is None:
-        return True
+        return twin
     warnings.warn(
-        f"The compiled twin of {game} is not used, since it differs from it: "
+        f"The compiled twin of {tree.game} is not used, since it differs from it: "
         f"{difference}. OpenSpiel's game is used, which takes longer.",
         TwinWarning,
         stacklevel=2,
     )
-    return False
+    return None
 
 
 _estimates: dict[str, float] = {}
-"""For games with twins, which their strings tell, what `_estimate` found."""
+"""For games with twins, which their strings tell, what `_estimate_of` found."""
 
 
-def _estimate_of(tree: Expandable) -> float:
-    """`_estimate`, made once for each game with a twin."""
-    name = str(tree.game)
-    if name not in _estimates:
-        _estimates[name] = _estimate(tree)
-    return _estimates[name]
-
-
-def _estimate(tree: Expandable) -> float:
+def _estimate_of(tree: ReadableTree) -> float:
     """About how many nodes a tree has, by a few random histories, always the same.
 
     Raises:
         ValueError: a history does not end.
     """
+    name = str(tree.game)
+    if name in _estimates:
+        return _estimates[name]
     found = forecast(
         tree.new_state,
         longest=tree.longest_history,
@@ -142,7 +124,8 @@ def _estimate(tree: Expandable) -> float:
     )
     if found.endless is not None:
         tree.check_length(found.endless)
-    return statistics.fmean(found.nodes)
+    _estimates[name] = statistics.fmean(found.nodes)
+    return _estimates[name]
 
 
 def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:

@@ -4,55 +4,27 @@ Compiled rules do not come here: rules/expansion.py expands them with no Python 
 node.
 """
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyspiel
 
 from mccfr_spiel.arrays import UNEXPANDED
-from mccfr_spiel.limits.budget import Budget, TreeFullError, resident
-from mccfr_spiel.limits.forecast import Forecast, refusal
+from mccfr_spiel.limits.budget import TreeFullError, resident
+from mccfr_spiel.limits.forecast import refusal
 from mccfr_spiel.rules.declared import tell_history
-from mccfr_spiel.tree.nodes import Nodes
+from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED
 
 _CHECKED = 1024
 """The expansion looks every so many nodes at what cannot be counted."""
 
 
-class Expandable(Protocol):
-    """What an expansion of the whole tree needs of a `GameTree`, by whatever means."""
-
-    @property
-    def source(self) -> pyspiel.Game: ...
-    @property
-    def game(self) -> pyspiel.Game: ...
-    @property
-    def budget(self) -> Budget: ...
-    @property
-    def longest_history(self) -> int: ...
-    def new_state(self) -> pyspiel.State: ...
-    def check_length(self, state: pyspiel.State) -> None: ...
-    def forecast(self, most: int) -> Forecast: ...
-
-
-class ExpandableByNode(Expandable, Protocol):
-    """What an expansion through pyspiel needs besides."""
-
-    @property
-    def num_players(self) -> int: ...
-    def expand_held(
-        self, node: int, state: pyspiel.State, sequences: Sequence[int]
-    ) -> tuple[Sequence[Any], int, int, int, int]: ...
-
-
 class _Watch:
     """Looks at an expansion every now and then, for what counting does not show."""
 
-    def __init__(
-        self, tree: Expandable, nodes: Nodes, most: int, most_memory: int | None
-    ) -> None:
-        self._tree, self._nodes, self._most = tree, nodes, most
+    def __init__(self, tree: ReadableTree, most: int, most_memory: int | None) -> None:
+        self._tree, self._most = tree, most
         self._most_memory = tree.budget.limit if most_memory is None else most_memory
         self._resident, self._taken = resident(), tree.budget.taken
         self._is_forecast = False
@@ -75,7 +47,7 @@ class _Watch:
         grown = resident() - self._resident
         budget.measured(UNCOUNTED, max(grown - counted, 0))
         if budget.left < 0 or budget.taken - self._taken > self._most_memory:
-            raise self._nodes.full(", with the states on the way,")
+            raise self._tree.node_store.full(", with the states on the way,")
 
     def _check_forecast(self) -> None:
         tree, most = self._tree, self._most
@@ -88,13 +60,16 @@ class _Watch:
 
 
 def expand_depth_first(
-    tree: ExpandableByNode, nodes: Nodes, most: int, most_memory: int | None
+    tree: ReadableTree,
+    expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
+    most: int,
+    most_memory: int | None,
 ) -> None:
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 
     Args:
         tree: the tree.
-        nodes: its nodes.
+        expand: its `GameTree.expand_held`.
         most: how many nodes there may be.
         most_memory: how many bytes the expansion may take, all of the budget by
             default.
@@ -103,11 +78,12 @@ def expand_depth_first(
         TreeFullError, MemoryBudgetError: there are more.
         ValueError: see `GameTree.expand`.
     """
-    expand, record = tree.expand_held, nodes.record
+    nodes = tree.node_store
+    record = nodes.record
     node, state, sequences = 0, tree.new_state(), list(range(tree.num_players))
     stack: list[list[Any]] = []  # the next child, the moves, and the node's record
     check_at = min(most, nodes.count + _CHECKED)
-    watch = _Watch(tree, nodes, most, most_memory)
+    watch = _Watch(tree, most, most_memory)
     # One pass visits one node: it expands the node if need be, puts it on the stack if
     # it has children, and goes on to the next child of the node on top. `state` and
     # `sequences` are those of `node`. The stack holds the nodes above it that have

@@ -10,16 +10,12 @@ import weakref
 import pyspiel
 
 from mccfr_spiel.limits.budget import MaxMemory
-from mccfr_spiel.tree.fingerprint import UnprovenError, fingerprint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.identity import same_game, told_by_string
 from mccfr_spiel.tree.loading import load_game
 
-_kept: weakref.WeakKeyDictionary[GameTree, tuple[GameTree, str | None]] = (
-    weakref.WeakKeyDictionary()
-)
-"""For each grown tree a whole tree, and the fingerprint of its game if the string does
-not tell it."""
+_kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()
+"""For each grown tree a whole tree."""
 
 _by_string: weakref.WeakValueDictionary[str, GameTree] = weakref.WeakValueDictionary()
 """The trees in `_kept` of games that are told by their strings, by these strings."""
@@ -85,13 +81,10 @@ def whole_tree_beside(
     source = load_game(game)
     if grown.abstraction is None and _is_of(grown, source) and grown.is_complete:
         return grown
-    kept, found = _kept.get(grown, (None, None))
+    kept = _kept.get(grown)
     if kept is not None and _is_of(kept, source):
         return kept
     told = told_by_string(source)
-    seen = None if told else _fingerprint(game)
-    if kept is not None and found is not None and found == seen:
-        return kept
     whole = _by_string.get(str(source)) if told else None
     if whole is None:
         most = max(DEFAULT_MAX_NODES, grown.max_nodes)
@@ -104,7 +97,7 @@ def whole_tree_beside(
             max_memory=max_memory,
             twin=False if twin is None and grown.twin is False else twin,
         ).expand_all()
-    _kept[grown] = whole, seen
+    _kept[grown] = whole
     if told:
         _by_string[str(source)] = whole
     return whole
@@ -112,10 +105,3 @@ def whole_tree_beside(
 
 def _is_of(tree: GameTree, game: pyspiel.Game) -> bool:
     return game is tree.game or same_game(game, tree.source)
-
-
-def _fingerprint(game: pyspiel.Game | str) -> str | None:
-    try:
-        return fingerprint(game)
-    except UnprovenError:
-        return None

@@ -1,17 +1,12 @@
 """Strings of many infosets of a twin, spelled from their keys by compiled code."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.rules.description import (
-    SPARE,
-    SPELL_SIGNATURE,
-    BoundRules,
-    pointer_to,
-)
+from mccfr_spiel.rules.calls import SPELL, call, callable_rules
+from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import Rows
 
 _BATCH = 1 << 24
@@ -27,7 +22,8 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
         length = rows[infoset + 1]["start"] - start - 1
         for k in range(length):
             key[k] = values[start + 1 + k]
-        at += spell(settings, np.int64(values[start]), key, length, text[at:])
+        arguments = settings, np.int64(values[start]), key, length, text[at:]
+        at += call(spell, SPELL, arguments)
         ends[infoset - first] = at
 
 
@@ -39,7 +35,7 @@ def spelled(rules: BoundRules, keys: Rows, count: int) -> Iterator[str]:
         keys: of the infosets, each with the player before it.
         count: how many.
     """
-    spell: Any = pointer_to("spell", rules.spell, SPELL_SIGNATURE)
+    spell = callable_rules(rules)[SPELL]
     size = len(rules.new_text())
     key = np.zeros(len(rules.sizes.key) + SPARE, np.int64)
     # One pass spells a batch of strings, so that no more text is in memory.

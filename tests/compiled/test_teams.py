@@ -5,6 +5,13 @@ import threading
 
 import numpy as np
 import pytest
+from mccfr_spiel.compiled.lanes import (
+    NUM_LANE_NOTES,
+    NUM_LANES,
+    next_in_lanes,
+    open_lanes,
+    take_lane,
+)
 
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.atomics import (
@@ -22,13 +29,6 @@ from mccfr_spiel.compiled.atomics import (
     store,
 )
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.compiled.lanes import (
-    NUM_LANE_NOTES,
-    NUM_LANES,
-    next_in_lanes,
-    open_lanes,
-    take_lane,
-)
 
 
 @jit(nogil=True)

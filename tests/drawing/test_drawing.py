@@ -8,7 +8,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.drawing.layout import lay_out
-from mccfr_spiel.tree.levels import levels_of
+from mccfr_spiel.drawing.trees import spots_of
 from tests.small_games import chance, leaf, move, small_game
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -93,23 +93,21 @@ def _no_secrets():
 
 @pytest.mark.parametrize("name", GAMES)
 def test_rows_do_not_overlap_and_lines_in_one_lane_do_not_touch(name):
-    tree = ms.GameTree(name).expand_all()
-    nodes, levels = tree.nodes, levels_of(tree.nodes)
-    blank = [""] * len(nodes)
-    layout = lay_out(nodes, levels, blank, blank)
-    leaves = sorted(layout.y[nodes["player"] == -4].tolist())
+    spots = spots_of(ms.GameTree(name).expand_all(), None)
+    layout = lay_out(spots)
+    leaves = [spot.y for spot in spots if spot.player == -4]
     assert all(b - a == 24 for a, b in itertools.pairwise(leaves))
-    for node, parent in enumerate(levels.parents.tolist()):
-        if parent >= 0:  # a node stands between its first and its last child
-            children = layout.y[levels.parents == parent]
-            assert children.min() <= layout.y[parent] <= children.max()
-            assert layout.y[node] <= layout.height
+    for parent in spots:
+        assert parent.y <= layout.height
+        children = [spot.y for spot in spots if spot.parent is parent]
+        if children:  # a node stands between its first and its last child
+            assert min(children) <= parent.y <= max(children)
     spans = {}
-    for link in layout.links:
-        rows = [layout.y[node] for node in link.nodes]
+    for lane, group in layout.links:
+        rows = [spot.y for spot in group]
         assert rows == sorted(rows)
-        assert {nodes["infoset"][node] for node in link.nodes} == {link.infoset}
-        spans.setdefault((link.level, link.lane), []).append((rows[0], rows[-1]))
+        assert len({(spot.level, spot.infoset) for spot in group}) == 1
+        spans.setdefault((group[0].level, lane), []).append((rows[0], rows[-1]))
     for found in spans.values():
         found.sort()
         for (_, end), (begin, _) in itertools.pairwise(found):

@@ -7,8 +7,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation import recommend
-from mccfr_spiel.evaluation.league_table import ROWS
-from mccfr_spiel.evaluation.recommending import ENTRANTS
+from mccfr_spiel.evaluation.recommending import ENTRANTS, league
 from mccfr_spiel.experiments.algorithm_names import METHODS
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -19,9 +18,10 @@ def test_what_is_recommended_gets_there_as_the_reason_says(target):
     found = ms.recommend("kuhn_poker", target)
     assert found.algorithm is not None
     solver = ms.Solver("kuhn_poker", found.algorithm)
-    known = max(one for one in ROWS[0][4] if one <= target)
-    name, nodes, _ = ROWS[0][4][known][0]
-    assert found.name == name
+    reached = [one for one in league() if one.game == "Kuhn" and one.place == "1"]
+    first = max(one for one in reached if one.nash_conv <= target)
+    nodes = first.nodes_touched
+    assert found.name == first.algorithm
     assert f"after {nodes:,} nodes touched" in found.reason
     solver.iterate_until(nodes)
     assert solver.nodes_touched == nodes
@@ -49,12 +49,18 @@ def test_a_target_that_is_not_above_0_is_refused(target):
 
 def test_the_table_is_that_of_the_page():
     page = (DOCS / "league.md").read_text(encoding="utf-8")
-    for title, nodes, _, _, first, lowest in ROWS:
-        assert f"## {title}\n" in page
-        assert f"{nodes:,} nodes" in page
-        for name in [
-            lowest[0],
-            *(name for best in first.values() for name, *_ in best),
-        ]:
-            assert f"| {name} |" in page
-            assert name in ENTRANTS or name in METHODS
+    assert len({place.game for place in league()}) == 12
+    for place in league():
+        assert f"## {place.game}\n" in page
+        assert f"{place.nodes:,} nodes" in page
+        assert f"| {place.algorithm} |" in page
+        assert place.algorithm in ENTRANTS or place.algorithm in METHODS
+
+
+def test_where_nobody_reached_the_target_the_reason_says_who_came_lowest():
+    found = recommend(
+        "goofspiel(num_cards=3,imp_info=True,returns_type=total_points)", 1e-2
+    )
+    assert found.name == "pcfr_plus"
+    assert "nobody came to NashConv 0.01" in found.reason
+    assert "pcfr_plus came lowest, to 0.06" in found.reason

@@ -53,11 +53,11 @@ def test_the_same_returns(text, store, monkeypatch):
         assert ours[0].half_width > 0
 
 
-def test_each_seat_has_its_own_policy(monkeypatch):
+def test_each_seat_has_its_own_policy_be_it_of_a_tree_or_of_walks(monkeypatch):
     game = pyspiel.load_game(GAMES[1])
     policies = []
-    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
-        solver = ms.Solver(game, algorithm, seed=4, store="none")
+    for algorithm, store in ((ms.EXTERNAL_SAMPLING, "none"), (ms.CFR, "tree")):
+        solver = ms.Solver(game, algorithm, seed=4, store=store, twin=store == "none")
         solver.iterate(5)
         policies.append(solver.average_policy())
     for seats in (policies, policies[::-1]):

@@ -7,7 +7,6 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.experiments.flags import named_settings
 
 GAME = "liars_dice_ir(dice_sides=3)"
 STRINGS = pyspiel.State.information_state_string
@@ -68,17 +67,3 @@ def test_what_is_saved_needs_no_function_where_it_is_the_games_own_strings(tmp_p
     other.save(tmp_path / "other")
     with pytest.raises(ms.CheckpointError, match="no file can hold"):
         ms.Solver.load(tmp_path / "other")
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ({}, "evaluate=exact needs a best response"),
-        ({"evaluate": "none", "twin": True}, "twin=True is given"),
-        ({"evaluate": "none", "store": "none"}, "store=none is given"),
-        ({"evaluate": "none", "algorithm": "lp"}, "lp takes"),
-    ],
-)
-def test_settings_that_do_not_go_with_it_are_refused(flags, words):
-    with pytest.raises(ValueError, match=words):
-        named_settings(game=GAME, allow_imperfect_recall=True, **flags)

@@ -2,15 +2,13 @@
 
 import errno
 import os
-import types
 
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, sweeps
-from mccfr_spiel.experiments.dues import policy_dues
-from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.experiments.runs import policy_dues
 from mccfr_spiel.storage.results_folder import kept_policies
 from tests.exploring.asking import Page
 
@@ -101,45 +99,18 @@ def test_policies_of_an_older_run_are_removed_with_it(tmp_path):
     assert not list(tmp_path.glob("*.part*"))
 
 
-@pytest.mark.parametrize("trouble", ["save", "room"])
-def test_a_full_disk_takes_policies_on_the_way_and_nothing_else(
-    trouble, tmp_path, monkeypatch, capsys
+def test_a_policy_that_does_not_fit_ends_the_run_which_can_be_resumed(
+    tmp_path, monkeypatch, capsys
 ):
     def refuse(policy, path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    frees = [10**12]  # when the run begins; nothing is left afterwards
-
-    def disk_usage(folder):
-        return types.SimpleNamespace(free=frees.pop() if frees else 1_000)
-
-    if trouble == "save":
-        monkeypatch.setattr(ms.SequencePolicy, "save", refuse)
-    else:
-        monkeypatch.setattr("shutil.disk_usage", disk_usage)
-    assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 0
-    words = capsys.readouterr().err
-    assert words.count("is not kept") == 1
-    assert "The policy after 1 iterations is not kept" in words
-    assert kept_policies(tmp_path) == {}
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    found = policy_vector(tree, ms.load_policy(tmp_path))
-    assert found.tolist() == by_hand(300)[300]
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"keep_policies": 0}, "keep_policies=0 is not at least 1"),
-        (
-            {"keep_policies": 2, "algorithm": "lp"},
-            "lp has one policy and none on the way; drop keep_policies=2",
-        ),
-    ],
-)
-def test_settings_that_keep_no_policies_are_refused(more, words):
-    with pytest.raises(ValueError, match=words):
-        Settings("kuhn_poker", **more)
+    with monkeypatch.context() as patch:
+        patch.setattr(ms.SequencePolicy, "save", refuse)
+        assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 1
+    assert "--resume goes on from it" in capsys.readouterr().err
+    assert solve(tmp_path, "--iterations=300", "--resume") == 0
+    assert vectors(tmp_path) == by_hand(1, 10, 100, 300)
 
 
 def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):

@@ -1,29 +1,31 @@
-"""What a run has found is kept, whatever happens to the run, the disk or the folder."""
+"""The files of a run: rows, checkpoints, policies, and what ends a run in order."""
 
 import contextlib
 import csv
 import importlib
+import json
+import os
 import pathlib
 import resource
 import shutil
 
 import pyspiel
 import pytest
+from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, make_solver, rows, sweeps
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.experiments import Settings, make_solver, single_run
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.flag_words import in_flags
+from mccfr_spiel.experiments.plotting import convergence_figure
 from mccfr_spiel.experiments.recording import Recording
-from mccfr_spiel.experiments.results import begin
-from mccfr_spiel.experiments.resuming import check_can_end, load_solver
+from mccfr_spiel.experiments.resuming import load_solver
 from mccfr_spiel.experiments.resuming import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.settings_files import description
+from mccfr_spiel.experiments.screen import format_row, header
+from mccfr_spiel.experiments.tasks import Task, run_task
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.row_file import RowWriter, read_table, read_whole_table
-from mccfr_spiel.tree import identity
-from tests.experiments.test_run_experiments import read_rows, run
 
 FRAGILE = """
 import os
@@ -86,40 +88,44 @@ def no_file_larger_than(size: int):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def read_rows(folder: pathlib.Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def untimed(folder: pathlib.Path) -> list[dict[str, str]]:
+    return [row | {"seconds": ""} for row in read_rows(folder)]
+
+
 # --- rows ------------------------------------------------------------------------
 
 
-def test_rows_that_do_not_fit_on_the_disk_are_written_when_they_do(tmp_path):
+def test_a_row_that_does_not_fit_on_the_disk_is_an_error_and_no_row(tmp_path):
     path = tmp_path / "rows.csv"
     with RowWriter(path, ("number", "text")) as writer:
-        writer.write({"number": 0, "text": "a" * 50})
-        with no_file_larger_than(100):
-            for number in (1, 2):
-                writer.write({"number": number, "text": "b" * 50})
-                assert writer.trouble is not None
-            with pytest.raises(OSError, match="large"):
-                writer.sync()
-        assert len(path.read_bytes()) <= 100
-        writer.write({"number": 3, "text": None})
-        assert writer.trouble is None
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["number"] for row in rows] == ["0", "1", "2", "3"]
-    assert [len(row["text"]) for row in rows] == [50, 50, 50, 0]
+        writer.write({"number": 0, "text": None})
+        with (
+            no_file_larger_than(100),
+            pytest.raises(OSError, match=r"choose another place.*rows\.csv"),
+        ):
+            writer.write({"number": 1, "text": "b" * 200})
+    assert len(path.read_bytes()) == 100
+    assert read_table(path) == ([{"number": "0", "text": ""}], 0, ["number", "text"])
 
 
 @pytest.mark.parametrize("is_there_again", [False, True])
-def test_rows_of_a_deleted_folder_are_written_again(is_there_again, tmp_path):
+def test_a_deleted_folder_is_an_error(is_there_again, tmp_path):
     path = tmp_path / "run" / "rows.csv"
     path.parent.mkdir()
     with RowWriter(path, ("number",), [{"number": 7}]) as writer:
         writer.write({"number": 8})
         shutil.rmtree(path.parent)
-        if is_there_again:
+        if is_there_again:  # with the file of another run in it
             path.parent.mkdir()
-        writer.write({"number": 9})
-        assert writer.trouble is None
-        assert read_table(path).rows == [{"number": str(n)} for n in (7, 8, 9)]
+            path.touch()
+        for call in (lambda: writer.write({"number": 9}), writer.sync):
+            with pytest.raises(FileNotFoundError, match=r"deleted.*rows\.csv"):
+                call()
 
 
 @pytest.mark.parametrize(
@@ -161,84 +167,77 @@ def test_a_missing_file_has_no_rows_and_is_not_whole(tmp_path):
         read_whole_table(tmp_path / "none.csv")
 
 
-# --- a run -----------------------------------------------------------------------
+# --- a run, in this process --------------------------------------------------------
 
 
-SHORT = Settings("kuhn_poker", iterations=20)
+class Signals:
+    """What a run asks of handlers that no signal reaches."""
+
+    wait: bool = False
+    received: int | None = None
+
+    def restore(self):
+        pass
 
 
-def record(folder, settings=SHORT, **changes):
-    """A recording in a new folder, what it says, and the solver before its run."""
-    folder.mkdir(parents=True)
-    said = []
-    solver = make_solver(settings)
-    about = description(settings)
-    begin(folder, about, solver)
-    recording = Recording(
-        locks.FolderLock(folder), about, solver, [], said.append, **changes
-    )
-    return recording, said, solver
+def solve(folder, given=None, *, resume=False, overwrite=False):
+    given = given or {}
+    flags = {"game": "kuhn_poker", "iterations": 300} | given
+    how = {"output_dir": str(folder), "resume": resume, "overwrite": overwrite}
+    return single_run.solve(single_run.Request(flags, given, **how), Signals())
 
 
-def test_what_cannot_be_written_in_its_folder_goes_elsewhere(tmp_path, monkeypatch):
-    """The folder is replaced by a file in the midst of the run."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    recording, said, solver = record(tmp_path / "out")
-    for row in rows(solver, SHORT):
-        recording.add(row)
+def test_a_full_disk_ends_a_run_with_one_message_and_its_checkpoint_is_good(
+    tmp_path, capsys
+):
+    words = ["solve", "leduc_poker", "--iterations=2000", "--print_freq=100"]
+    words += ["--checkpoint_every=0", "--evaluate=none"]
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    assert main([*words, f"--output_dir={whole}"]) == 0
+    capsys.readouterr()
+    sizes = {path.name: path.stat().st_size for path in whole.iterdir()}
+    with no_file_larger_than(sizes["solver.checkpoint"] - 100):
+        assert main([*words, f"--output_dir={full}"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("Error: ") == 1
+    assert "make room or choose another place" in error
+    assert "--resume goes on from it" in error
+    assert not [*full.glob("*.part*")]
+    found = ms.Solver.load(full / "solver.checkpoint").num_iterations
+    assert 0 <= found < 2000
+    assert main([*words, f"--output_dir={full}", "--resume"]) == 0
+    assert untimed(full) == untimed(whole)
+    policies = [ms.load_policy(path).to_dict() for path in (full, whole)]
+    assert policies[0] == policies[1]
+
+
+def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, capsys):
+    real = Recording.add
+
+    def add(recording, row):
+        real(recording, row)
         if row["iteration"] == 6:
             shutil.rmtree(tmp_path / "out")
-            (tmp_path / "out").touch()
-    recording.finish()
-    recording.close()
-    (rescued,) = (tmp_path / "here").iterdir()
-    assert rescued.name.startswith("out_rescued_")
-    assert any(f"was deleted. What there is goes to {rescued}" in line for line in said)
-    assert [int(row["iteration"]) for row in read_rows(rescued)] == [
-        1, 2, 3, 4, 6, 10, 16, 20,
-    ]  # fmt: skip
-    assert ms.Solver.load(rescued / "solver.checkpoint").num_iterations == 20
-    expected = ms.Solver("kuhn_poker")
-    expected.iterate(20)
-    found = ms.load_policy(rescued).to_dict()
-    assert found == expected.average_policy().to_dict()
+
+    monkeypatch.setattr(Recording, "add", add)
+    assert main(["solve", "kuhn_poker", f"--output_dir={tmp_path / 'out'}"]) == 1
+    error = capsys.readouterr().err
+    assert "deleted" in error
+    assert str(tmp_path / "out") in error
+    assert "--resume" not in error
+    assert not (tmp_path / "out").exists()
 
 
-def test_each_file_of_the_end_is_tried_by_itself(tmp_path, monkeypatch):
-    """The checkpoint is larger than what the disk has left, policy and rows are not."""
-    monkeypatch.chdir(tmp_path)
-    recording, _, solver = record(tmp_path / "out")
-    for row in rows(solver, SHORT):
-        recording.add(row)
-    size = (tmp_path / "out" / "solver.checkpoint").stat().st_size
-    with no_file_larger_than(size - 1):
-        recording.finish()
-    recording.close()
-    (problem,) = recording.problems
-    assert "solver.checkpoint could not be written" in problem
-    assert "is lost" in problem
-    assert sorted(files(tmp_path / "out")) == [
-        "policy.json", "results.csv", "settings.json", "solver.checkpoint",
-    ]  # fmt: skip
-    assert ms.Solver.load(tmp_path / "out" / "solver.checkpoint").num_iterations == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+def test_an_interruption_of_the_evaluation_says_what_is_kept(tmp_path, monkeypatch):
+    def interrupted(policy, **options):
+        raise KeyboardInterrupt
 
-
-def test_a_folder_that_another_run_has_taken_is_left_to_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    recording, _, solver = record(tmp_path / "out")
-    shutil.rmtree(tmp_path / "out")
-    other, _, _ = record(tmp_path / "out")
-    before = files(tmp_path / "out")
-    for row in rows(solver, SHORT):
-        recording.add(row)
-    recording.finish()
-    recording.close()
-    assert files(tmp_path / "out") == before
-    (rescued,) = tmp_path.glob("out_rescued_*")
-    assert len(read_rows(rescued)) == 8
-    other.close()
+    monkeypatch.setattr(single_run, "evaluation", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        solve(tmp_path / "out", given={"evaluate": "sampled"})
+    (note,) = caught.value.__notes__
+    assert f"checkpoint in {tmp_path / 'out'} is good" in note
+    assert {"policy.json", "results.csv"} < {*os.listdir(tmp_path / "out")}
 
 
 def test_a_row_brings_a_checkpoint_where_saving_is_cheap(tmp_path, monkeypatch):
@@ -246,8 +245,10 @@ def test_a_row_brings_a_checkpoint_where_saving_is_cheap(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "mccfr_spiel.experiments.recording.time.monotonic", lambda: clock[0]
     )
-    saved = []
-    recording, _, solver = record(tmp_path / "out", checkpoint_every=60.0)
+    settings = Settings("kuhn_poker")
+    solver, saved = make_solver(settings), []
+    paths = tmp_path / "rows.csv", tmp_path / "checkpoint"
+    recording = Recording(*paths, settings, solver, checkpoint_every=60.0)
 
     def save(path):
         saved.append(clock[0])
@@ -265,134 +266,89 @@ def test_a_row_brings_a_checkpoint_where_saving_is_cheap(tmp_path, monkeypatch):
     assert saved == [2, 20, 80, 110, 205]
 
 
+def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
+    settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
+    solver, found = run_settings(settings)
+    assert isinstance(solver, ms.Solver)
+    gaps = [
+        exploitability.nash_conv(policy.game, policy.to_tabular())
+        for policy in (solver.average_policy(), solver.current_policy())
+    ]
+    last = found[-1]["nash_conv"], found[-1]["last_nash_conv"]
+    assert last == pytest.approx(gaps, abs=1e-12)
+    assert gaps[0] != pytest.approx(gaps[1])
+    assert "last NashConv" in header(settings)
+    assert f"{gaps[1]:.6g}" in format_row(found[-1])
+    path = tmp_path / "results.csv"
+    RowWriter(path, COLUMNS, found).close()
+    axes = convergence_figure({"PCFR+": path}).axes[0]
+    labels = [line.get_label() for line in axes.lines]
+    assert labels == ["PCFR+", "current policy of PCFR+"]
+    assert axes.lines[1].get_ydata() == pytest.approx(
+        [row["last_nash_conv"] for row in found]
+    )
+    assert read_kept_rows(path, settings, solver).rows == found
+
+
 # --- errors in the middle --------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "error",
-    ["pyspiel.SpielError('broken')", "MemoryError('broken')", "KeyError('broken')"],
-)
+@pytest.mark.parametrize("error", ["pyspiel.SpielError('broken')", "KeyError(1)"])
 def test_a_setting_of_a_sweep_that_fails_in_the_middle_keeps_its_rows(
     error, tmp_path, monkeypatch
 ):
     name = f"fragile_{error.partition('(')[0].replace('.', '_')}".lower()
     fragile(tmp_path / "games", name, error)
     monkeypatch.syspath_prepend(tmp_path / "games")
-    (tmp_path / "out").mkdir()
     settings = Settings(name, iterations=1000, print_freq=1, evaluate="none")
-    task = sweeps.Task("one", settings, tmp_path / "out", imports=(name,))
-    outcome = sweeps.run_task(task)
-    assert "broken" in str(outcome.error)
-    rows = read_table(tmp_path / "out" / "one.csv.unfinished").rows
-    assert len(rows) > 2
-    assert f"after {len(rows):,} iterations" in str(outcome.error)
+    outcome = run_task(Task("one", settings, tmp_path, imports=(name,)))
+    found = read_table(tmp_path / "one.csv.unfinished").rows
+    assert len(found) > 2
+    assert f"after {len(found):,} iterations" in str(outcome.error)
 
 
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory):
-    """A run of a game that raises in the middle: its folder, arguments and end."""
-    games = tmp_path_factory.mktemp("games")
-    fragile(games, "fragile_run", "pyspiel.SpielError('broken')")
-    folder = games / "out"
-    args = ["--game=fragile_run", "--import=fragile_run", "--evaluate=none"]
-    args += ["--print_freq=1", "--checkpoint_every=0", f"--output_dir={folder}"]
-    result = run(*args, "--iterations=1000", PYTHONPATH=str(games))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(games)
-        importlib.import_module("fragile_run")
-    return folder, args, games, result
-
-
-def copy_of(failed, tmp_path):
-    """A copy of the failed run, which a test may change, and the arguments for it."""
-    folder = shutil.copytree(failed[0], tmp_path / "copy")
-    return folder, [*failed[1][:-1], f"--output_dir={folder}"]
-
-
-def test_a_run_that_fails_in_the_middle_keeps_rows_policy_and_checkpoint(failed):
-    folder, _, _, result = failed
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
+def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
+    tmp_path, monkeypatch, capsys
+):
+    """Its rows, its policy and its checkpoint are those of the walk before."""
+    fragile(tmp_path, "fragile_run", "pyspiel.SpielError('broken')")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("fragile_run")
+    folder = tmp_path / "out"
+    words = ["solve", "fragile_run", "--evaluate=none", "--print_freq=1"]
+    words += ["--iterations=1000", f"--output_dir={folder}"]
+    assert main(words) == 1
+    error = capsys.readouterr().err
     done = len(read_rows(folder))
     assert done > 2
-    assert f"Error after {done} iterations: broken" in result.stderr
+    assert f"Error after {done} iterations: broken" in error
+    assert "Traceback" not in error
     assert 0 < ms.load_policy(folder).num_infosets <= 12
-    assert ms.Solver.load(folder / "solver.checkpoint").num_iterations == done
-
-
-OF_FAILED = Settings("fragile_run", iterations=1000, evaluate="none", print_freq=1)
-
-
-def test_the_way_out_after_a_game_was_mended_is_to_begin_again(
-    failed, tmp_path, monkeypatch
-):
-    folder, args = copy_of(failed, tmp_path)
-    monkeypatch.setenv("MENDED", "1")
-    with pytest.raises(ValueError, match="broken") as caught:
-        check_can_end(folder, OF_FAILED)
-    message = in_flags(str(caught.value))
-    assert "begin anew, with --overwrite or in another --output_dir" in message
-    assert "game=" not in message
-    assert "failed.json" not in message
-    again = run(*args, "--iterations=30", "--overwrite", PYTHONPATH=str(failed[2]))
-    assert again.returncode == 0, again.stderr
-    assert not (folder / "failed.json").exists()
-
-
-def test_the_way_out_where_a_mended_game_is_still_known_is_to_resume(
-    failed, tmp_path, monkeypatch
-):
-    """The mistake is deeper in the game than what a checkpoint knows it by."""
-    monkeypatch.setattr(identity, "PRINTED_STATES", 3)
-    recording, _, solver = record(tmp_path / "out", OF_FAILED)
-    with pytest.raises(pyspiel.SpielError) as caught:
-        solver.iterate(1000)
-    recording.finish(caught.value)
-    recording.close()
-    monkeypatch.setenv("MENDED", "1")
-    with pytest.raises(ValueError, match="broken") as refused:
-        check_can_end(tmp_path / "out", OF_FAILED)
-    path = tmp_path / "out" / "failed.json"
-    assert f"delete {path} and resume" in str(refused.value)
-    path.unlink()
-    check_can_end(tmp_path / "out", OF_FAILED)
-    again = load_solver(OF_FAILED, tmp_path / "out" / "solver.checkpoint")
-    again.iterate(1000 - again.num_iterations)
-    expected = ms.Solver("fragile_run", seed=0)
-    expected.iterate(1000)
-    assert again.average_vector().tolist() == expected.average_vector().tolist()
-
-
-def test_a_failed_run_is_not_resumed_into_its_error_again(failed, tmp_path):
-    games = failed[2]
-    folder, args = copy_of(failed, tmp_path)
-    done = len(read_rows(folder))
-    before = files(folder)
-    result = run(*args, "--iterations=1000", "--resume", PYTHONPATH=str(games))
-    assert result.returncode == 1
-    assert "Preparing" not in result.stdout
-    assert f"after {done} iterations, and would again" in result.stderr
-    assert "broken" in result.stderr
-    assert files(folder) == before
-    result = run(*args, f"--iterations={done}", "--resume", PYTHONPATH=str(games))
-    assert result.returncode == 0, result.stderr
+    assert main([*words, "--resume"]) == 1  # into the same error, with the same files
     assert len(read_rows(folder)) == done
-    assert not (folder / "failed.json").exists()
+    monkeypatch.setenv("MENDED", "1")
+    assert main([*words, "--resume"]) == 1
+    assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
+    assert main([*words, "--overwrite"]) == 0
+    assert len(read_rows(folder)) == 1000
 
 
 @pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.OPPONENT])
 def test_a_checkpoint_of_a_failed_run_stands_before_the_walk_that_failed(
-    sampling, failed, tmp_path, monkeypatch
+    sampling, tmp_path, monkeypatch
 ):
     """So that no bit is other than in a run that never failed, if it can go on."""
+    fragile(tmp_path, "fragile_walk", "pyspiel.SpielError('broken')")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("fragile_walk")
     algorithm = ms.Algorithm(sampling, ms.regret_matching())
-    game = pyspiel.load_game("fragile_run")
+    game = pyspiel.load_game("fragile_walk")
     solver = ms.Solver(game, algorithm, seed=1)
     with pytest.raises(Exception, match="broken"):
         solver.iterate(1000)
     solver.save(tmp_path / "solver")
     monkeypatch.setenv("MENDED", "1")
-    expected = ms.Solver(pyspiel.load_game("fragile_run"), algorithm, seed=1)
+    expected = ms.Solver(pyspiel.load_game("fragile_walk"), algorithm, seed=1)
     expected.iterate(1000)
     loaded = ms.Solver.load(tmp_path / "solver", game)
     for found in (loaded, solver):
@@ -401,49 +357,30 @@ def test_a_checkpoint_of_a_failed_run_stands_before_the_walk_that_failed(
         assert found.average_vector().tolist() == expected.average_vector().tolist()
 
 
-def test_an_error_before_the_first_iteration_is_one_message(failed, tmp_path):
-    _, args, games, _ = failed
-    args = [*args[:2], "--evaluate=exact", f"--output_dir={tmp_path / 'out'}"]
-    result = run(*args, PYTHONPATH=str(games))
-    assert result.returncode == 1
-    assert "Error: broken" in result.stderr
-    assert "Traceback" not in result.stderr
-    assert not (tmp_path / "out").exists()
-
-
 # --- resuming and overwriting ----------------------------------------------------
-
-QUICK = ["--game=kuhn_poker", "--iterations=300"]
 
 
 @pytest.fixture
 def finished(tmp_path):
     folder = tmp_path / "out"
-    settings = Settings("kuhn_poker", iterations=300)
-    recording, _, solver = record(folder, settings)
-    for row in rows(solver, settings):
-        recording.add(row)
-    recording.finish()
-    recording.close()
-    assert recording.problems == []
+    assert solve(folder) == 0
     return folder
 
 
 @pytest.mark.parametrize("lost", ["results.csv", "settings.json"])
-def test_a_run_without_one_of_its_files_is_resumed(lost, finished, tmp_path):
+def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     (finished / lost).unlink()
-    result = run(
-        "--game=kuhn_poker", "--iterations=700", "--resume", f"--output_dir={finished}"
-    )
-    assert result.returncode == 0, result.stderr
-    assert "Resumed after 300 iterations" in result.stdout
+    assert solve(finished, given={"iterations": 700}, resume=True) == 0
+    printed = capsys.readouterr()
+    assert "Resumed after 300 iterations" in printed.out
     _, expected = run_settings(Settings("kuhn_poker", iterations=700))
     first = 300 if lost == "results.csv" else 0
     iterations = [row["iteration"] for row in expected if row["iteration"] > first]
-    rows = read_rows(finished)
-    assert [int(row["iteration"]) for row in rows] == iterations
-    assert float(rows[-1]["nash_conv"]) == expected[-1]["nash_conv"]
-    assert ("lacks 13 rows" in result.stderr) == (lost == "results.csv")
+    found = read_rows(finished)
+    # The row of 300 is not due in the longer run.
+    assert [int(row["iteration"]) for row in found] == iterations
+    assert float(found[-1]["nash_conv"]) == expected[-1]["nash_conv"]
+    assert ("lacks rows" in printed.err) == (lost == "results.csv")
 
 
 def test_damaged_rows_are_told_and_a_copy_is_kept(finished):
@@ -454,35 +391,69 @@ def test_damaged_rows_are_told_and_a_copy_is_kept(finished):
     settings = Settings("kuhn_poker", iterations=300)
     solver = load_solver(settings, finished / "solver.checkpoint")
     kept, missing, damaged = read_kept_rows(path, settings, solver)
-    assert (missing, damaged) == (1, 1)
+    assert (missing, damaged) == (True, 1)
     assert [row["iteration"] for row in kept][:4] == [1, 2, 4, 6]
     copy = finished / "results.csv.damaged"
     assert copy.read_text() == path.read_text()
 
 
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
+    newest = finished / "solver.checkpoint"
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+    before = untimed(finished)
+    with (finished / "results.csv").open("a") as file:
+        file.write("123,45")  # a row cut short
+    policy = (finished / "policy.json").read_bytes()
+    assert solve(finished, resume=True) == 0
+    assert untimed(finished) == before
+    assert (finished / "policy.json").read_bytes() == policy
+
+
+def test_a_run_is_resumed_by_another_name_of_its_game(finished):
+    for iterations, game in ((400, "kuhn_poker(players=2)"), (500, "kuhn_poker")):
+        given = {"game": game, "iterations": iterations}
+        assert solve(finished, given=given, resume=True) == 0
+    assert ms.Solver.load(finished / "solver.checkpoint").num_iterations == 500
+    with pytest.raises(ValueError, match="has game=kuhn_poker, not leduc_poker; only"):
+        solve(finished, given={"game": "leduc_poker"}, resume=True)
+    with pytest.raises(ValueError, match="500 iterations already, more than 20"):
+        solve(finished, given={"iterations": 20}, resume=True)
+
+
 def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
     before = files(finished)
     for game in ("liars_dice_ir", "kuhn_poker(players=99)"):
-        result = run(f"--game={game}", "--overwrite", f"--output_dir={finished}")
-        assert result.returncode == 1
+        with pytest.raises(Exception, match=r"\w"):
+            solve(finished, given={"game": game}, overwrite=True)
         assert files(finished) == before
+    assert solve(finished, given={"print_freq": 200}, overwrite=True) == 0
+    assert [row["iteration"] for row in read_rows(finished)] == ["200", "300"]
 
 
 def test_a_folder_has_one_run_at_a_time(finished):
     before = files(finished)
-    with locks.FolderLock(finished):
-        for flag in ("--resume", "--overwrite"):
-            result = run(*QUICK, flag, f"--output_dir={finished}")
-            assert result.returncode == 1
-            assert f"Another process is running in {finished}" in result.stderr
+    with locks.held(finished):
+        for how in ({"resume": True}, {"overwrite": True}):
+            with pytest.raises(ValueError, match="Another process is running in"):
+                solve(finished, **how)
     assert files(finished) == before
-    result = run(*QUICK, "--resume", f"--output_dir={finished}")
-    assert result.returncode == 0, result.stderr
+    assert solve(finished, resume=True) == 0
+    with pytest.raises(ValueError, match="--resume keeps results and --overwrite"):
+        solve(finished, resume=True, overwrite=True)
 
 
-@pytest.mark.parametrize("flag", ["checkpoint_every", "evaluation_seconds"])
-def test_seconds_that_are_no_number_are_refused(flag, tmp_path):
-    result = run(*QUICK, f"--{flag}=nan", f"--output_dir={tmp_path / 'out'}")
-    assert result.returncode == 1
-    assert f"--{flag} must be a number of seconds" in result.stderr
-    assert not (tmp_path / "out").exists()
+def test_resuming_where_no_run_is_says_so(tmp_path, capsys):
+    assert solve(tmp_path / "new", resume=True) == 0
+    assert "There is no run in" in capsys.readouterr().out
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"has no run to resume.*--overwrite"):
+        solve(tmp_path / "other", resume=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="cannot be written"):
+        solve(tmp_path / "file" / "below")
+    (tmp_path / "new" / "settings.json").write_text(json.dumps({"settings": 3}))
+    with pytest.raises(ValueError, match="Delete it and give all of the run's"):
+        solve(tmp_path / "new", resume=True)

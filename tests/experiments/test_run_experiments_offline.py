@@ -5,9 +5,8 @@ import json
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, named_settings
+from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.settings import check
 from mccfr_spiel.offline.methods import EGT
 from tests.experiments.test_run_experiments import read_rows, refused, run
 
@@ -62,23 +61,6 @@ def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algo
     assert [len(player) for player in players] == [6, 6]
 
 
-def test_ftrl_and_omd_take_step_size_and_weights():
-    policies = []
-    for algorithm, make in (("ftrl", ms.ftrl), ("omd", ms.omd)):
-        settings = named_settings(
-            game="kuhn_poker",
-            algorithm=algorithm,
-            step_size=0.5,
-            weights="kroer",
-            iterations=200,
-        )
-        solver, _ = run_settings(settings)
-        policies.append(solver.average_vector())
-        minimizer = make(0.5, weights="kroer")
-        assert settings.algorithm == ms.Algorithm(ms.EXTERNAL, minimizer)
-    assert policies[0] == pytest.approx(policies[1], abs=1e-10)
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [ms.CFR, ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, EGT],
@@ -91,36 +73,6 @@ def test_bounds_are_above_the_measured_nash_conv(algorithm):
     assert rows[-1]["bound"] < rows[0]["bound"] / 10
     _, rows = run_settings(settings._replace(bounds=False, iterations=1))
     assert rows[0]["bound"] is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"algorithm": "ftrl", "step_size": 0.0},
-            "step_size=0.0 is not a number in",
-        ),
-        ({"algorithm": "mirror_prox", "step_size": -1.0}, "step_size=-1.0 is not"),
-        ({"algorithm": "egt", "step_size": 1.0}, "egt has none"),
-        ({"algorithm": "lp", "sampling": "outcome"}, "lp has none"),
-        ({"algorithm": "lp", "factorization": "rank_one"}, "lp has none"),
-        ({"algorithm": "lp", "time_limit": 0.0}, "time_limit=0.0 is not"),
-        ({"algorithm": "lp", "bounds": True}, "no curve"),
-        ({"algorithm": "egt", "evaluate": "none"}, "egt takes"),
-        ({"algorithm": "egt", "players": 3}, "3 players; the sequence-form"),
-        ({"algorithm": "cfr", "method": "simplex"}, "cfr solves no linear program"),
-        ({"algorithm": "cfr", "weights": "kroer"}, "matching has none"),
-        ({"algorithm": "cfr_plus", "bounds": True}, "Theorems 3 to 5"),
-        ({"algorithm": "chance_sampling", "bounds": True}, "Proposition 2"),
-        (
-            {"algorithm": "cfr", "players": 3, "bounds": True},
-            "Regrets bound no NashConv",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_before_the_work(settings, message):
-    with pytest.raises(ValueError, match=message):
-        check(named_settings(game="kuhn_poker", **settings))
 
 
 @pytest.mark.plain

@@ -8,7 +8,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, executors, resuming, runs
-from mccfr_spiel.experiments.flags import flags_of, named_settings
 from mccfr_spiel.experiments.tasks import Outcome, Task
 from mccfr_spiel.tree import blocks
 
@@ -22,39 +21,24 @@ def cut_small_trees(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("cores", "workers", "tasks", "threads"),
-    [(8, 8, 100, 1), (8, 3, 100, 2), (8, 8, 2, 4), (8, 1, 5, 8), (2, 16, 50, 1)],
+    ("cores", "workers", "given", "threads"),
+    [
+        (8, 8, [None] * 100, [1] * 100),
+        (8, 3, [None, 1, 2, 8], [2, 1, 2, 2]),
+        (8, 8, [None, 3], [4, 3]),
+        (2, 16, [None] * 50, [1] * 50),
+    ],
 )
 def test_workers_and_their_threads_are_not_more_than_cores(
-    monkeypatch, cores, workers, tasks, threads
+    monkeypatch, cores, workers, given, threads
 ):
     monkeypatch.setattr(executors, "num_cores", lambda: cores)
-    assert executors.threads_each(workers, tasks) == threads
-    assert threads * min(workers, tasks) <= max(cores, workers)
-
-
-def test_a_task_keeps_fewer_threads_and_gives_up_those_too_many():
-    def left(threads, most):
-        settings = Settings("kuhn_poker", ms.CFR, threads=threads)
-        task = Task("key", settings, pathlib.Path("nowhere"))
-        return executors.with_threads([task], most)[0].settings.threads
-
-    assert [left(None, 4), left(2, 4), left(8, 4), left(8, 1)] == [4, 2, 4, 1]
-
-
-def test_threads_make_no_other_run():
-    one, other = (Settings("kuhn_poker", ms.CFR, threads=k) for k in (1, 5))
-    assert one == other
-    assert one != one._replace(seed=1)
-    with pytest.raises(ValueError, match="threads=0"):
-        Settings("kuhn_poker", ms.CFR, threads=0)
-
-
-def test_threads_have_a_flag():
-    settings = named_settings(game="kuhn_poker", algorithm="cfr", threads=3)
-    assert settings.threads == 3
-    assert flags_of(settings).get("threads") == 3
-    assert named_settings(game="kuhn_poker", algorithm="cfr").threads is None
+    tasks = [
+        Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
+        for k in given
+    ]
+    found = executors.with_threads(tasks, workers)
+    assert [task.settings.threads for task in found] == threads
 
 
 def test_a_run_that_is_resumed_may_have_other_threads(tmp_path, cut_small_trees):
@@ -100,12 +84,9 @@ class Pool:
 @pytest.mark.parametrize(
     ("cores", "workers", "flag", "threads"),
     [
-        (8, 2, None, 4),
-        (8, 2, 16, 4),
         (8, 2, 3, 3),
         (8, 16, 16, 2),  # four settings only
         (2, 3, None, 1),
-        (2, 3, 2, 1),
     ],
 )
 @pytest.mark.parametrize("command", ["compare", "experiment"])
@@ -130,20 +111,3 @@ def test_processes_and_threads_of_a_command_are_not_more_than_cores(
     assert found[0] is not None
     assert found[0] * at_once <= max(cores, at_once)
     assert found[0] == min(flag or cores, max(cores // at_once, 1))
-
-
-def test_a_run_in_this_process_has_no_more_threads_than_cores(monkeypatch):
-    given: list[int | None] = []
-
-    def run(task):
-        given.append(task.settings.threads)
-        return Outcome(task.key, None)
-
-    monkeypatch.setattr(executors, "num_cores", lambda: 2)
-    monkeypatch.setattr(executors, "run_task", run)
-    tasks = [
-        Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
-        for k in (None, 1, 2, 8)
-    ]
-    assert len(list(executors.in_this_process(tasks))) == 4
-    assert given == [2, 1, 2, 2]

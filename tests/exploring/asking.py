@@ -12,6 +12,7 @@ from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import application
+from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.tree.game_tree import GameTree
 
 importlib.import_module("mccfr_spiel.games")  # registers them
@@ -87,6 +88,14 @@ def reply_to(
     return Reply(messages[0]["status"], headers, text.decode())
 
 
+def numbers_of_first(subject: Subject) -> Numbers:
+    """The numbers of the first policy, once they are there."""
+    subject.tree(60)
+    found = subject.evaluation(0).numbers(60)
+    assert found is not None
+    return found
+
+
 class Page:
     """A page that asks until it is answered."""
 
@@ -127,9 +136,7 @@ class Page:
 
     def numbers(self) -> Numbers:
         """Those of the first policy."""
-        found = self.answers.subject.numbers(0, 60)
-        assert found is not None
-        return found
+        return numbers_of_first(self.answers.subject)
 
     def infoset(self, state: Any, **query: Any) -> Any:
         """The answer for a state, once the numbers are there."""

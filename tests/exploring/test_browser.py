@@ -20,7 +20,13 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
-from tests.exploring.asking import FIVE_GAMES, THREE_PLAYERS, printed, solved
+from tests.exploring.asking import (
+    FIVE_GAMES,
+    THREE_PLAYERS,
+    numbers_of_first,
+    printed,
+    solved,
+)
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
@@ -117,7 +123,7 @@ class Tab:
 def leduc():
     solver = solved("leduc_poker", 2_000)
     with ms.explore(solver) as page:
-        page.subject.numbers(0, 60)
+        numbers_of_first(page.subject)
         yield solver, page
 
 
@@ -219,7 +225,7 @@ def test_comparing_two_policies(browser, leduc):
 def test_fixing_solving_on_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
-        page.subject.numbers(0, 60)
+        numbers_of_first(page.subject)
         tab = Tab(browser, page.url, 0, 1)
         tab.wait_for_values()
         tab.click("#tab-change")
@@ -270,7 +276,7 @@ def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
 
 def test_two_pages_know_nothing_of_each_other(browser):
     with ms.explore(solved("kuhn_poker")) as page:
-        page.subject.numbers(0, 60)
+        numbers_of_first(page.subject)
         tab = Tab(browser, page.url, 0, 1)
         tab.wait_for_values()
         tab.click("#tab-change")
@@ -379,7 +385,7 @@ def test_a_page_in_one_file_has_the_grids_of_the_server(browser, tmp_path):
     path = tmp_path / "page.html"
     export(look_at(solver), path)
     with ms.explore(solver) as page:
-        page.subject.numbers(0, 60)
+        numbers_of_first(page.subject)
         seen = []
         for url in (path.as_uri(), page.url):
             tab = Tab(browser, url, 2, 1, 1)
@@ -462,6 +468,16 @@ def test_nothing_is_wider_than_the_window(browser, leduc, width):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def nameless(tab):
+    """What is shown without a name, as HTML."""
+    found = [
+        element.get_attribute("outerHTML")
+        for element in tab.all("button, select, input, [role]")
+        if element.is_displayed() and not element.accessible_name
+    ]
+    return [one for one in found if "role=" not in one]
+
+
 def test_everything_has_a_name_for_screen_readers(browser, leduc):
     _, page = leduc
     tab = Tab(browser, page.url, 0, 2, 1)
@@ -469,9 +485,4 @@ def test_everything_has_a_name_for_screen_readers(browser, leduc):
     for name in ("find", "change", "play"):
         tab.click(f"#tab-{name}")
         tab.one("#panel button")
-        nameless = [
-            element.get_attribute("outerHTML")
-            for element in tab.all("button, select, input, [role]")
-            if element.is_displayed() and not element.accessible_name
-        ]
-        assert [one for one in nameless if "role=" not in one] == []
+        tab.until(lambda: nameless(tab) == [])

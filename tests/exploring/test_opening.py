@@ -260,7 +260,7 @@ def test_numbers_of_large_games_are_forgotten_when_others_are_asked_for(monkeypa
         for which, policy in enumerate(policies.values()):
             seen = page.ask("overview", policy=which)["nash_conv"]
             assert seen == pytest.approx(ms.nash_conv(tree, policy), abs=1e-12)
-    assert len(page.answers.subject._numbers) == 2
+    assert len(page.answers.subject._evaluations) == 2
 
 
 def test_small_answers_are_not_held_back():

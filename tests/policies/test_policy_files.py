@@ -7,9 +7,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.settings_files import write_settings
-from mccfr_spiel.policies import policy_files, policy_json
+from mccfr_spiel.policies import policy_files
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage.checkpoint import CheckpointError
 
@@ -20,11 +18,6 @@ def solved(game="leduc_poker", iterations=30):
     solver = ms.Solver(game, ms.OUTCOME_SAMPLING)
     solver.iterate(iterations)
     return solver.average_policy()
-
-
-def old_json(policy):
-    """The file of earlier versions: one table for all players, without the game."""
-    return json.dumps(policy.to_dict())
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL, "liars_dice"])
@@ -64,36 +57,13 @@ def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
 
 def test_a_table_with_actions_as_strings_is_evaluated():
     policy = solved("kuhn_poker", 1000)
-    table = json.loads(old_json(policy))
+    table = json.loads(json.dumps(policy.to_dict()))
     assert set(table["0"]) == {"0", "1"}
     expected = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy.to_pyspiel())
     assert ms.nash_conv("kuhn_poker", table) == pytest.approx(expected, abs=1e-9)
     table["0"] = {"pass": 0.5, "bet": 0.5}
     with pytest.raises(ValueError, match=r"'pass': 0\.5 is no action"):
         ms.nash_conv("kuhn_poker", table)
-
-
-@pytest.mark.parametrize("game", ["leduc_poker", GOOFSPIEL, "liars_dice"])
-def test_files_of_earlier_versions_are_read(game, tmp_path):
-    policy = solved(game, 5)
-    write_settings(tmp_path / "settings.json", Settings(game))
-    (tmp_path / "policy.json").write_text(old_json(policy))
-    loaded = ms.load_policy(tmp_path)
-    tree = policy.tree
-    for infoset, name in enumerate(policy.info_states):
-        player = int(tree.infosets[infoset]["player"])
-        found = loaded.tree.find(name, player)
-        row = loaded.tree.infosets[found]
-        start, stop = (int(row["first_sequence"]) + k for k in (0, row["num_actions"]))
-        first = int(tree.infosets[infoset]["first_sequence"])
-        assert (
-            loaded.vector[start:stop].tolist()
-            == policy.vector[first : first + stop - start].tolist()
-        )
-    (tmp_path / "settings.json").unlink()
-    with pytest.raises(ValueError, match=r"does not name its game; give it \(game="):
-        ms.load_policy(tmp_path)
-    assert ms.load_policy(tmp_path, game).num_infosets == loaded.num_infosets
 
 
 def test_a_string_of_both_players_keeps_both_policies(tmp_path):
@@ -133,6 +103,7 @@ def kuhn_file(**changes):
         ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
         ([1, 2], "no table"),
+        ({"0": {"0": 0.5, "1": 0.5}}, "no table of the game"),
     ],
 )
 def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
@@ -159,16 +130,3 @@ def test_the_wrong_door_tells_the_right_one(tmp_path):
     path = write_policy(tmp_path, solver.average_policy())
     with pytest.raises(CheckpointError, match="load_policy"):
         ms.SequencePolicy.load(path)
-
-
-def test_a_table_for_all_players_of_a_large_game_answers_every_player(monkeypatch):
-    """The players are not looked up in the game: it is taken to be too large."""
-    policy = solved(GOOFSPIEL, 50)
-    game = pyspiel.load_game(GOOFSPIEL)
-    names, vector = policy_json.from_json(json.loads(old_json(policy)), game, None)
-    loaded = ms.SequencePolicy(names, vector)
-    state = game.new_initial_state()
-    for player in (0, 1):
-        assert loaded.action_probabilities(state, player) == (
-            policy.action_probabilities(state, player)
-        )

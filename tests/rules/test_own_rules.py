@@ -116,19 +116,20 @@ def test_plain_rules_say_what_compiled_rules_say():
     rules = of_fault("none")
     plain = PlainRules(rules)
     for moves in itertools.product(range(2), repeat=3):
-        state, compiled_state = plain.start(), rules.start()
-        for depth, move in enumerate(moves):
-            moment = plain.moment(state, list(moves[:depth]))
-            assert moment.acting == rules.acting(compiled_state)
-            assert moment.actions == rules.legal_actions(compiled_state)
+        compiled_state = rules.start()
+        plain.begin()
+        for move in moves:
+            view = plain.view()
+            assert view.player == rules.acting(compiled_state)
+            legal = [one[0] if view.player == -1 else one for one in view.moves]
+            assert legal == rules.legal_actions(compiled_state)
             for player in range(2):
                 key = rules.info_key(compiled_state, player)
-                assert moment.keys[player] == tuple(key.tolist())
-            plain.apply_action(state, list(moves[:depth]), move)
+                assert view.told[player] == tuple(key.tolist())
+            plain.apply(move)
             rules.apply_action(compiled_state, move)
-            np.testing.assert_array_equal(state, compiled_state)
-        end = plain.moment(state, list(moves))
-        assert end.returns == rules.returns(compiled_state)
+            np.testing.assert_array_equal(plain.state, compiled_state)
+        assert list(plain.view().returns) == rules.returns(compiled_state)
 
 
 def test_a_wrong_sum_of_rules_reaches_no_solver():

@@ -10,7 +10,6 @@ import pytest
 from mccfr_spiel.storage.folders import (
     UnsafeFolderError,
     make_private,
-    remove_own,
     why_unsafe,
 )
 
@@ -125,31 +124,3 @@ def test_a_user_without_a_home_has_a_temporary_folder(tmp_path):
     found = elsewhere(become, TMPDIR=str(tmp_path))
     assert found.endswith(f"/mccfr_spiel-{ANOTHER_USER}")
     assert pathlib.Path(found).is_absolute()
-
-
-def test_a_folder_is_removed_only_if_everything_in_it_is_ours(tmp_path):
-    folder, document = tmp_path / "folder", tmp_path / "document.own"
-    document.write_text("chapter 1")
-
-    def is_own(name):
-        return name.endswith(".own")
-
-    folder.mkdir()
-    (folder / "one.own").write_text("")
-    for foreign in ("notes.txt", "folder.own", "link.own"):
-        place = folder / foreign
-        if foreign.startswith("folder"):
-            place.mkdir()
-        elif foreign.startswith("link"):
-            place.symlink_to(document)
-        else:
-            place.write_text("")
-        assert not remove_own(folder, is_own)
-        assert (folder / "one.own").exists()
-        assert place.exists()
-        place.rmdir() if foreign.startswith("folder") else place.unlink()
-    (tmp_path / "link").symlink_to(folder)
-    assert not remove_own(tmp_path / "link", is_own)
-    assert remove_own(folder, is_own, "one.own")
-    assert not folder.exists()
-    assert document.read_text() == "chapter 1"

@@ -15,7 +15,6 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
-from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.storage.results_folder import POLICY
 from mccfr_spiel.tree.identity import (
@@ -168,17 +167,6 @@ def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
         pickle.loads(pickle.dumps(solver))
 
 
-def test_a_checkpoint_of_an_earlier_release_is_still_loaded(tmp_path):
-    solver = ms.Solver("kuhn_poker", ms.CFR)
-    solver.iterate(3)
-    solver.save(tmp_path / "solver")
-    header, arrays = checkpoint.load(tmp_path / "solver")
-    del header["identity"], header["payoffs"]
-    checkpoint.save(tmp_path / "old", checkpoint.Contents(header, arrays))
-    again = ms.Solver.load(tmp_path / "old")
-    np.testing.assert_array_equal(again.average_vector(), solver.average_vector())
-
-
 def test_a_payoff_that_no_probe_meets_is_still_noticed_by_an_exact_algorithm(tmp_path):
     def long_game(last):
         tree = leaf(last, -last)
@@ -297,12 +285,20 @@ def test_games_that_differ_are_not_the_same(pair):
     assert content_print(one) != content_print(other)
 
 
-def test_a_wrapped_game_of_a_registered_name_is_not_told_by_its_string():
-    plain = matrix_game(FIRST, "tic_tac_toe")
-    wrapped = pyspiel.convert_to_cached_tree(plain)
-    assert str(wrapped) == str(pyspiel.load_game("cached_tree(game=tic_tac_toe())"))
-    assert not told_by_string(wrapped)
-    assert not told_by_string(pyspiel.convert_to_turn_based(matrix_game(FIRST)))
+def test_games_around_one_that_is_not_told_are_not_told():
+    for game in (
+        pyspiel.convert_to_turn_based(matrix_game(FIRST)),
+        pyspiel.load_game("turn_based_simultaneous_game(game=matrix_mp())"),
+        pyspiel.load_game("misere(game=python_kuhn_poker())"),
+    ):
+        assert not told_by_string(game)
+
+
+def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
+    one, other = (pyspiel.load_game("python_kuhn_poker") for _ in range(2))
+    assert same_game(one, other)
+    other.rake = 1
+    assert not same_game(one, other)
 
 
 # --- two strings, one game ---------------------------------------------------

@@ -172,29 +172,6 @@ def test_one_call_of_iterate_lets_others_in_between_its_slices(monkeypatch):
     assert len(seen) == 3
 
 
-def test_threads_take_turns():
-    class Counter:
-        def __init__(self):
-            self.lock = TreeLock()
-            self.turns = []
-
-        @changes
-        def take(self, name):
-            self.turns.append(name)
-            time.sleep(0.002)
-
-    counter = Counter()
-    waits = [
-        in_thread(lambda name=name: [counter.take(name) for _ in range(20)])
-        for name in range(3)
-    ]
-    for wait in waits:
-        wait()
-    assert len(counter.turns) == 60
-    # When the first of them has had its last turn, the others are not far behind.
-    assert min(59 - counter.turns[::-1].index(name) for name in range(3)) > 40
-
-
 # --- the same thread comes in again ------------------------------------------
 
 

@@ -7,7 +7,7 @@ from keys, too.
 
 import pytest
 
-from mccfr_spiel.rules.expansion import key_place
+from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.twin_trees import known_twin
 

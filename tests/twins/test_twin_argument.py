@@ -9,7 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.cluster import batches
 from mccfr_spiel.cluster.crews import InThisProcess
-from mccfr_spiel.evaluation import rule_plays, sampled
+from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.experiments import Settings, playing, resuming, sweeps
 from mccfr_spiel.experiments.executors import in_this_process
 from mccfr_spiel.tree import twin_trees
@@ -107,16 +107,14 @@ TAKERS = EXPANDS | PLAYS
 
 @pytest.fixture
 def uses(monkeypatch):
-    """A list that gets an entry each time that a twin has been found to play alike."""
-    found = []
-    for module in (twin_trees, rule_plays):
-        real = module.plays_alike
+    """A list that gets an entry each time that a twin is compared with its game."""
+    found, real = [], twin_trees.difference_to
 
-        def noted(game, twin, real=real):
-            found.append(twin)
-            return real(game, twin)
+    def noted(game, twin, **options):
+        found.append(twin)
+        return real(game, twin, **options)
 
-        monkeypatch.setattr(module, "plays_alike", noted)
+    monkeypatch.setattr(twin_trees, "difference_to", noted)
     return found
 
 

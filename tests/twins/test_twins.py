@@ -13,7 +13,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from benchmarks import twins as settings
 from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver, cached_tree
 from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.tree import twin_trees
@@ -22,6 +21,7 @@ from mccfr_spiel.tree.names import KeyNames
 from mccfr_spiel.tree.twin_trees import TwinWarning
 from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from tests.small_games import leaf, move, small_game
+from tests.twins import random_settings as settings
 from tests.twins.broken import broken
 
 SMALL = [

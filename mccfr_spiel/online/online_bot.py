@@ -9,7 +9,8 @@ it does not know.
 import math
 import os
 import warnings
-from typing import Any
+from array import array
+from typing import Any, NamedTuple
 
 import pyspiel
 
@@ -22,8 +23,8 @@ from mccfr_spiel.compiled.randomness import (
 from mccfr_spiel.display.lines import counted, line, never_raises
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import Budget, MaxMemory, MemoryBudgetError, make_budget
-from mccfr_spiel.online.infosets import Infoset, Scaled, bytes_of
-from mccfr_spiel.online.saving import Learned, Move, pack, unpack
+from mccfr_spiel.online.table import FORGOTTEN, Table, below, bytes_of, table_of
+from mccfr_spiel.policies.bot import SeatBot
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.loading import load_game
 
@@ -31,11 +32,27 @@ MOST_PAYOFF = 1e100
 """The largest payoff. Sums of larger ones would overflow after many hands."""
 
 
+class Move(NamedTuple):
+    """An own move of the hand.
+
+    Attributes:
+        infoset: its number; FORGOTTEN if there was no room to keep it.
+        chosen: the number of the action.
+        q: the probability it was drawn with.
+        num_actions: how many there were.
+    """
+
+    infoset: int
+    chosen: int
+    q: float
+    num_actions: int
+
+
 class MemoryBudgetWarning(UserWarning):
     """Something has filled its `max_memory` and keeps nothing new from now on."""
 
 
-class OnlineOutcomeSamplingBot(pyspiel.Bot):
+class OnlineOutcomeSamplingBot(SeatBot):
     """Plays one seat and learns by outcome sampling with regret matching.
 
     The bot sees only its own information states and the payoff of each hand. The rules
@@ -49,8 +66,8 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     computed lazily: when an infoset is met, it is paid what the sum at its parent
     sequence has grown by since it was last met.
 
-    A hand may have any number of own decisions. Sums are kept with exponents of their
-    own, so neither 1 / q nor a product of b overflows or underflows.
+    A hand may have any number of own decisions. The sums of an infoset have an exponent
+    of their own, so neither 1 / q nor a product of b overflows or underflows.
 
     Use it like any OpenSpiel bot, and call `observe_outcome` after each hand.
     `restart()` drops a hand that had no outcome. Draws are a pure function of (seed,
@@ -90,13 +107,13 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         self, num_players: int, player_id: int, epsilon: float, seed: int
     ) -> None:
         self.num_players = num_players
-        self._player_id = refusals.player(player_id, num_players, "player_id")
+        self.player = refusals.player(player_id, num_players, "player_id")
         # Without exploration the estimates of actions it no longer plays are biased.
         self.epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
         self.seed = refusals.integer(seed, "seed")
         self.is_full = False
         self.num_hands = 0
-        self._infosets: dict[str, Infoset] = {}
+        self._table = Table()
         self._hand: list[Move] = []
         self._stream = 0
         self.restart()
@@ -105,42 +122,25 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     def __repr__(self) -> str:
         return line(
             self,
-            f"player {self._player_id} of {self.num_players}",
+            f"player {self.player} of {self.num_players}",
             counted(self.num_hands, "hand"),
-            counted(len(self._infosets), "infoset"),
+            counted(len(self._table), "infoset"),
         )
 
     # --- what OpenSpiel calls ----------------------------------------------
-
-    def player_id(self) -> int:
-        """The seat that the bot plays."""
-        return self._player_id
-
-    def provides_policy(self) -> bool:
-        """Whether `get_policy` and `step_with_policy` work; always True."""
-        return True
 
     def restart(self) -> None:
         """Begins a new hand; a hand that had no outcome is forgotten."""
         self._hand.clear()
         hand = self.num_hands + 1
-        self._stream = plain_stream_key(
-            self.seed, hand, self._player_id, self.num_players
-        )
-
-    def restart_at(self, state: pyspiel.State) -> None:
-        """Begins a new hand, as `restart` does, whatever the state."""
-        self.restart()
-
-    def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
-        """Does nothing, since the bot does not look at other players' actions."""
+        self._stream = plain_stream_key(self.seed, hand, self.player, self.num_players)
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The (action, probability) pairs played here, exploration included."""
-        actions = state.legal_actions(self._player_id)
-        known = self._infosets.get(state.information_state_string(self._player_id))
-        policy = known.policy if known else [1 / len(actions)] * len(actions)
-        return list(zip(actions, self._explore(policy), strict=True))
+        actions = state.legal_actions(self.player)
+        info_state = state.information_state_string(self.player)
+        number = self._table.numbers.get(info_state, FORGOTTEN)
+        return list(zip(actions, self._explored(number, len(actions)), strict=True))
 
     def step_with_policy(
         self, state: pyspiel.State
@@ -151,13 +151,13 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
 
     def step(self, state: pyspiel.State) -> int:
         """Draws an action at one of the bot's own decisions and remembers it."""
-        info_state = state.information_state_string(self._player_id)
-        actions = state.legal_actions(self._player_id)
-        infoset = self._meet(info_state, actions)
-        probabilities = self._explore(infoset.policy)
-        draw = plain_uniform(self._stream, infoset.place)
-        chosen = plain_draw_action(probabilities, 0, len(actions), draw)
-        self._hand.append((infoset, chosen, probabilities[chosen]))
+        info_state = state.information_state_string(self.player)
+        actions = state.legal_actions(self.player)
+        number = self._meet(info_state, actions)
+        odds = self._explored(number, len(actions))
+        draw = plain_uniform(self._stream, infoset_place(self.player, info_state))
+        chosen = plain_draw_action(odds, 0, len(actions), draw)
+        self._hand.append(Move(number, chosen, odds[chosen], len(actions)))
         return actions[chosen]
 
     # --- learning ----------------------------------------------------------
@@ -176,50 +176,47 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         """
         payoff = refusals.number(payoff, "payoff", -MOST_PAYOFF, MOST_PAYOFF)
         self.num_hands += 1
-        for infoset, _, _ in self._hand:
-            above = infoset.parent[0].average if infoset.parent else None
-            infoset.pay(self.num_hands, infoset.average, above)
+        for move in self._hand:
+            if move.infoset != FORGOTTEN:
+                self._table.pay(move.infoset, self.num_hands)
         reach, scale = 1.0, 0  # the probability q is reach * 2**scale
-        for _, _, q in self._hand:
-            reach, shift = math.frexp(reach * q)
+        for move in self._hand:
+            reach, shift = math.frexp(reach * move.q)
             scale += shift
         value, scale = payoff / reach, -scale
-        for infoset, chosen, _ in reversed(self._hand):
-            policy, sums = infoset.policy, infoset.regret
-            here = sums.make_room(value, scale)
-            regret = sums.values
-            below = policy[chosen] * here
-            for index in range(len(regret)):
-                regret[index] -= below
-            regret[chosen] += here
-            total = sum(r for r in regret if r > 0)
-            if total > 0:
-                infoset.policy = [max(r, 0.0) / total for r in regret]
-            else:
-                infoset.policy = [1 / len(regret)] * len(regret)
-            value, shift = math.frexp(policy[chosen] * value)
+        for number, chosen, _, num_actions in reversed(self._hand):
+            probability = 1 / num_actions
+            if number != FORGOTTEN:
+                probability = self._table.policy[self._table.row(number)][chosen]
+                self._table.move(number, chosen, value, scale)
+            value, shift = math.frexp(probability * value)
             scale += shift
         self.restart()
 
-    def _explore(self, policy: list[float]) -> list[float]:
+    def _explored(self, number: int, num_actions: int) -> list[float]:
+        """The probabilities played at an infoset, exploration included."""
+        policy = [1 / num_actions] * num_actions
+        if number != FORGOTTEN:
+            policy = self._table.policy[self._table.row(number)].tolist()
         share = self.epsilon / len(policy)
         return [(1 - self.epsilon) * b + share for b in policy]
 
-    def _meet(self, info_state: str, actions: list[int]) -> Infoset:
-        parent = self._hand[-1][:2] if self._hand else None
-        infoset = self._infosets.get(info_state)
-        if infoset is None:
-            place = infoset_place(self._player_id, info_state)
-            infoset = Infoset(place, actions, parent)
-            if self._has_room(info_state, len(actions)):
-                self._infosets[info_state] = infoset
-        elif infoset.actions != actions or infoset.parent != parent:
+    def _meet(self, info_state: str, actions: list[int]) -> int:
+        table = self._table
+        parent = self._hand[-1][:2] if self._hand else (FORGOTTEN, FORGOTTEN)
+        number = table.numbers.get(info_state)
+        if number is None:
+            if not self._has_room(info_state, len(actions)):
+                return FORGOTTEN
+            return table.add(info_state, actions, parent)
+        known = table.actions[table.row(number)].tolist()
+        if known != actions or (table.above[number], table.taken[number]) != parent:
             raise ValueError(
-                f"Player {self._player_id} meets the information state {info_state!r} "
+                f"Player {self.player} meets the information state {info_state!r} "
                 "with other legal actions or after other own moves than before; "
                 "outcome sampling needs perfect recall."
             )
-        return infoset
+        return number
 
     def _has_room(self, info_state: str, num_actions: int) -> bool:
         """Takes the bytes of one more infoset from the budget, if there is room.
@@ -231,7 +228,7 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         if not self.is_full and size > self.budget.left:
             self.is_full = True
             warnings.warn(
-                f"The {len(self._infosets):,} infosets that player {self._player_id}'s "
+                f"The {len(self._table):,} infosets that player {self.player}'s "
                 f"bot has met fill {self.budget.in_words()}: from now on it plays "
                 "uniformly at new ones and forgets them.",
                 MemoryBudgetWarning,
@@ -247,14 +244,14 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
     @property
     def num_infosets(self) -> int:
         """The number of own infosets that the bot has kept."""
-        return len(self._infosets)
+        return len(self._table)
 
     def policy_at(self, info_state: str) -> dict[int, float] | None:
         """Action -> b at one information state; None if it was never met."""
-        infoset = self._infosets.get(info_state)
-        if infoset is None:
-            return None
-        return dict(zip(infoset.actions, infoset.policy, strict=True))
+        number = self._table.numbers.get(info_state)
+        return (
+            None if number is None else self._table.row_of(self._table.policy, number)
+        )
 
     def current_policy(self) -> dict[str, dict[int, float]]:
         """A snapshot, information state -> action -> b, without exploration.
@@ -262,30 +259,18 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         Information states that were never met are left out; the bot would play
         uniformly there.
         """
-        return {
-            info_state: dict(zip(infoset.actions, infoset.policy, strict=True))
-            for info_state, infoset in self._infosets.items()
-        }
+        return self._in_words(self._table.policy)
 
     def average_policy(self) -> dict[str, dict[int, float]]:
         """The average of the policies of all hands, each weighted by own reach.
 
-        The form is that of `current_policy`. The loop meets ancestors first, so the
-        sums at the parent have been paid when an infoset asks for them. It pays copies,
-        which leaves the bot as it is.
+        The form is that of `current_policy`.
         """
-        paid: dict[int, Scaled] = {}
-        policy = {}
-        for info_state, infoset in self._infosets.items():
-            above = paid[id(infoset.parent[0])] if infoset.parent else None
-            paid[id(infoset)] = sums = infoset.average.copy()
-            infoset.pay(self.num_hands, sums, above)
-            average = sums.values[:-1]
-            total = sum(average)
-            size = len(average)
-            shares = [a / total for a in average] if total > 0 else [1 / size] * size
-            policy[info_state] = dict(zip(infoset.actions, shares, strict=True))
-        return policy
+        return self._in_words(self._table.average_policy(self.num_hands))
+
+    def _in_words(self, values: array) -> dict[str, dict[int, float]]:
+        numbers = self._table.numbers.items()
+        return {name: self._table.row_of(values, number) for name, number in numbers}
 
     # --- saving ------------------------------------------------------------
 
@@ -324,18 +309,17 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         return _unpickle, (type(self), data)
 
     def _contents(self) -> checkpoint.Contents:
-        hand, arrays = pack(Learned(self._infosets, self._hand))
         header = {
             "version": checkpoint.VERSION,
             "num_players": self.num_players,
-            "player_id": self._player_id,
+            "player_id": self.player,
             "epsilon": self.epsilon,
             "seed": self.seed,
             "num_hands": self.num_hands,
             "is_full": self.is_full,
-            "hand": hand,
+            "hand": [list(move) for move in self._hand],
         }
-        return checkpoint.Contents(header, arrays)
+        return checkpoint.Contents(header, self._table.contents())
 
     @classmethod
     def _from_contents(
@@ -364,11 +348,20 @@ class OnlineOutcomeSamplingBot(pyspiel.Bot):
         bot._set_up(*(header[name] for name in fields))
         bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)
         bot.budget, bot.is_full = budget, header["is_full"] is True
-        learned = unpack(header["hand"], arrays, bot._player_id, budget)
-        bot._infosets = learned.infosets
+        table = bot._table = table_of(arrays)
+        sizes = map(bytes_of, table.numbers, table.counts)
+        budget.meet(len(table), 0, sum(sizes))
         bot.restart()
-        bot._hand = learned.hand
+        bot._hand = [bot._move_of(*move) for move in header["hand"]]
         return bot
+
+    def _move_of(self, number: Any, chosen: Any, q: Any, num_actions: Any) -> Move:
+        """A move of a file's hand; raises ValueError if it can be none."""
+        num_actions = refusals.integer(num_actions, "num_actions", 1)
+        if number != FORGOTTEN:
+            num_actions = self._table.counts[below(number, len(self._table))]
+        q = refusals.number(q, "q", 0, 1, open_low=True)
+        return Move(number, below(chosen, num_actions), q, num_actions)
 
 
 def _unpickle(cls: type[OnlineOutcomeSamplingBot], data: bytes) -> Any:

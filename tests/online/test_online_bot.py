@@ -4,6 +4,7 @@ import collections
 import copy
 import pickle
 import random
+from array import array
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from open_spiel.python.algorithms import evaluate_bots
 
 from mccfr_spiel import Solver
 from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
+from mccfr_spiel.online.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError
 
@@ -111,9 +112,10 @@ def test_one_hand_is_unbiased_exactly(seat, epsilon):
     rng = random.Random(7)
     for _ in range(60):
         trained.observe_outcome(play(game, trained, uniform(rng), rng)[seat])
-    for infoset in trained._infosets.values():
+    table = trained._table
+    for number in range(len(table)):
         b = rng.random()
-        infoset.policy = [b, 1 - b]
+        table.policy[table.row(number)] = array("d", [b, 1 - b])
     policies = trained.current_policy()
     assert len(policies) == 6
 
@@ -130,22 +132,20 @@ def test_one_hand_is_unbiased_exactly(seat, epsilon):
     for prob, own, actions in all_hands(game, seat, explored, other):
         bot = Scripted(game, seat, epsilon=epsilon)
         bot.script = own
-        for info_state, infoset in trained._infosets.items():
-            parent = infoset.parent
-            if parent:
-                name = next(n for n, i in trained._infosets.items() if i is parent[0])
-                parent = (bot._infosets[name], parent[1])
-            copy = type(infoset)(int(infoset.place), infoset.actions, parent)
-            copy.policy = list(infoset.policy)
-            bot._infosets[info_state] = copy
+        for info_state, number in table.numbers.items():
+            legal = table.actions[table.row(number)].tolist()
+            parent = table.above[number], table.taken[number]
+            mine = bot._table.add(info_state, legal, parent)
+            bot._table.policy[bot._table.row(mine)] = table.policy[table.row(number)]
         state = game.new_initial_state()
         for action in actions:
             if state.current_player() == seat:
                 assert bot.step(state) == action
             state.apply_action(action)
         bot.observe_outcome(state.returns()[seat])
-        for info_state, infoset in bot._infosets.items():
-            for action, r in zip(infoset.actions, infoset.regret.values, strict=True):
+        for info_state, number in bot._table.numbers.items():
+            regrets = bot._table.row_of(bot._table.regret, number)
+            for action, r in regrets.items():
                 means[info_state, action] += prob * r
     expected = counterfactual_regrets(game, seat, policy, other)
     assert len(expected) == 12
@@ -424,7 +424,7 @@ def test_after_thousands_of_own_decisions_its_sums_are_exact(length):
         policies = [[Fraction(row[0]), Fraction(row[1])] for row in rows]
         for number in range(length):
             assert bot.step(Decision(number)) == bot.script[number]
-        played = [(chosen, Fraction(q)) for _, chosen, q in bot._hand]
+        played = [(chosen, Fraction(q)) for _, chosen, q, _ in bot._hand]
         payoff = 1.0 if bot.script[-1] else -0.75
         book.learn(policies, played, payoff)
         bot.observe_outcome(payoff)
@@ -558,7 +558,9 @@ def test_a_file_with_a_good_digest_and_odd_contents_is_refused(change, tmp_path)
         OnlineOutcomeSamplingBot.load(tmp_path / "bot")
 
 
-@pytest.mark.parametrize("table", ["counts", "actions", "policy", "parents", "ends"])
+@pytest.mark.parametrize(
+    "table", ["counts", "actions", "policy", "above", "taken", "ends"]
+)
 def test_tables_that_do_not_fit_are_refused(table, tmp_path):
     bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
     rng = random.Random(1)

@@ -13,10 +13,10 @@ from typing import Any
 
 from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
 from mccfr_spiel.evaluation.theory import longest_history, m_values
-from mccfr_spiel.experiments.reproduction import LANCTOT_2009
+from mccfr_spiel.papers.reproduction import LANCTOT_2009
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.atomic import write_file
-from mccfr_spiel.tree.cache import cached_tree
+from mccfr_spiel.tree.cache import shared_tree
 
 NAME = "lanctot2009_table1"
 """What the command line calls this table."""
@@ -103,7 +103,7 @@ def measure_game(
     memory of this process in GB."""
     for module in imports:
         importlib.import_module(module)
-    tree = cached_tree(game, trees)
+    tree = shared_tree(game, trees)
     players = tree.infosets["player"]
     row: dict[str, Any] = {
         "histories": tree.num_nodes,

@@ -1,17 +1,10 @@
-"""Compiled twins beside OpenSpiel's own games: equal, and how fast.
+"""Random settings of the games that have twins, on which twin and game are compared."""
 
-python -m benchmarks.twins --check      random histories of random settings
-python -m benchmarks.twins --speed      nanoseconds a node with and without twins
-"""
-
-import argparse
 import random
-import time
 from collections.abc import Callable, Iterator
 
 import pyspiel
 
-from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.twins import difference_to, twin_of
 
@@ -148,63 +141,3 @@ def check(text: str, histories: int, seed: int) -> str | None:
     if twin is None:
         return "it has no twin"
     return difference_to(game, twin, histories=histories, seed=seed)
-
-
-SPEED_GAMES = (
-    "leduc_poker",
-    "liars_dice",
-    "goofspiel(num_cards=5,imp_info=True)",
-    "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
-    "num_shots=3)",
-    "dark_hex(num_rows=2,num_cols=3,gameversion=adh,obstype=reveal-numturns)",
-)
-
-
-def _measure(text: str) -> str:
-    """Nanoseconds a node of both ways to expand a game, the better of three each."""
-    times: dict[bool, float] = {}
-    tree = GameTree(text, twin=True).expand_all()  # compiles
-    for twin in (True, False):
-        for _ in range(3):
-            began = time.process_time()
-            tree = GameTree(text, twin=twin).expand_all()
-            took = time.process_time() - began
-            times[twin] = min(took, times.get(twin, took))
-    ours, theirs = (1e9 * times[twin] / tree.num_nodes for twin in (True, False))
-    return (
-        f"| {text} | {tree.num_nodes:,} | {tree.num_infosets:,} | {theirs:,.0f} | "
-        f"{ours:,.0f} | {theirs / ours:.1f} |"
-    )
-
-
-def main() -> None:
-    """Runs what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--games", default=",".join(SETTINGS))
-    parser.add_argument("--settings", type=int, default=50)
-    parser.add_argument("--histories", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    if arguments.check:
-        for name in arguments.games.split(","):
-            games = list(random_games(name, arguments.settings, arguments.seed))
-            found = [(g, check(g, arguments.histories, arguments.seed)) for g in games]
-            wrong = [(game, text) for game, text in found if text is not None]
-            print(
-                f"{name}: {len(games)} settings, {arguments.histories:,} histories "
-                f"each, {len(wrong)} differ",
-                flush=True,
-            )
-            for game, text in wrong:
-                print(f"  {game}: {text}", flush=True)
-    if arguments.speed:
-        print("| game | nodes | infosets | through pyspiel | twin | ratio |")
-        print("| --- | --- | --- | --- | --- | --- |")
-        for text in SPEED_GAMES:
-            print(_measure(text), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,28 +18,9 @@ from mccfr_spiel.algorithms import (
     omd,
     regret_matching,
 )
-from mccfr_spiel.experiments.panels import (
-    Curve,
-    Experiment,
-    Panel,
-    key,
-    summarize,
-    sweep,
-)
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline.methods import EGT, LP, MIRROR_PROX, PRACTICAL_EGT
-
-__all__ = [
-    "EXPERIMENTS",
-    "LANCTOT_2009",
-    "STEP_SIZES",
-    "Curve",
-    "Experiment",
-    "Panel",
-    "key",
-    "summarize",
-    "sweep",
-]
+from mccfr_spiel.papers.panels import Curve, Experiment, Panel
 
 STEP_SIZES = (0.1, 1.0, 10.0, 100.0)
 """The step sizes of FTRL and OMD that Farina et al. compare."""

@@ -14,8 +14,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mccfr_spiel.experiments.dues import row_dues
+from mccfr_spiel.experiments.runs import row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
+from mccfr_spiel.experiments.sweeps import key, keyed
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.storage.row_file import read_whole_table
 
@@ -102,29 +103,17 @@ def sweep(
     """
     if seeds is not None and seeds < 1:
         raise ValueError(f"seeds={seeds} is not at least 1.")
-    table: dict[str, Settings] = {}
-    for seed in range(seeds or experiment.seeds):
-        for panel in experiment.panels:
-            for curve in panel.curves:
-                name = key(panel, curve, seed)
-                if name in table:
-                    raise ValueError(
-                        f"Two curves would share the files {name}.*: {curve.label!r} "
-                        f"of {panel.title!r} and another. Choose labels that differ in "
-                        "letters or digits."
-                    )
-                table[name] = curve.settings._replace(seed=seed)
+    table = keyed(
+        (panel.title, curve.label, curve.settings._replace(seed=seed))
+        for seed in range(seeds or experiment.seeds)
+        for panel in experiment.panels
+        for curve in panel.curves
+    )
     chosen = {name: one for name, one in table.items() if only in name}
     if not chosen:
         names = sorted({name.rpartition("_s")[0] for name in table})
         raise ValueError(f"only={only!r} is part of none of {', '.join(names)}.")
     return chosen
-
-
-def key(panel: Panel, curve: Curve, seed: int) -> str:
-    """The name of a run's files, without their endings."""
-    name = f"{panel.title}_{curve.label}".lower().replace("+", "plus")
-    return re.sub(r"[^a-z0-9.]+", "_", name) + f"_s{seed}"
 
 
 def summarize(experiment: Experiment, folder: pathlib.Path) -> pathlib.Path:
@@ -151,7 +140,7 @@ def _means(
     and left one row for all of them. A seed that ended earlier is left out; the column
     `seeds` says how many are in.
     """
-    pattern = re.compile(re.escape(key(panel, curve, 0)[:-1]) + r"\d+\.csv")
+    pattern = re.compile(re.escape(key(panel.title, curve.label, 0)[:-1]) + r"\d+\.csv")
     files = [path for path in folder.iterdir() if pattern.fullmatch(path.name)]
     tables = [_read(path) for path in sorted(files)]
     column = measure(curve.settings)

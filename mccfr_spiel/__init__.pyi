@@ -1,0 +1,84 @@
+from typing import Any
+
+from mccfr_spiel import algorithms as algorithms
+from mccfr_spiel import cluster as cluster
+from mccfr_spiel import drop_in as drop_in
+from mccfr_spiel import evaluation as evaluation
+from mccfr_spiel import experiments as experiments
+from mccfr_spiel import offline as offline
+from mccfr_spiel import rules as rules
+from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
+from mccfr_spiel.algorithms.algorithm import (
+    AVERAGE_STRATEGY_SAMPLING as AVERAGE_STRATEGY_SAMPLING,
+)
+from mccfr_spiel.algorithms.algorithm import (
+    BALANCED_OUTCOME_SAMPLING as BALANCED_OUTCOME_SAMPLING,
+)
+from mccfr_spiel.algorithms.algorithm import CFR as CFR
+from mccfr_spiel.algorithms.algorithm import CFR_PLUS as CFR_PLUS
+from mccfr_spiel.algorithms.algorithm import CHANCE_SAMPLING as CHANCE_SAMPLING
+from mccfr_spiel.algorithms.algorithm import DCFR as DCFR
+from mccfr_spiel.algorithms.algorithm import EXTERNAL_SAMPLING as EXTERNAL_SAMPLING
+from mccfr_spiel.algorithms.algorithm import LCFR as LCFR
+from mccfr_spiel.algorithms.algorithm import OPPONENT_SAMPLING as OPPONENT_SAMPLING
+from mccfr_spiel.algorithms.algorithm import OUTCOME_SAMPLING as OUTCOME_SAMPLING
+from mccfr_spiel.algorithms.algorithm import PCFR_PLUS as PCFR_PLUS
+from mccfr_spiel.algorithms.algorithm import PDCFR_PLUS as PDCFR_PLUS
+from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
+from mccfr_spiel.algorithms.averaging import LINEAR as LINEAR
+from mccfr_spiel.algorithms.averaging import QUADRATIC as QUADRATIC
+from mccfr_spiel.algorithms.averaging import UNIFORM as UNIFORM
+from mccfr_spiel.algorithms.averaging import polynomial as polynomial
+from mccfr_spiel.algorithms.entropy_rules import ftrl as ftrl
+from mccfr_spiel.algorithms.entropy_rules import omd as omd
+from mccfr_spiel.algorithms.regret_rules import regret_matching as regret_matching
+from mccfr_spiel.algorithms.regret_rules import (
+    regret_matching_plus as regret_matching_plus,
+)
+from mccfr_spiel.algorithms.sampling import AVERAGE_STRATEGY as AVERAGE_STRATEGY
+from mccfr_spiel.algorithms.sampling import BALANCED_OUTCOME as BALANCED_OUTCOME
+from mccfr_spiel.algorithms.sampling import CHANCE as CHANCE
+from mccfr_spiel.algorithms.sampling import EXTERNAL as EXTERNAL
+from mccfr_spiel.algorithms.sampling import FULL as FULL
+from mccfr_spiel.algorithms.sampling import OPPONENT as OPPONENT
+from mccfr_spiel.algorithms.sampling import OUTCOME as OUTCOME
+from mccfr_spiel.algorithms.sampling import average_strategy as average_strategy
+from mccfr_spiel.algorithms.sampling import outcome as outcome
+from mccfr_spiel.compiled.code_cache import CompileCacheWarning as CompileCacheWarning
+from mccfr_spiel.drawing.trees import draw_tree as draw_tree
+from mccfr_spiel.drop_in import AverageType as AverageType
+from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
+from mccfr_spiel.drop_in import CFRSolver as CFRSolver
+from mccfr_spiel.drop_in import (
+    ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver,
+)
+from mccfr_spiel.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_spiel.drop_in import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver
+from mccfr_spiel.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
+from mccfr_spiel.evaluation import metrics as metrics
+from mccfr_spiel.evaluation import theory as theory
+from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
+from mccfr_spiel.evaluation.exact import exploitability as exploitability
+from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
+from mccfr_spiel.experiments.comparing import compare as compare
+from mccfr_spiel.exploring.opening import explore as explore
+from mccfr_spiel.limits.budget import MemoryBudgetError as MemoryBudgetError
+from mccfr_spiel.limits.budget import TreeFullError as TreeFullError
+from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
+from mccfr_spiel.online import online_bot as online_bot
+from mccfr_spiel.online.online_bot import (
+    OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot,
+)
+from mccfr_spiel.policies.bot import bot as bot
+from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
+from mccfr_spiel.reading.policies import load_policy as load_policy
+from mccfr_spiel.rules.declared import GameError as GameError
+from mccfr_spiel.solver import Solver as Solver
+from mccfr_spiel.storage.checkpoint import CheckpointError as CheckpointError
+from mccfr_spiel.tree.cache import cached_tree as cached_tree
+from mccfr_spiel.tree.game_check import check_game as check_game
+from mccfr_spiel.tree.game_tree import GameTree as GameTree
+from mccfr_spiel.tree.growth import WalkTooLargeError as WalkTooLargeError
+from mccfr_spiel.tree.lock import TreeInUseError as TreeInUseError
+
+def __getattr__(name: str) -> Any: ...

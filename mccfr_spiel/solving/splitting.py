@@ -1,1 +1,0 @@
-Place = Records = Segment = WalkLog = object

@@ -1,0 +1,387 @@
+"""Settings: what names mean, what is refused, and what is written down."""
+
+import dataclasses
+import importlib
+import itertools
+import json
+
+import pyspiel
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import algorithms
+from mccfr_spiel.experiments import Settings, named_settings
+from mccfr_spiel.experiments.algorithm_names import (
+    AVERAGINGS,
+    METHODS,
+    MINIMIZERS,
+    PARTS,
+    SAMPLINGS,
+    name_of,
+    read_method,
+    written,
+)
+from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, SETTINGS, flags_of
+from mccfr_spiel.experiments.plotting import legend_name
+from mccfr_spiel.experiments.results import default_folder
+from mccfr_spiel.experiments.resuming import resumed_flags
+from mccfr_spiel.experiments.settings import check
+from mccfr_spiel.experiments.settings_files import (
+    description,
+    read_settings,
+    write_settings,
+)
+from mccfr_spiel.offline import methods as offline
+
+importlib.import_module("mccfr_spiel.games")  # registers them
+
+
+# --- names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_named_algorithm_keeps_its_name(name):
+    assert name_of(named_settings(algorithm=name).algorithm) == name
+    assert Settings(algorithm=name) == named_settings(algorithm=name)
+
+
+FULL_DRM = "full_discounted_regret_matching"
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "algorithm"),
+    [
+        ({"sampling": "outcome"}, "outcome_sampling", ms.OUTCOME_SAMPLING),
+        (
+            {"sampling": "outcome", "epsilon": 0.4, "minimizer": "omd"},
+            "outcome_epsilon=0.4_omd",
+            ms.Algorithm(ms.outcome(0.4), ms.omd(1.0)),
+        ),
+        (
+            {"algorithm": "ftrl", "step_size": 0.5, "weights": "kroer"},
+            "external_ftrl_step_size=0.5_kroer",
+            ms.Algorithm(ms.EXTERNAL, ms.ftrl(0.5, weights="kroer")),
+        ),
+        (
+            {"algorithm": "cfr_plus", "averaging": "uniform"},
+            "cfr_plus_uniform",
+            ms.CFR_PLUS._replace(averaging=ms.UNIFORM),
+        ),
+        (
+            {"algorithm": "cfr", "alternating": False},
+            "cfr_simultaneous",
+            ms.CFR._replace(alternating=False),
+        ),
+        (
+            {"sampling": "full", "random_initial_regrets": 0.5},
+            "full_regret_matching_random_initial_regrets=0.5",
+            ms.Algorithm(ms.FULL, ms.regret_matching(initial_regret=0.5)),
+        ),
+        ({"algorithm": "cfr", "gamma": 1.0}, "cfr_linear", None),
+        ({"algorithm": "cfr", "gamma": 1.5}, "cfr_gamma=1.5", None),
+        ({"algorithm": "pdcfr_plus", "gamma": 5.0}, "pdcfr_plus", ms.PDCFR_PLUS),
+        (
+            {"algorithm": "mirror_prox", "step_size": 2.0},
+            "mirror_prox_step_size=2",
+            offline.MirrorProxMethod(2.0),
+        ),
+        (
+            {"algorithm": "lp", "method": "interior_point", "time_limit": 3.0},
+            "lp_interior_point",
+            offline.LinearProgramMethod("interior_point", 3.0),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "alternating": False},
+            "hs_dcfr_horizon=9_gamma=30_simultaneous",
+            algorithms.hs_dcfr(9)._replace(alternating=False),
+        ),
+        (
+            {"algorithm": "hs_pcfr_plus", "iterations": 700, "gamma": 8.0},
+            "hs_pcfr_plus_horizon=700_gamma=8",
+            algorithms.hs_pcfr_plus(700, gamma=8.0),
+        ),
+        (
+            {"algorithm": "hs_dcfr", "horizon": 9, "averaging": "linear"},
+            f"{FULL_DRM}_alpha=1_beta=-1_alpha_change=3_beta_change=-2_horizon=9_linear",
+            algorithms.hs_dcfr(9)._replace(averaging=ms.LINEAR),
+        ),
+        (
+            {"algorithm": "dcfr", "alpha": 2.0, "beta": -0.5, "gamma": 3.5},
+            f"{FULL_DRM}_alpha=2_beta=-0.5_gamma=3.5",
+            None,
+        ),
+        (
+            {"algorithm": "pcfr_plus", "prediction": 0.25, "gamma": 2.0},
+            "full_predictive_regret_matching_plus_prediction=0.25_quadratic",
+            None,
+        ),
+        (
+            {"sampling": "full", "minimizer": "mmd", "temperature": 0.1},
+            "full_mmd_temperature=0.1",
+            ms.Algorithm(ms.FULL, algorithms.magnetic_mirror_descent(1.0, 0.1)),
+        ),
+        (
+            {"algorithm": "Algorithm(OUTCOME, ftrl(step_size=1.0))"},
+            "outcome_ftrl",
+            ms.Algorithm(ms.OUTCOME, ms.ftrl(1.0)),
+        ),
+        (
+            {"algorithm": "Algorithm(outcome(0.4), omd(2.0))", "averaging": "linear"},
+            "outcome_epsilon=0.4_omd_step_size=2_linear",
+            ms.Algorithm(ms.outcome(0.4), ms.omd(2.0), ms.LINEAR),
+        ),
+        (
+            {"algorithm": "Algorithm(Sampling(False, True, 'epsilon', 0.3), OMD(2))"},
+            "opponents+epsilon_epsilon=0.3_omd_step_size=2",
+            None,
+        ),
+    ],
+    ids=str,
+)
+def test_names_make_an_algorithm_which_has_a_name_and_a_file(
+    flags, name, algorithm, tmp_path
+):
+    settings = named_settings(game="kuhn_poker", **flags)
+    assert algorithm in (None, settings.algorithm)
+    assert name_of(settings.algorithm) == name
+    folder = f"kuhn_poker_{name}_seed0".replace("+", "_")
+    assert default_folder(settings).name == folder
+    assert named_settings(**flags_of(settings)) == settings
+    for given in (None, flags | {"game": "kuhn_poker"}):
+        path = tmp_path / "settings.json"
+        path.write_text(json.dumps(description(settings, given)))
+        assert f'"name": "{name}"' in path.read_text()
+        assert read_settings(path) == settings
+
+
+@pytest.mark.plain
+def test_two_algorithms_never_have_one_name_nor_one_text():
+    names, texts = {}, {}
+    for sampling, minimizer, averaging, alternating in itertools.product(
+        SAMPLINGS.values(), MINIMIZERS.values(), AVERAGINGS.values(), (True, False)
+    ):
+        one = ms.Algorithm(sampling, minimizer, averaging, alternating)
+        try:
+            algorithms.check_algorithm(one)
+        except ValueError:
+            continue
+        assert names.setdefault(name_of(one), one) == one
+        assert texts.setdefault(written(one), one) == one
+        assert read_method(written(one)) == one
+    assert len(names) > 250
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Algorithm(EXTERNAL)",
+        "Algorithm(EXTERNAL, __import__('os').system('true'))",
+        "Algorithm(EXTERNAL, [ftrl(1)][0])",
+        "Algorithm(EXTERNAL, ftrl(-1))",
+        "Algorithm(EXTERNAL, ftrl(1)).__class__()",
+        "EXTERNAL(",
+        "(" * 10_000,
+        "polynomial(2)",
+        "exec(1)",
+    ],
+)
+def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
+    with pytest.raises(ValueError, match=r"\w"):
+        read_method(text)
+
+
+def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
+    game = pyspiel.hulh_game_string("fcpa")
+    names = set()
+    for one in (game, game.replace("blind=10 5", "blind=20 5")):
+        for seed in (0, 1):
+            name = default_folder(Settings(one, ms.OUTCOME_SAMPLING, seed=seed)).name
+            assert name.endswith(f"_outcome_sampling_seed{seed}")
+            assert len(name) <= 120
+            names.add(name)
+    assert len(names) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("pdcfr_plus", "PDCFR+"),
+        ("hs_pcfr_plus", "HS-PCFR+"),
+        ("external_sampling", "external sampling"),
+        ("my_plus", "my_plus"),
+    ],
+)
+def test_legends_have_the_names_of_the_literature(name, shown):
+    assert legend_name(name) == shown
+
+
+# --- the table -------------------------------------------------------------------
+
+
+def test_a_name_has_no_default_that_the_value_does_not_have():
+    assert named_settings() == Settings()
+    assert named_settings(**DEFAULT) == Settings()
+    for field in dataclasses.fields(Settings):
+        assert getattr(named_settings(), field.name) == field.default
+
+
+def test_every_setting_has_a_help_and_a_path_leads_to_a_field():
+    for setting in SETTINGS.values():
+        assert len(setting.help) > 10, setting.name
+    for setting in PARTS.values():
+        part, _, field = setting.path.partition(".")
+        ones = {"sampling": SAMPLINGS, "minimizer": MINIMIZERS, "": {}}[part].values()
+        assert not part or any(hasattr(one, field) for one in ones)
+    assert {*CHANGEABLE} < {*SETTINGS}
+
+
+def test_settings_that_change_no_row_are_equal_and_others_are_not():
+    one = Settings("kuhn_poker", ms.CFR)
+    more = {"threads": 5, "twin": False, "max_memory": "1GiB", "keep_policies": 2}
+    assert one == one._replace(**more)
+    assert flags_of(one._replace(**more)).items() >= more.items()
+    assert one != one._replace(seed=1)
+
+
+# --- what is refused -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"epsilon": 2.0, "sampling": "outcome"}, "epsilon=2.0 is not a number in"),
+        ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling explores"),
+        ({"step_size": 0.5}, "step_size=0.5 is given.*choose minimizer=ftrl, min"),
+        ({"step_size": 0.0, "algorithm": "ftrl"}, "step_size=0.0 is not a number in"),
+        ({"step_size": -1.0, "algorithm": "mirror_prox"}, "step_size=-1.0 is not"),
+        ({"step_size": 1.0, "algorithm": "egt"}, "egt has none"),
+        ({"random_initial_regrets": -1.0}, "initial_regret=-1.0 is not"),
+        (
+            {"random_initial_regrets": 0.1, "minimizer": "ftrl"},
+            "random_initial_regrets=0.1 is.*or minimizer=regret_matching_plus, or drop",
+        ),
+        ({"alpha": float("nan"), "algorithm": "dcfr"}, "alpha=nan is not a number in"),
+        ({"beta": 0.0, "algorithm": "pcfr_plus"}, "beta=0.0 is given.*has none"),
+        ({"temperature": 1.0, "algorithm": "cfr"}, "choose minimizer=mmd, or drop"),
+        ({"gamma": -1.0, "algorithm": "dcfr"}, "gamma=-1.0 is not"),
+        ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
+        (
+            {"sampling": "outcome", "algorithm": "lp"},
+            "sampling=outcome is.*lp has none",
+        ),
+        ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
+        ({"horizon": 0, "algorithm": "hs_dcfr"}, "horizon=0 is not"),
+        (
+            {"algorithm": "hs_pcfr_plus", "until_nodes_touched": 99},
+            "hs_pcfr_plus with until_nodes_touched=99 needs a horizon",
+        ),
+        ({"method": "simplex", "algorithm": "cfr"}, "cfr solves no linear program"),
+        ({"factorization": "rank_one", "algorithm": "lp"}, "lp has none"),
+        ({"time_limit": 0.0, "algorithm": "lp"}, "time_limit=0.0 is not"),
+        ({"algorithm": "crf"}, "algorithm='crf' is none of cfr, pruned"),
+        ({"sampling": "none"}, "sampling='none' is none of full, pruned"),
+        ({"itertions": 3}, "itertions= is none of the settings game, players"),
+        ({"iterations": 0}, "iterations=0 is not at least 1"),
+        ({"threads": 0}, "threads=0 is not at least 1"),
+        ({"keep_policies": 0}, "keep_policies=0 is not at least 1"),
+        ({"keep_policies": 2, "algorithm": "lp"}, "none on the way; drop keep_pol"),
+        ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
+        ({"until_nash_conv": -1.0}, "until_nash_conv=-1.0 is not"),
+        ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
+        ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
+        ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
+        ({"evaluate": "none", "evaluate_last": True}, "which evaluate_last takes"),
+        ({"evaluate": "none", "algorithm": "egt"}, "which egt takes"),
+        ({"evaluate_last": True, "algorithm": "egt"}, "egt has one policy"),
+        ({"bounds": True, "algorithm": "lp"}, "no curve to bound; drop bounds=True"),
+        ({"bounds": True, "algorithm": "cfr_plus"}, "bounds=True cannot.*Theorems 3"),
+        ({"bounds": True, "random_initial_regrets": 0.5}, "other regrets than 0"),
+        ({"bounds": True, "sampling": "chance"}, "bounds=True.*Proposition 2"),
+        ({"bounds": True, "players": 3, "algorithm": "cfr"}, "Regrets bound no Nash"),
+        ({"algorithm": "egt", "players": 3}, "3 players; the sequence-form"),
+        ({"max_nodes": 0}, "max_nodes=0 is not"),
+        ({"max_memory": "much"}, "max_memory='much' is no"),
+        (
+            {"game": "kuhn_poker(players=2)", "players": 3},
+            r"players=3.*r\(players=2\);",
+        ),
+        ({"game": "nosuch"}, "import the module that registers it first"),
+        ({"allow_imperfect_recall": True}, "evaluate=exact needs a best response"),
+        (
+            {"allow_imperfect_recall": True, "evaluate": "none", "store": "none"},
+            "store=none is given",
+        ),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_before_the_work(flags, words):
+    with pytest.raises(ValueError, match=words):
+        check(named_settings(**({"game": "kuhn_poker"} | flags)))
+
+
+def test_values_that_are_no_algorithm_are_refused():
+    for wrong in (ms.FULL, 3):
+        with pytest.raises(ValueError, match="is not an Algorithm"):
+            Settings(algorithm=wrong)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "lacks the settings"),
+        ('{"settings": {"itertions": 3}}', "'itertions', which is none of game"),
+        ('{"settings": {"iterations": "3"}}', "iterations='3', which is not int"),
+        ('{"settings": {"seed": true}}', "seed=True"),
+        ('{"settings": {"epsilon": [0.5]}}', "epsilon=.*, which is not float"),
+        ('{"settings": {"sampling": {}}}', "which is not one of full, pruned"),
+        ('{"settings": {"batch": 0.5}}', r"which is not int \| str"),
+    ],
+)
+def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_settings(path)
+    assert str(path) in str(caught.value)
+
+
+# --- resumed runs ----------------------------------------------------------------
+
+
+def test_flags_of_a_resumed_run_may_be_repeated_but_not_changed(tmp_path):
+    """Only the limits of the run may change; what is run stays as it was described."""
+    flags = {"game": "leduc_poker", "sampling": "outcome", "iterations": 300}
+    about = description(named_settings(**flags), flags)
+    (tmp_path / "settings.json").write_text(json.dumps(about))
+    stored = {**DEFAULT, **flags}
+    for same in (
+        {"sampling": "outcome"},
+        {"players": 2},
+        {"game": "leduc_poker(players=2)"},
+    ):
+        assert resumed_flags(tmp_path, same, {}) == stored
+    assert resumed_flags(tmp_path, {"iterations": 9}, {}) == stored | {"iterations": 9}
+    for name, value in {"seed": 1, "sampling": "external", "players": 3}.items():
+        words = f"has {name}={stored.get(name)}, not {value}"
+        with pytest.raises(ValueError, match=words):
+            resumed_flags(tmp_path, {name: value}, {})
+
+
+def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):
+    flags = {"algorithm": "hs_dcfr", "iterations": 300, "game": "kuhn_poker"}
+    about = description(named_settings(**flags), flags)
+    (tmp_path / "settings.json").write_text(json.dumps(about))
+    longer = {"algorithm": "hs_dcfr", "iterations": 900}
+    resumed = named_settings(**resumed_flags(tmp_path, longer, {}))
+    assert resumed.iterations == 900
+    assert resumed.algorithm == algorithms.hs_dcfr(300)
+    short = Settings("kuhn_poker", "hs_dcfr", iterations=40)  # pyright: ignore[reportArgumentType]
+    assert short.algorithm == algorithms.hs_dcfr(40)
+
+
+def test_settings_are_written_with_what_has_run_them(tmp_path):
+    write_settings(tmp_path / "settings.json", Settings("kuhn_poker"))
+    written_ones = json.loads((tmp_path / "settings.json").read_text())
+    assert written_ones["versions"].keys() > {"mccfr_spiel", "open_spiel"}
+    assert written_ones["settings"]["algorithm"] == "external_sampling"
