@@ -332,7 +332,7 @@ class Textbook:
         self.policy = {}
         self.memory = {}
         self.baseline = {}  # (player, a sequence of anyone) -> what the player expects
-        self.path = {}  # player -> its last walk with baselines, and the payoff
+        self.paths = defaultdict(list)  # player -> its walks to learn from, in order
         self.skipped = {}  # player -> the sequences that its last walk left out
         self.center = {}  # of optimistic rules: the policy without the prediction
         self.sum_of_plans = {}  # by player and sequence, as in `plan`
@@ -372,10 +372,10 @@ class Textbook:
         total: Gradient = {}
         for nth in range(self.batch_now):
             gradient = self.estimate(player, self.draws(player, nth))
-            if self.has_baselines and self.sampling.baseline == "learned":
-                self.learn(player)
             for sequence, value in gradient.items():
                 total[sequence] = total.get(sequence, 0.0) + value
+        if self.has_baselines and self.sampling.baseline == "learned":
+            self.learn(player)
         return total
 
     @np.errstate(over="ignore")
@@ -440,9 +440,8 @@ class Textbook:
         """One walk with baselines, in the words of Schmid et al. 2019.
 
         Unlike those of `estimate`, the entries are counterfactual values: they contain
-        what comes from infosets further down. `self.path` keeps the walk: an infoset,
-        the action drawn and its probability, and what was found below it; None at
-        chance.
+        what comes from infosets further down. `self.paths` gets the walk, each infoset
+        with the number of the action drawn and its probability, and the payoff.
         """
         values: Gradient = {EMPTY: 0.0}
         path: list[tuple[Infoset, int, float]] = []
@@ -451,7 +450,7 @@ class Textbook:
             """The value of a history; `reach` is the player's own in the sampling."""
             self.nodes_touched += 1
             if node.returns:
-                self.path[player] = path, node.returns[player]
+                self.paths[player].append((path, node.returns[player]))
                 return node.returns[player]
             infoset, probs = node.infoset, self.distribution(node, player)
             k = choose(probs, draw(node.place))
@@ -472,7 +471,7 @@ class Textbook:
     def estimate_branches(self, player: int, draw: Draw) -> Gradient:
         """As `estimate_by_values`, of a walk that follows all of `player`'s actions.
 
-        `self.path` keeps the tree walked: a payoff; or an infoset, the trees below, and
+        `self.paths` gets the tree walked: a payoff; or an infoset, the trees below, and
         for another player's infoset the action drawn and what its baselines change.
         """
         values: Gradient = {EMPTY: 0.0}
@@ -497,11 +496,11 @@ class Textbook:
             value = dot(policy, self.corrected(player, infoset, k, probs[k], below))
             return value, (infoset, [tree], k, value - below)
 
-        _, self.path[player] = walk(self.root)
+        self.paths[player].append(walk(self.root)[1])
         return values
 
-    def learn_branches(self, player: int) -> None:
-        """As `learn`, from the last tree of `player`, its last branches first."""
+    def learn_branches(self, player: int, walked: Any) -> None:
+        """Learns from one tree of `player`, its last branches first."""
 
         def value_of(tree: Any) -> float:
             if not isinstance(tree, tuple):
@@ -514,7 +513,7 @@ class Textbook:
             self.move_baseline(player, infoset, k, below)
             return below + change
 
-        value_of(self.path[player])
+        value_of(walked)
 
     def move_baseline(self, player: int, infoset: Infoset, k: int, below: float):
         """Moves the baseline of an action towards what was found below it."""
@@ -531,15 +530,16 @@ class Textbook:
         return found
 
     def learn(self, player: int) -> None:
-        """Moves the baselines on the last path of `player`, by the policies of now."""
-        if self.sampling.player == "all":
-            return self.learn_branches(player)
-        path, below = self.path[player]
-        for infoset, k, prob in reversed(path):
-            found = self.corrected(player, infoset, k, prob, below)
-            self.move_baseline(player, infoset, k, below)
-            below = dot(self.policy[infoset.key], found)
-        return None
+        """Moves the baselines, walk by walk, by the policies of now."""
+        for walked in self.paths.pop(player):
+            if self.sampling.player == "all":
+                self.learn_branches(player, walked)
+                continue
+            path, below = walked
+            for infoset, k, prob in reversed(path):
+                found = self.corrected(player, infoset, k, prob, below)
+                self.move_baseline(player, infoset, k, below)
+                below = dot(self.policy[infoset.key], found)
 
     def follow_probabilities(self, infoset: Infoset) -> list[float]:
         """The probability with which each action is followed where all are not sampled

@@ -62,7 +62,7 @@ class GroupedWalks:
         self._own: list[tuple[np.ndarray, ...]] = []
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
-        self._is_paused = False
+        self._is_paused = self._is_torn = False
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
@@ -72,7 +72,7 @@ class GroupedWalks:
     @property
     def is_begun(self) -> bool:
         """Whether a batch has been walked in part, which only groups may go on with."""
-        return bool(self._plan[grouped.WALKED]) or self._is_paused
+        return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
 
     def run(
         self, task: kernels.Task, frame: np.ndarray, tables: kernels.Tables, walk: Any
@@ -88,9 +88,12 @@ class GroupedWalks:
         """
         if self._kernel is None:
             self._kernel = grouped.make_grouped_iterate(self._sampled, self._rule)
+        if self._is_torn:
+            self.drop(tables, walk)
         while True:
             self._frame(tables)
             assert self._groups is not None
+            self._is_torn = True  # should Ctrl-C, or an error, take the status away
             status = teams.run(
                 self._kernel,
                 self.num_threads,
@@ -110,6 +113,7 @@ class GroupedWalks:
             elif status == kernels.LOG_FULL:
                 self._room *= 2
             else:
+                self._is_torn = False
                 return status
             self._plan[grouped.WALKED] = 0  # the stretch is walked again
             self._groups = None
@@ -129,8 +133,6 @@ class GroupedWalks:
 
     def drop(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
         """Throws away what has been found for the next update."""
-        self._plan[:] = 0
-        self._is_paused = False
         marks, infosets = walk.marks, self._store.infosets
         for infoset in walk.met[: marks[kernels.NUM_MET]].tolist():
             start = infosets[infoset]["first_sequence"]
@@ -141,6 +143,8 @@ class GroupedWalks:
         for name in (kernels.NUM_MET, kernels.TOUCHED, kernels.WALK):
             marks[name] = 0
         marks[kernels.WALKER] = walk.cursor[kernels.PLAYER]
+        self._plan[:] = 0
+        self._is_paused = self._is_torn = False
 
     def _frame(self, tables: kernels.Tables) -> None:
         """Makes frames for the threads if arrays were replaced since the last time."""

@@ -100,7 +100,7 @@ class SharedWalks:
         self.cut: scratch.Cut | None = None
         self.slots: scratch.Slots | None = None
         self._kernel: Any = None
-        self._is_too_large = self._is_begun = False
+        self._is_too_large = self._is_begun = self._is_torn = False
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
@@ -120,7 +120,7 @@ class SharedWalks:
 
     def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
         """Whether threads should do what a kernel is about to be called for."""
-        if self._is_begun:
+        if self._is_begun or self._is_torn:
             return True
         if self._is_too_large or not is_between_updates(walk):
             return False
@@ -148,11 +148,14 @@ class SharedWalks:
             A status; NEEDS_ONE_THREAD if the kernel for one thread must go on, with
             nothing found yet for the next update.
         """
+        if self._is_torn:
+            self.drop(tables, walk)
         cut, threads = self.get_ready(), max(self._useful_threads(task, walk), 1)
         plan = _ALONE.copy() if plan is None else plan
         while True:
             plan[shared_walks.WALKS_OF_SLICE] = self._walks_of_slice(task, walk)
             records = task, arrays, tables, walk, cut, self.slots
+            self._is_torn = True  # should Ctrl-C, or an error, take the status away
             status = teams.run(
                 self._kernel,
                 threads,
@@ -163,6 +166,7 @@ class SharedWalks:
             )
             self._is_begun = status == kernels.PAUSED
             if status in (kernels.DONE, kernels.PAUSED):
+                self._is_torn = False
                 return status
             self.drop(tables, walk)
             if status == kernels.TOO_UNLIKELY:
@@ -182,7 +186,7 @@ class SharedWalks:
             shared_walks.drop_shared(
                 tree.arrays.infosets, tables, walk, self.cut, tree.num_players
             )
-        self._is_begun = False
+        self._is_begun = self._is_torn = False
 
     def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
         is_small = self._tree.num_nodes <= SMALL_TREE

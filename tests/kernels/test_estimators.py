@@ -25,6 +25,7 @@ from mccfr_spiel import (
 )
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels import (
+    apply,
     averaging,
     baselines,
     batches,
@@ -33,9 +34,10 @@ from mccfr_spiel.kernels import (
     picking,
     pruning,
     stack,
+    stored,
     tables,
     ties,
-    walks,
+    walk,
 )
 from mccfr_spiel.kernels import sampling as draws
 from mccfr_spiel.solver import Solver
@@ -71,6 +73,7 @@ GAMES = {
 
 
 PIECES = (
+    apply,
     averaging,
     baselines,
     batches,
@@ -80,9 +83,10 @@ PIECES = (
     picking,
     pruning,
     stack,
+    stored,
     tables,
     ties,
-    walks,
+    walk,
 )
 
 
@@ -126,7 +130,7 @@ class SourceOfWalk:
 
     def estimate(self, draw):
         """The gradient that the walk leaves behind when its draws are `draw`'s."""
-        tables, cursor = self.solver.state.tables, self.solver.state.walk.cursor
+        tables, state = self.solver.state.tables, self.solver.state
         num_walks = 0
 
         def begin_walk(seed, iteration, player, num_players):
@@ -137,8 +141,10 @@ class SourceOfWalk:
             assert player == self.player
             return np.uint64(0)
 
-        cursor[:] = 0
-        cursor[kernels.PLAYER] = self.player
+        state.walk.cursor[:] = 0
+        state.walk.marks[:] = 0
+        state.walk.cursor[kernels.PLAYER] = self.player
+        state.walk.marks[kernels.WALKER] = self.player
         for table in (tables.gradient, tables.average, tables.paid):
             table[:] = 0
         tables.is_met[:] = 0
@@ -148,8 +154,8 @@ class SourceOfWalk:
                 for name, value in vars(module).items():
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
-            patch.setattr(walks, "stream_key", begin_walk)
-            for module in (picking, pruning, walks):
+            patch.setattr(walk, "stream_key", begin_walk)
+            for module in (picking, pruning, walk):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

@@ -1,0 +1,350 @@
+"""Walks that threads share by blocks have the bits of one thread, and no two tickets of
+a stage write one place."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameTree, Solver, algorithms, kernels
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels import scratch, shared_walks
+from mccfr_spiel.solving import sharing, state
+from mccfr_spiel.tree import blocks
+from tests.reference import Textbook
+from tests.small_games import three_players, uneven_deal
+from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
+from tests.vectors import start_together
+
+THREADS = (1, 2, 3)
+LIARS_DICE = "liars_dice(dice_sides=3)"
+GAMES = {"uneven_deal": uneven_deal, "three_players": three_players}
+
+
+@pytest.fixture(autouse=True)
+def helped(monkeypatch) -> list[int]:
+    """Lets batches of every size be shared, in blocks of a few infosets.
+
+    Returns:
+        How many threads each call had that was shared.
+    """
+    for name in ("LEAST_NODES", "SMALL_TREE", "LEAST_NODES_AT_ONCE"):
+        monkeypatch.setattr(sharing, name, int(name == "LEAST_NODES"))
+    monkeypatch.setattr(state, "LEAST_TREE", 0)
+    monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
+    found, run = [], teams.run
+
+    def counted(work, num_threads, *arguments, **more):
+        found.append(num_threads)
+        return run(work, num_threads, *arguments, **more)
+
+    monkeypatch.setattr(teams, "run", counted)
+    return found
+
+
+def batched(sampling, batch: Any = 10, rule: Any = None, *, alternating=True):
+    rule = ms.regret_matching() if rule is None else rule
+    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
+
+
+def whole(game):
+    return GameTree(GAMES.get(game, lambda: game)()).expand_all()
+
+
+def bits(solver) -> dict[str, bytes]:
+    """All that a solver has learned, and where it is."""
+    return {name: array.tobytes() for name, array in solver.state.saved().items()}
+
+
+def assert_equal_for_all(tree, algorithm, iterations, helped):
+    """Solvers with 1, 2 and 3 threads have the same bits on the way and then."""
+    solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
+    helped.clear()
+    for more in iterations:
+        for solver in solvers:
+            solver.iterate(more)
+        alone, *others = map(bits, solvers)
+        assert all(other == alone for other in others)
+    assert set(helped) == {2, 3}
+
+
+def shared_pair(game, algorithm, **more):
+    """Solvers with 1 and 3 threads, which know how long their walks are."""
+    pair = [Solver(whole(game), algorithm, threads=k, **more) for k in (1, 3)]
+    for solver in pair:
+        solver.iterate(1)
+    return pair
+
+
+# --- the bits ------------------------------------------------------------------------
+
+ROWS = [
+    (KUHN_3, ms.EXTERNAL, "regret_matching", True, 10),
+    (LIARS_DICE, ms.OUTCOME, "regret_matching_plus", True, 33),
+    (LEDUC, ms.CHANCE, "discounted_regret_matching", False, 3),
+    ("uneven_deal", ms.OPPONENT, "ftrl", True, 10),
+    ("three_players", ms.OUTCOME, "regret_matching", False, "auto"),
+    (GOOFSPIEL, ms.EXTERNAL, "ftrl", True, 1),
+    (GOOFSPIEL, ms.CHANCE, "regret_matching_plus", True, 1),
+    (GOOFSPIEL, ms.BALANCED_OUTCOME, "regret_matching", True, 40),
+    (LIARS_DICE, ms.OPPONENT, "regret_matching", False, 1),
+    ("kuhn_poker", ms.EXTERNAL, "regret_matching_plus", False, "auto"),
+    ("matrix_rps", ms.OUTCOME, "regret_matching", True, 90),
+]
+
+
+@pytest.mark.parametrize("row", range(len(ROWS)))
+def test_any_number_of_threads_has_the_bits_of_one(row, helped):
+    game, sampling, rule, alternating, batch = ROWS[row]
+    if IS_COMPILED and row > 1:
+        pytest.skip("each takes long to compile")
+    algorithm = batched(sampling, batch, RULES[rule], alternating=alternating)
+    many = 130 if batch == "auto" else 30 if IS_COMPILED else 3
+    assert_equal_for_all(whole(game), algorithm, (1, 1, many), helped)
+
+
+@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME], ids=["ext", "out"])
+def test_a_batch_shared_by_three_threads_is_the_textbooks(sampling, helped):
+    for alternating in (True, False):
+        algorithm = batched(sampling, 6, alternating=alternating)
+        solver = Solver(whole(KUHN_3), algorithm, seed=11, threads=3)
+        textbook = Textbook(KUHN_3, *algorithm, seed=11)
+        start_together(solver, textbook)
+        for more in (1, 1, 6):
+            solver.iterate(more)
+            textbook.run(more)
+            assert_same(solver, textbook)
+        assert 3 in helped
+
+
+@pytest.mark.parametrize(
+    ("nodes", "room", "batch"), [((1, 1), (2, 2), 40), ((3, 7), (9, 40), 2)]
+)
+def test_slices_stretches_and_room_of_any_size_change_no_bit(
+    nodes, room, batch, helped, monkeypatch
+):
+    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", nodes)
+    monkeypatch.setattr(sharing, "_HEIGHT", room[0])
+    monkeypatch.setattr(sharing, "_ROOM", room[1])
+    for sampling in (ms.EXTERNAL, ms.OUTCOME):
+        assert_equal_for_all(whole(KUHN_3), batched(sampling, batch), (1, 3), helped)
+
+
+def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch, helped):
+    monkeypatch.setattr(sharing, "_ROOM", 2)
+    monkeypatch.setattr(sharing, "_MOST_ROOM", 8)
+    alone, shared = shared_pair(KUHN_3, batched(ms.CHANCE))
+    helped.clear()
+    for solver in (alone, shared):
+        solver.iterate(5)
+    made = shared.state.sharing
+    assert made is not None
+    assert made.slots is not None
+    assert len(made.slots.leaf) == 8 * scratch.NUM_SLICES
+    assert helped == [3, 3, 3]  # with room for 2, 4 and 8
+    assert bits(shared) == bits(alone)
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="takes long without the JIT")
+def test_repeated_runs_have_the_same_bits():
+    tree, algorithm = whole(LIARS_DICE), batched(ms.EXTERNAL, 40)
+    alone = Solver(tree, algorithm)
+    alone.iterate(3)
+    for run in range(100):
+        solver = Solver(tree, algorithm, threads=2 + run % 3)
+        solver.iterate(3)
+        assert bits(solver) == bits(alone), run
+
+
+# --- where threads do not share ------------------------------------------------------
+
+
+def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
+    def everything(state, player):
+        return state.information_state_string(player)
+
+    baselines = algorithms.Sampling(True, True, baseline="learned")
+    for game, algorithm, abstraction in (
+        (KUHN_3, batched(ms.EXTERNAL), everything),
+        (KUHN_3, batched(ms.AVERAGE_STRATEGY_SAMPLING.sampling), None),
+        (KUHN_3, batched(baselines), None),
+        (LEDUC, batched(ms.EXTERNAL), None),  # grows with the walks
+    ):
+        alone, shared = (
+            Solver(game, algorithm, threads=k, abstraction=abstraction) for k in (1, 3)
+        )
+        for solver in (alone, shared):
+            for more in (1, 2):
+                solver.iterate(more)
+        assert bits(shared) == bits(alone)
+    assert not helped
+
+
+def test_short_batches_are_not_shared(monkeypatch):
+    monkeypatch.undo()
+    for game in ("kuhn_poker", "leduc_poker"):
+        solver = Solver(whole(game), batched(ms.EXTERNAL, 16), threads=3)
+        for _ in range(2):
+            solver.iterate(100 if IS_COMPILED else 3)
+        assert solver.state.sharing is not None
+        assert solver.state.sharing.cut is None
+
+
+# --- pauses, interruptions and errors ------------------------------------------------
+
+
+@pytest.mark.parametrize("interrupts", [False, True])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
+    alternating, interrupts, monkeypatch
+):
+    """Ctrl-C comes with the end of a call, and takes its status away."""
+    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))  # several stretches
+    algorithm = batched(ms.EXTERNAL, 100, alternating=alternating)
+    alone, shared = shared_pair(KUHN_3, algorithm)
+    pauses, run = [], teams.run
+
+    def paused(*arguments, **more):
+        status = run(*arguments, **more)
+        if status == kernels.PAUSED:
+            pauses.append(bits(shared))
+            if interrupts and len(pauses) % 3 == 1:
+                raise KeyboardInterrupt
+        return status
+
+    monkeypatch.setattr(teams, "run", paused)
+    before = bits(shared)
+    while shared.num_iterations < 3:
+        shared._slice = 100
+        try:
+            shared.iterate(1)
+        except KeyboardInterrupt:
+            shared._slice = 10**6
+            shared.iterate(1)
+    alone.iterate(2)
+    assert len(pauses) > 2 - interrupts
+    assert pauses[0] == before  # nothing was learned yet
+    assert bits(shared) == bits(alone)
+
+
+def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(monkeypatch):
+    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))
+    states, words = [], []
+    for solver in shared_pair(KUHN_3, batched(ms.OUTCOME, 100), seed=1):
+        solver.tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
+        with pytest.raises(ValueError, match="no longer fits a floating-point") as told:
+            solver.iterate(100_000)
+        words.append(str(told.value))
+        states.append(bits(solver))
+    assert words[0] == words[1]
+    assert states[0] == states[1]
+
+
+def raising(policy, memory, gradient, parameters, t):
+    if t == 3:
+        raise ValueError("the third iteration")
+    value = 0.0
+    for a in range(len(policy)):
+        value += policy[a] * gradient[a]
+    return value
+
+
+def test_an_error_in_a_rule_is_raised_whatever_thread_met_it(helped):
+    algorithm = batched(ms.CHANCE, 4, algorithms.own_rule(raising))
+    for threads in (2, 3):
+        solver = Solver(whole(KUHN_3), algorithm, threads=threads)
+        for _ in range(2):
+            solver.iterate(1)
+        with pytest.raises(ValueError, match="the third iteration"):
+            solver.iterate(5)
+        another = Solver(whole(KUHN_3), batched(ms.EXTERNAL), threads=threads)
+        another.iterate(1)
+        another.iterate(3)  # the threads are there still
+        assert another.num_iterations == 4
+    assert set(helped) == {2, 3}
+
+
+# --- who writes where ----------------------------------------------------------------
+
+
+class Watched(np.ndarray):
+    """An array that notes which ticket reads or writes which address."""
+
+    notes: Any = None
+    stage = shared_walks.IN_TOP
+
+    def _note(self, key, wrote):
+        if isinstance(key, int | np.integer) and self.ndim == 1:
+            assert 0 <= key < len(self)
+            address = self.__array_interface__["data"][0] + int(key) * self.strides[0]
+            Watched.notes(address, wrote)
+
+    def __getitem__(self, key):
+        # What is got of a record may be written to, as logs are in the first stage.
+        is_made = Watched.stage == shared_walks.IN_TOP
+        self._note(key, self.dtype.names is not None and is_made)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key, value):
+        self._note(key, True)
+        super().__setitem__(key, value)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="watches plain Python (NUMBA_DISABLE_JIT=1)")
+@pytest.mark.parametrize(
+    ("game", "sampling"), [(KUHN_3, ms.EXTERNAL), (LIARS_DICE, ms.OUTCOME)]
+)
+def test_no_ticket_touches_what_another_of_its_stage_writes(
+    game, sampling, monkeypatch
+):
+    reading: dict[int, set[int]] = defaultdict(set)
+    writing: dict[int, set[int]] = defaultdict(set)
+    now: list[int] = [-1]  # the ticket; the leader between two stages is -1
+    stages: list[int] = []
+
+    def note(address, wrote):
+        if now[0] >= 0:
+            (writing if wrote else reading)[address].add(now[0])
+
+    def check():
+        for address, writers in writing.items():
+            assert len(writers | reading[address]) == 1
+        if len({w for writers in writing.values() for w in writers}) > 1:
+            stages.append(Watched.stage)
+        reading.clear()
+        writing.clear()
+
+    next_ticket, views = shared_walks.next_ticket, shared_walks.shared_views
+
+    def next_and_noted(desk, leads):
+        now[0] = next_ticket(desk, leads)
+        if now[0] < 0:
+            check()
+        Watched.stage = int(desk[shared_walks.STAGE])
+        return now[0]
+
+    def watched(frame, kind):
+        return kind(*(array.view(Watched) for array in views(frame, kind)))
+
+    monkeypatch.setattr(Watched, "notes", staticmethod(note))
+    monkeypatch.setattr(shared_walks, "next_ticket", next_and_noted)
+    monkeypatch.setattr(shared_walks, "shared_views", watched)
+    # One thread does all tickets: what counts is what each touches.
+    run = teams.run
+    monkeypatch.setattr(
+        teams,
+        "run",
+        lambda work, threads, *arguments, **more: run(work, 1, *arguments, **more),
+    )
+    solver = Solver(whole(game), batched(sampling, 12), threads=2)
+    solver.iterate(1)
+    solver.iterate(2)
+    assert set(stages) == {
+        shared_walks.IN_TOP,
+        shared_walks.IN_BLOCKS,
+        shared_walks.APPLYING,
+    }
