@@ -8,10 +8,11 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.settings_files import write_settings
+from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.policies import policy_files, policy_json
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel.storage.results_folder import write_json
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 
@@ -76,7 +77,7 @@ def test_a_table_with_actions_as_strings_is_evaluated():
 @pytest.mark.parametrize("game", ["leduc_poker", GOOFSPIEL, "liars_dice"])
 def test_files_of_earlier_versions_are_read(game, tmp_path):
     policy = solved(game, 5)
-    write_settings(tmp_path / "settings.json", Settings(game))
+    write_json(tmp_path / "settings.json", description(Settings(game)))
     (tmp_path / "policy.json").write_text(old_json(policy))
     loaded = ms.load_policy(tmp_path)
     tree = policy.tree
