@@ -37,7 +37,7 @@ _NOW = {
     "policy_json": "policies.policy_json",
     "prefetch": "compiled.prefetch",
     "randomness": "compiled.randomness",
-    "reproduction": "experiments.reproduction",
+    "reproduction": "papers.reproduction",
     "rules_expansion": "rules.expansion",
     "rules_game": "rules.game",
     "rules_kernel": "rules.kernel",
@@ -45,7 +45,7 @@ _NOW = {
     "sequence_form": "offline.sequence_form",
     "sparsification": "offline.sparsification",
     "sweeps": "experiments.sweeps",
-    "table_1": "experiments.table_1",
+    "table_1": "papers.table_1",
     "theory": "evaluation.theory",
     "tree_cache": "tree.cache",
 }
