@@ -142,7 +142,8 @@ def executor() -> Executor:
         return functools.partial(
             on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
         )
-    return functools.partial(local, workers=FLAGS.workers or os.cpu_count() or 1)
+    workers = FLAGS.workers or os.cpu_count() or 1
+    return functools.partial(local, workers=workers, run_main=False)
 
 
 def summarize_and_draw(experiment: panels.Experiment, folder: pathlib.Path) -> None:

@@ -213,16 +213,17 @@ def _algorithm(base: Algorithm, parts: dict[str, Any]) -> Algorithm:
         changes["averaging"] = averaging.polynomial(parts["gamma"])
     algorithm = base._replace(**changes)
     for kind in ("sampling", "minimizer"):
-        paths = [
-            (PARTS[name].path.partition("."), value) for name, value in parts.items()
-        ]
-        fields = {field: value for (part, _, field), value in paths if part == kind}
+        fields = {
+            PARTS[name].path.removeprefix(f"{kind}."): value
+            for name, value in parts.items()
+            if PARTS[name].path.startswith(f"{kind}.")
+        }
         _check_has(getattr(algorithm, kind), fields)
         try:
             part = getattr(algorithm, kind)._replace(**fields)
         except ValueError as error:
             if "initial_regret" in fields:
-                error.add_note("It is the part's name of random_initial_regrets.")
+                error.add_note("random_initial_regrets sets it.")
             raise
         algorithm = algorithm._replace(**{kind: part})
     check_algorithm(algorithm)

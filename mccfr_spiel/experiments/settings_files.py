@@ -15,7 +15,6 @@ from mccfr_spiel.experiments.flags import (
     with_horizon,
 )
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.storage.results_folder import write_json
 
 _PACKAGES = ("mccfr_spiel", "open_spiel", "numba", "numpy")
 
@@ -39,11 +38,6 @@ def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any
         "algorithm": parts_of(settings.algorithm),
         "versions": versions,
     }
-
-
-def write_settings(path: pathlib.Path, settings: Settings) -> None:
-    """Writes the description of the settings as JSON."""
-    write_json(path, description(settings))
 
 
 def read_settings(path: pathlib.Path) -> Settings:

@@ -1,6 +1,8 @@
 """The command line, run as a user runs it."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import pathlib
@@ -8,13 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import psutil
 import pyspiel
 import pytest
 
-import mccfr_spiel as ms
 from mccfr_spiel import SequencePolicy, Solver
+from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, read_settings
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.flags import SETTINGS
@@ -28,20 +32,36 @@ COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
 QUICK = ["--game=kuhn_poker", "--iterations=300"]
 
 
-def run(*args: str, cwd: pathlib.Path | None = None, **environment: str):
-    return subprocess.run(
+class Ended(NamedTuple):
+    """How a program ended: its exit code and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*args: str) -> Ended:
+    """What run_experiments.py does with these flags, in this process."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = main(["solve", *args])
+    return Ended(code, out.getvalue(), errors.getvalue())
+
+
+def run_script(*args: str, **environment: str) -> Ended:
+    done = subprocess.run(
         [*COMMAND, *args],
         capture_output=True,
         text=True,
-        cwd=cwd,
         env=os.environ | environment,
         timeout=120,
     )
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def refused(*args: str) -> str:
+def refused(*args: str, by: Callable[..., Ended] = run) -> str:
     """The message of a run that must be refused, in one piece and before any work."""
-    result = run(*args)
+    result = by(*args)
     assert result.returncode == 1, result.stdout
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -118,9 +138,10 @@ def test_table_names_nash_conv_and_exploitability_apart(finished):
     assert abs(float(middle) + 1 / 18) <= float(half_width)
 
 
-def test_default_folder_is_always_a_new_one(tmp_path):
+def test_default_folder_is_always_a_new_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        assert run(*QUICK, cwd=tmp_path).returncode == 0
+        assert run(*QUICK).returncode == 0
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
         "kuhn_poker_external_sampling_seed0",
         "kuhn_poker_external_sampling_seed0_2",
@@ -147,7 +168,7 @@ def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
 
 def test_an_error_in_a_module_of_the_users_names_the_flag(tmp_path):
     (tmp_path / "my_mistake.py").write_text("import pyspiel\n\nnumber = 1 / 0\n")
-    result = run(
+    result = run_script(
         "--import=my_mistake",
         f"--output_dir={tmp_path / 'out'}",
         PYTHONPATH=str(tmp_path),
@@ -180,37 +201,18 @@ def test_three_players_have_no_exploitability(tmp_path):
     assert all(row["exploitability"] == "" for row in read_rows(tmp_path / "out"))
 
 
-def test_parts_combine(tmp_path):
-    result = run(
-        *QUICK,
-        "--sampling=chance",
-        "--minimizer=omd",
-        "--step_size=0.5",
-        "--averaging=linear",
-        "--noalternating",
-        "--evaluate=none",
-        f"--output_dir={tmp_path / 'out'}",
-    )
-    assert result.returncode == 0, result.stderr
-    assert {row["nash_conv"] for row in read_rows(tmp_path / "out")} == {""}
-    assert read_settings(tmp_path / "out" / "settings.json") == Settings(
-        "kuhn_poker",
-        ms.Algorithm(ms.CHANCE, ms.omd(0.5), ms.LINEAR, alternating=False),
-        iterations=300,
-        evaluate="none",
-    )
-
-
 def test_run_without_matplotlib_says_how_to_get_the_picture(tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('hidden')")
-    result = run(*QUICK, f"--output_dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path))
+    result = run_script(
+        *QUICK, f"--output_dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path)
+    )
     assert result.returncode == 0, result.stderr
     assert "matplotlib" in result.stdout
     assert not (tmp_path / "out" / "convergence.png").exists()
 
 
 def test_help_names_every_setting():
-    result = run("--help")
+    result = run_script("--help")
     assert "Traceback" not in result.stderr
     more = ("output_dir", "overwrite", "checkpoint_every", "resume")
     more += ("evaluation_plays", "evaluation_seconds")
@@ -402,23 +404,24 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
 def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
     args = ["--experiment=offline", "--only=search_4_turns_cfr", "--workers=2"]
     args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]
-    result = run(*args)
+    result = run_script(*args)
     assert result.returncode == 0, result.stderr
     assert "2 settings, 2 to run" in result.stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"summary.csv", "figure.png", "figure.svg"} <= names
-    again = run(*args)
+    again = run_script(*args)
     assert "2 settings, 0 to run" in again.stdout
 
 
-def test_flags_of_runs_and_of_experiments_do_not_mix(tmp_path):
-    message = refused("--experiment=bounds", "--game=kuhn_poker")
-    assert "--game is fixed by --experiment=bounds" in message
-    assert "--seeds takes an --experiment" in refused("--seeds=3")
-    assert "--workers of a single run takes --executor=ray" in refused("--workers=3")
-    assert "makes one walk at a time. Give it a batch" in refused("--executor=ray")
-    message = refused("--experiment=bounds", "--only=chess")
-    assert "only='chess' is part of none of goofspiel_4_cards_cfr" in message
-    assert "--seeds=0: 0 is not a positive" in refused(
-        "--experiment=bounds", "--seeds=0"
-    )
+def test_flags_of_runs_and_of_experiments_do_not_mix():
+    for words, flags in {
+        "--game is fixed by --experiment=bounds": ["--experiment=bounds", "--game=a"],
+        "--seeds takes an --experiment": ["--seeds=3"],
+        "--workers of a single run takes --executor=ray": ["--workers=3"],
+        "makes one walk at a time. Give it a batch": ["--executor=ray"],
+        "part of none of goofspiel_4_cards_cfr": [
+            "--experiment=bounds",
+            "--only=chess",
+        ],
+    }.items():
+        assert words in refused(*flags, by=run_script)

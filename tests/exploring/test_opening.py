@@ -76,7 +76,7 @@ def test_a_port_in_use_is_told_in_words(capsys, tmp_path):
             ms.explore(solved("kuhn_poker"), port=port)
         path = str(tmp_path / "policy.bin")
         assert main(["explore", path, f"--port={port}"]) == 1
-    assert f"--port={port} cannot be used" in capsys.readouterr().err
+    assert f"port={port} cannot be used" in capsys.readouterr().err
     with pytest.raises(ValueError, match="port=70000"):
         ms.explore(solved("kuhn_poker"), port=70_000)
 
