@@ -1,5 +1,6 @@
 """What `import mccfr_spiel` offers, and what the wheel has inside."""
 
+import ast
 import importlib
 import importlib.metadata
 import os
@@ -67,6 +68,14 @@ def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
     assert dir(ms) == sorted([*ms.__all__, *ms.NAMESPACES, "__version__"])
     for name in dir(ms):
         assert getattr(ms, name)
+
+
+@pytest.mark.parametrize("space", [ms.algorithms, ms.evaluation])
+def test_dir_shows_the_names_of_a_namespace_before_they_are_asked_for(space):
+    names = f"import mccfr_spiel; print(dir({space.__name__}))"
+    shown = ast.literal_eval(run([sys.executable, "-c", names]))
+    assert {"CFR_PLUS", "full"} < {*shown} or {"nash_conv", "recommend"} < {*shown}
+    assert all(getattr(space, name) is not None for name in shown)
 
 
 def test_names_at_the_top_and_in_the_namespaces_are_the_same_objects():

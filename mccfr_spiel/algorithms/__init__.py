@@ -9,3 +9,7 @@ makes it; `str` of an algorithm is what papers call it.
 from mccfr_spiel.facade import listed_names
 
 __all__, __getattr__ = listed_names(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from mccfr_spiel.facade import listed_names
 
 __all__, __getattr__ = listed_names(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,13 +11,12 @@ import os
 import pathlib
 from typing import Any
 
-from mccfr_spiel.exploring import finding, places
+from mccfr_spiel.exploring import finding, places, views
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.hands import is_seen
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.exploring.views import known_to
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -56,91 +55,87 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
 
     Its `states` are keyed by the moves before them, as the page's links are.
     """
-    answers, policies = Answers(subject), range(len(subject.candidates))
-    for which in policies:
-        if subject.evaluation(which).numbers(600.0) is None:
-            label = subject.candidates[which].label
-            raise ValueError(f"The numbers of {label} took long.")
-    states, infoset_of, strings = {}, {}, {}
-    grid_of: dict[str, int] = {}
-    infosets: list[list[Any]] = [[None] * tree.num_infosets for _ in policies]
-    grids: list[list[Any]] = [[] for _ in policies]
-    grid_numbers: dict[tuple[int | None, ...], int | None] = {}
-    no_grid = answers.grid({"history": ""}).get("none", "")
+    answers = Answers(subject)
+    states, infoset_of, strings, grid_of = {}, {}, {}, {}
+    first: dict[int, str] = {}  # infoset -> the key of one of its states
+    grid_numbers: dict[tuple[int | None, ...], int] = {}  # by the public moves
+    grids: list[str] = []  # the keys of states whose grids are made
+    without_grid = ""
     # One pass takes a history off the stack and puts those with one move more on.
     stack: list[list[int]] = [[]]
     while stack:
         history = stack.pop()
         key = ",".join(map(str, history))
-        answer = answers.state({"history": key})
-        state = places.follow(tree.game, None, history).state
-        del answer["state"]["history"]
-        states[key] = answer["state"] | _for_play(state, strings)
-        stack += [[*history, move] for move in places.moves_of(state)]
-        if answer["infoset"] is None:
+        place = places.follow(tree.game, tree, history)
+        states[key] = views.state_view(place) | _for_play(place.state, strings)
+        del states[key]["history"]
+        stack += [[*history, move] for move in places.moves_of(place.state)]
+        if place.state.current_player() < 0:
             continue
-        infoset = infoset_of[key] = answer["infoset"]["number"]
-        for which in policies:
-            if infosets[which][infoset] is None:
-                asked = answers.state({"history": key, "policy": which})
-                infosets[which][infoset] = asked["infoset"]
+        infoset_of[key] = int(tree.nodes[place.node]["infoset"])
+        first.setdefault(infoset_of[key], key)
         # States that differ in their deals only share a grid.
         hidden = len(deals(tree.game, history))
         public = (*(None for _ in history[:hidden]), *history[hidden:])
-        if public not in grid_numbers:
-            found = [
-                answers.grid({"history": key, "policy": which}) for which in policies
-            ]
-            no_grid = found[0].get("none", no_grid)
-            grid_numbers[public] = None if "none" in found[0] else len(grids[0])
-            if "none" not in found[0]:
-                for mine, one in zip(grids, found, strict=True):
-                    mine.append(one)
-        number = grid_numbers[public]
-        if number is not None:
-            grid_of[key] = number
+        if hidden:
+            grid_of[key] = grid_numbers.setdefault(public, len(grids))
+            if grid_of[key] == len(grids):
+                grids.append(key)
+        else:
+            without_grid = key
+    keys = [first[infoset] for infoset in range(tree.num_infosets)]
+    policies = range(len(subject.candidates))
+    each = [_of_policy(answers, one, keys, grids) for one in policies]
     return {
         "about": answers.about({}),
-        "overviews": [answers.overview({"policy": which}) for which in policies],
         "states": states,
         "strings": list(strings),
         "infoset_of": infoset_of,
-        "infosets": infosets,
         "grid_of": grid_of,
-        "grids": grids,
-        "no_grid": no_grid,
+        "no_grid": answers.grid({"history": without_grid}).get("none", ""),
         "rows": answers.rows({}),
-    } | _of_policies(answers, tree)
+    } | {name: [one[name] for one in each] for name in each[0]}
 
 
-def _of_policies(answers: Answers, tree: GameTree) -> dict[str, Any]:
-    """The beliefs, rows of lists and lists of each policy; the list "changed" has one
-    for each other policy."""
-    policies = range(len(answers.subject.candidates))
-    infosets = range(tree.num_infosets)
-    found: dict[str, Any] = {"beliefs": [], "rows_of_lists": [], "lists": []}
-    for which in policies:
-        mine = {"policy": which}
-        numbers = answers.subject.evaluation(which).numbers()
-        assert numbers is not None
-        beliefs = [answers.belief(mine | {"number": i}) for i in infosets]
-        for one in beliefs:
-            one["left_out"] += len(one["rows"][_BELIEFS:])
-            del one["rows"][_BELIEFS:]
-        found["beliefs"].append(beliefs)
-        rows = [finding.row_of(tree, numbers.policy, i) for i in infosets]
-        found["rows_of_lists"].append(rows)
+def _of_policy(
+    answers: Answers, which: int, keys: list[str], grids: list[str]
+) -> dict[str, Any]:
+    """What the page may ask of one policy.
 
-        def listed(mine: Any = mine, **query: Any) -> list[tuple[int, float]]:
-            rows = answers.list(mine | query)["rows"]
-            return [(row["infoset"], row["amount"]) for row in rows]
+    Args:
+        answers: to the questions.
+        which: the policy.
+        keys: `[I]` the moves before a state of each infoset.
+        grids: the moves before states that have grids of their own.
+    """
+    mine, subject = {"policy": which}, answers.subject
+    numbers = subject.evaluation(which).numbers(600.0)
+    if numbers is None:
+        raise ValueError(f"The numbers of {subject.candidates[which].label} took long.")
 
-        lists: dict[str, Any] = {
-            kind: listed(kind=kind) for kind in finding.LISTS if kind != "changed"
-        }
-        lists["changed"] = [listed(kind="changed", other=str(one)) for one in policies]
-        found["lists"].append(lists)
-    return found
+    def listed(**query: Any) -> list[tuple[int, float]]:
+        rows = answers.list(mine | query)["rows"]
+        return [(row["infoset"], row["amount"]) for row in rows]
+
+    infosets = range(len(keys))
+    beliefs = [answers.belief(mine | {"number": infoset}) for infoset in infosets]
+    for one in beliefs:
+        one["left_out"] += len(one["rows"][_BELIEFS:])
+        del one["rows"][_BELIEFS:]
+    lists: dict[str, Any] = {k: listed(kind=k) for k in finding.LISTS if k != "changed"}
+    lists["changed"] = []  # has a list for each other policy
+    for other in range(len(subject.candidates)):
+        subject.evaluation(other).numbers(600.0)
+        lists["changed"].append(listed(kind="changed", other=str(other)))
+    tree = subject.need_tree()
+    return {
+        "overviews": answers.overview(mine),
+        "infosets": [answers.state(mine | {"history": k})["infoset"] for k in keys],
+        "grids": [answers.grid(mine | {"history": key}) for key in grids],
+        "beliefs": beliefs,
+        "rows_of_lists": [finding.row_of(tree, numbers.policy, i) for i in infosets],
+        "lists": lists,
+    }
 
 
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
@@ -153,7 +148,7 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
         sum(is_seen(state, move, player) << player for player in players)
         for move in places.moves_of(state)
     ]
-    knows = [known_to(state, player) for player in players]
+    knows = [views.known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]
     return {"knows": numbers, "seen": seen}
 
