@@ -267,7 +267,7 @@ def gather_top(
 
 
 @inlined
-def status_of(slots: Slots, first: int, stop: int) -> int:
+def status_of(slots: Slots, first: int, stop: int) -> Any:
     """DONE, or what kept the walks of some row from going on."""
     for row in range(first, stop):
         if counts_of(slots, row)[STATUS] != DONE:

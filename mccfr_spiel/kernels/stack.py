@@ -21,10 +21,10 @@ class Visit(NamedTuple):
         place: its history's, see randomness.py.
     """
 
-    first: int
-    start: int
-    num_moves: int
-    sequence: int
+    first: Any
+    start: Any
+    num_moves: Any
+    sequence: Any
     weight: float
     place: Any
 

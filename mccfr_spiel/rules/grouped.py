@@ -305,7 +305,7 @@ def pack(
     num_met: int,
     groups: Groups,
     row: int,
-) -> int:
+) -> Any:
     """Packs what a group has met, and cleans its scratch.
 
     Returns:
@@ -338,7 +338,7 @@ def pack(
 
 
 @inlined
-def has_room(infosets: np.ndarray, known: Known, own: Known) -> bool:
+def has_room(infosets: np.ndarray, known: Known, own: Known) -> Any:
     """Whether all infosets of a group's store surely fit that of all."""
     num_own, num_known = own.counts[INFOSETS], known.counts[INFOSETS]
     num_infosets = num_known + num_own
@@ -354,7 +354,7 @@ def has_room(infosets: np.ndarray, known: Known, own: Known) -> bool:
 
 
 @inlined
-def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) -> int:
+def final_sequence(infosets: np.ndarray, both: Both, final: np.ndarray, s: int) -> Any:
     """The final number of a sequence, which may be one of the group's own.
 
     A search among the group's infosets, whose sequences ascend, finds whose it is.

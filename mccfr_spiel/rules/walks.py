@@ -437,7 +437,7 @@ def look_around(
     known: Known,
     acting: int,
     free: int,
-) -> tuple[int, int, int, int]:
+) -> tuple[Any, Any, Any, Any]:
     """Learns of a node that a walk has come to what its infoset does not tell.
 
     Args:
