@@ -29,7 +29,6 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel import kernels
 
 GAMES = [
     "kuhn_poker",
@@ -72,11 +71,6 @@ RULES_GAMES = [
 ]
 BATCHES = (16, 100, 300, "auto")
 MOST_THREADS = 7
-OF_LAST_WALK = [
-    *(kernels.NODE_TO_GROW, kernels.NUM_MET_BEFORE, kernels.NODES_TOUCHED_BEFORE)
-]
-"""What a cursor remembers of the last walk; nobody reads it between two iterations."""
-
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("runs", 1000, "How many.", lower_bound=1)
 flags.DEFINE_integer("first", 0, "The number of the first run.", lower_bound=0)
@@ -95,12 +89,12 @@ def cut_everything() -> None:
         },
         "tree.full_pass": {"LEAST_WORK_AT_ONCE": 1},
         "solving.state": {"LEAST_WORK": 1},
-        "solving.forking": {
+        "solving.sharing": {
             "LEAST_NODES": 1,
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
         },
-        "solving.rule_threads": {"LEAST_NODES": 1, "LEAST_NODES_AT_ONCE": 1},
+        "kernels.batches": {"NODES_OF_GROUP": (1, 2**18)},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")
@@ -114,10 +108,7 @@ def bits(solver: ms.Solver) -> dict[str, bytes]:
     arrays = solver.state.saved()
     if solver.state.store is not None:
         arrays |= solver.state.store.saved()
-    cursor = arrays["cursor"].copy()
-    if not cursor[kernels.TOP]:
-        cursor[OF_LAST_WALK] = 0
-    return {name: one.tobytes() for name, one in (arrays | {"cursor": cursor}).items()}
+    return {name: one.tobytes() for name, one in arrays.items()}
 
 
 def evaluated(solver: Any, threads: int) -> list[Any]:
