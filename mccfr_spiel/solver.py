@@ -237,9 +237,15 @@ class Solver:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
+        self._is_plain = (
+            IS_COMPILED
+            and self._own_rule() is None
+            and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
+        )
         self._shared_kernel: Any = None
         if self.state.num_threads > 1:
             self._shared_kernel = kernels.make_iterate_in_threads(rule)
+            self._is_plain = False
 
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
@@ -508,6 +514,8 @@ class Solver:
         frame = state.frame()
         if self.tree.generation != growth.generation:
             growth.fit(state.walk)
+        if self._is_plain:
+            return self.kernel(frame)
         status = kernels.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()

@@ -444,10 +444,6 @@ class GameTree(ReadableTree):
             node, self.new_state, self.node_store, self.met
         )
 
-    def keep_state(self, node: int, state: pyspiel.State, sequences: list[int]) -> None:
-        """See `KeptStates.keep`."""
-        self.kept_states.keep(node, state, sequences)
-
     # --- growing by one node -------------------------------------------------
 
     @changes

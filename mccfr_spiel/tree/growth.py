@@ -8,7 +8,10 @@ went.
 import operator
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
+
+import pyspiel
 
 from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
@@ -35,12 +38,46 @@ Rates = tuple[int, int]
 _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
 
+_MOST_OPEN = 64
+"""The most nodes whose states are kept because the walk may draw a child of them."""
+
 _SAMPLED = 64
 """At one of so many stops, the memory that cannot be counted is measured."""
 
 
 class WalkTooLargeError(TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
+
+
+_Open = tuple[int, Sequence[Any], int, int, pyspiel.State, list[int]]
+"""A node that was expanded: its first child, its moves, who acts, where the moves
+begin, its state, and each player's last sequence before it."""
+
+
+def _child_of(
+    its: _Open, child: int, *, is_last: bool
+) -> tuple[pyspiel.State, list[int]]:
+    """The state of a child, and the sequences before it.
+
+    Args:
+        its: the parent.
+        child: which one.
+        is_last: whether nobody needs the parent's any more, which then become these.
+    """
+    _, moves, acting, start, state, sequences = its
+    move = moves[child] if acting >= 0 else moves[child][0]
+    before = state
+    try:
+        if is_last:
+            state.apply_action(move)
+        else:
+            state, sequences = state.child(move), sequences.copy()
+    except Exception as error:
+        tell_history(error, before, move)
+        raise
+    if acting >= 0:
+        sequences[acting] = start + child
+    return state, sequences
 
 
 class Growth:
@@ -79,15 +116,17 @@ class Growth:
             sampling.chance and sampling.opponents and sampling.player == "all"
         )
         self.follows_all_own = is_external and not self._is_choosy
-        # For each player, whose actions are sampled in the walks that update it.
-        self._samples: list[list[bool]] = []
+        # For each player: whether a walk that updates it draws among the moves of each
+        # player and, last, of chance.
+        self._draws: list[list[bool]] = []
         for player in range(tree.num_players):
-            samples = [sampling.opponents] * tree.num_players
-            samples[player] = sampling.draws_one_action
-            self._samples.append(samples)
+            draws = [sampling.opponents] * tree.num_players + [sampling.chance]
+            draws[player] = sampling.draws_one_action or self._is_choosy
+            self._draws.append(draws)
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
         self._look_at = self._many = 0
+        self._open: list[_Open] = []
         self._stops = 0
         self._uncounted = 0
 
@@ -105,6 +144,7 @@ class Growth:
         Another solver on the tree has dropped them, and may have reused their numbers.
         """
         begin_again(walk, met_once=self._met_once)
+        self._open.clear()
         self.generation = self._tree.generation
 
     def must_finish(self, walk: kernels.Walk) -> bool:
@@ -173,36 +213,43 @@ class Growth:
         tree, marks = self._tree, walk.marks
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        player = marks.item(kernels.WALKER)
-        node = marks.item(kernels.NODE_TO_GROW)
-        state, sequences = tree.state_at_held(node)
-        coming = [(node, state, sequences)]
+        player, node = marks.item(kernels.WALKER), marks.item(kernels.NODE_TO_GROW)
+        draws, opened = self._draws[player], self._open
+        state, sequences = self._state_of(node)
+        coming: list[tuple[int, pyspiel.State, list[int]]] = []
         # One pass expands one node. If the walk follows all of its moves, the nodes to
         # which they lead come next, the first one first.
-        while coming:
-            node, state, sequences = coming.pop()
+        while True:
             moves, acting, first, start, _ = tree.expand_held(node, state, sequences)
+            its = first, moves, acting, start, state, sequences
             if tree.num_nodes > self._look_at:
                 self._look(tables, walk, state, player)
                 if self.lock.waiting:  # the walk will stop again at what is left
                     return
-            if not moves:
-                continue
-            tree.keep_state(node, state, sequences)
-            if not self._follows_all(acting, player):
-                continue
-            for child in range(len(moves) - 1, -1, -1):
-                move = moves[child] if acting >= 0 else moves[child][0]
-                try:
-                    below = state.child(move)
-                except Exception as error:
-                    tell_history(error, state, move)
-                    raise
-                its = sequences
-                if acting >= 0:
-                    its = sequences.copy()
-                    its[acting] = start + child
-                coming.append((first + child, below, its))
+            if moves and draws[acting]:
+                opened.append(its)
+            elif moves:
+                for child in range(len(moves) - 1, -1, -1):
+                    below = _child_of(its, child, is_last=child == 0)
+                    coming.append((first + child, *below))
+            if not coming:
+                break
+            node, state, sequences = coming.pop()
+        if len(opened) > _MOST_OPEN:
+            del opened[:-_MOST_OPEN]
+
+    def _state_of(self, node: int) -> tuple[pyspiel.State, list[int]]:
+        """The state of a node, and each player's last sequence before it.
+
+        Mostly it is a child of a node that was expanded just now.
+        """
+        opened = self._open
+        for k in range(len(opened) - 1, -1, -1):
+            its = opened[k]
+            if 0 <= node - its[0] < len(its[1]):
+                del opened[k]  # a walk goes to one of its children only
+                return _child_of(its, node - its[0], is_last=True)
+        return self._tree.state_at_held(node)
 
     def _look(
         self, tables: kernels.Tables, walk: kernels.Walk, state: Any, player: int
@@ -218,13 +265,6 @@ class Growth:
                 self._many = tree.max_nodes
                 self._check_size(tables, player)
         self._look_at = tree.num_nodes + _FEW
-
-    def _follows_all(self, acting: int, player: int) -> bool:
-        """Whether the walk for `player` surely visits all children of a node."""
-        if acting == CHANCE_NODE:
-            return not self._sampling.chance
-        is_choice = acting == player and self._is_choosy
-        return not (is_choice or self._samples[player][acting])
 
     def _probs(
         self, tables: kernels.Tables, player: int, state: Any, count: int
@@ -317,7 +357,7 @@ class Growth:
                 probs = self._probs(tables, player, state, len(actions))
             if rates is not None and acting == player:
                 size += weight * (rates[0] + rates[1] * len(actions))
-            if self._follows_all(acting, player):
+            if not self._draws[player][acting]:
                 weight *= len(actions)
                 action = generator.choice(actions)
             else:

@@ -1,6 +1,5 @@
 """The states of nodes, which a tree does not keep: their histories are replayed."""
 
-import collections
 import sys
 from collections.abc import Callable
 
@@ -11,22 +10,20 @@ from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.sizes import BYTES_PER_KEPT_STATE
 
-_MOST_KEPT, _MOST_LATEST = 1000, 1000
+_MOST_KEPT = 1000
 
 
 class KeptStates:
     """Some states of a tree, from which the histories of others are replayed.
 
-    Each call of `state_at` keeps one more state, the first on its way that was not kept
-    yet, so that prefixes where many walks pass are soon kept. Besides, the states of
-    the nodes expanded last are kept, whose children are likely to be asked for next.
+    Each call keeps one more state, the first on its way that was not kept yet, so that
+    prefixes where many walks pass are soon kept.
     """
 
     def __init__(self, num_players: int) -> None:
         """No states of a tree with so many players."""
         self._num_players = num_players
         self._kept: dict[int, tuple[pyspiel.State, list[int]]] = {}
-        self._latest: collections.deque[int] = collections.deque()
 
     @property
     def nbytes(self) -> int:
@@ -36,23 +33,6 @@ class KeptStates:
     def forget(self) -> None:
         """Drops all states, whose nodes are being dropped."""
         self._kept = {}
-        self._latest.clear()
-
-    def keep(self, node: int, state: pyspiel.State, sequences: list[int]) -> None:
-        """Keeps the state of a node that was just expanded, for a while.
-
-        Args:
-            node: the node.
-            state: its state; nobody changes it any more.
-            sequences: each player's last sequence before it.
-        """
-        kept, latest = self._kept, self._latest
-        if node == 0 or node in kept:
-            return
-        kept[node] = state, sequences
-        latest.append(node)
-        if len(latest) > _MOST_LATEST:
-            del kept[latest.popleft()]
 
     def state_at(
         self,
@@ -70,7 +50,7 @@ class KeptStates:
         else:  # a copy would cost as much, and of a Python game it may be wrong
             state = new_state()
             sequences = list(range(self._num_players))
-        keeps_next = len(kept) - len(self._latest) < _MOST_KEPT
+        keeps_next = len(kept) < _MOST_KEPT
         # One pass goes down by one node: before it, `state` and `sequences` are those
         # of `node`, after it those of the child `below`.
         for below in reversed(path):
