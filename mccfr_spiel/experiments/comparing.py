@@ -132,9 +132,9 @@ def compare(
     modules = _modules_of(chosen.values())
     if executor is None:
         executor = _executor(workers, table, modules)
-    carried = {label: _carried(one) for label, one in measures.items()}
-    if executor is in_this_process:
-        carried = measures
+    carried = measures
+    if executor is not in_this_process:
+        carried = {label: _carried(one) for label, one in measures.items()}
     with (
         _folder(folder) as place,
         tqdm(total=100.0, bar_format=BAR, disable=not progress) as bar,
@@ -265,31 +265,24 @@ def _executor(
 
 
 def _carried(metric: Metric) -> Metric:
-    """The metric in a form that other processes can be given."""
+    """The metric in a form that other processes can be given: a function is pickled
+    with its code, as those of notebooks must be."""
     if metric in METRICS.values():
         return metric
-    return _Carried(metric)
-
-
-class _Carried:
-    """A function that is pickled with its code, as those of notebooks must be."""
-
-    def __init__(self, function: Metric) -> None:
-        self._function = function
-
-    def __call__(self, solver: Any) -> float:
-        return self._function(solver)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        import cloudpickle
-
-        return _uncarried, (cloudpickle.dumps(self._function),)
-
-
-def _uncarried(data: bytes) -> Metric:
     import cloudpickle
 
-    return cloudpickle.loads(data)
+    return functools.partial(_measure, cloudpickle.dumps(metric))
+
+
+def _measure(pickled: bytes, solver: Any) -> float:
+    return _unpickled(pickled)(solver)
+
+
+@functools.lru_cache
+def _unpickled(pickled: bytes) -> Metric:
+    import cloudpickle
+
+    return cloudpickle.loads(pickled)
 
 
 @contextlib.contextmanager

@@ -344,6 +344,20 @@ def test_compare_hands_its_flags_on(program, monkeypatch):
     assert given["max_memory"] == "1GiB"
 
 
+def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
+    given = {}
+
+    def noted(table, folder, executor, *_, **__):
+        given.update(table=table, workers=executor.keywords["workers"])
+        raise ValueError("enough")
+
+    monkeypatch.setattr(running.sweeps, "run_sweep", noted)
+    words = "experiment", "farina2020_figure3", "--only=goofspiel", "--seeds=1"
+    assert program(*words, "--threads=3", "--workers=2")[0] == 1
+    assert {one.threads for one in given["table"].values()} == {3}
+    assert given["workers"] == 2
+
+
 def test_threads_of_a_single_run_on_a_cluster_are_those_of_each_worker(
     program, monkeypatch
 ):
