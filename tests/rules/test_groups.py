@@ -1,0 +1,299 @@
+"""Batches over compiled rules, walked in groups, have the bits of one thread for any
+number of threads, new infosets included."""
+
+import threading
+from typing import Any
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel import GameError, GameTree, Solver, algorithms, kernels
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels import batches
+from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.rules import grouped, store
+from mccfr_spiel.solving import grouping
+from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
+
+THREADS = (1, 2, 3)
+LARGE = "python_goofspiel(num_cards=5)"
+MANY = 400 if IS_COMPILED else 10
+"""The walks of a batch that is cut into groups."""
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch) -> list[tuple[int, int]]:
+    """Cuts small batches into groups, too, where loops are not compiled already.
+
+    Returns:
+        The number of threads and the status of each call for groups.
+    """
+    if not IS_COMPILED:
+        monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2**18))
+    found, run = [], teams.run
+
+    def noted(work, num_threads, *arguments, **more):
+        status = run(work, num_threads, *arguments, **more)
+        found.append((num_threads, int(status)))
+        return status
+
+    monkeypatch.setattr(teams, "run", noted)
+    return found
+
+
+def batched(sampling, batch: Any = MANY, rule: Any = None, *, alternating=True):
+    rule = ms.regret_matching() if rule is None else rule
+    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
+
+
+def started(game, algorithm, threads, **more) -> Any:
+    return Solver(game, algorithm, seed=5, threads=threads, store="none", **more)
+
+
+def bits(solver) -> dict[str, bytes]:
+    """All that a solver has learned, where it is, and the infosets that it has met."""
+    arrays = solver.state.saved() | solver.state.store.saved()
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def learned(solver) -> dict[str, bytes]:
+    """As `bits`, without infosets that a walk which has not ended has met."""
+    number = solver.tree.sizes()
+    arrays = solver.state.saved()
+    return {name: a[: number[0]].tobytes() for name, a in arrays.items()}
+
+
+def assert_equal_for_all(game, algorithm, iterations, calls):
+    """Solvers with 1, 2 and 3 threads have the same bits on the way and then."""
+    solvers = [started(game, algorithm, threads) for threads in THREADS]
+    calls.clear()
+    for more in iterations:
+        for solver in solvers:
+            solver.iterate(more)
+        alone, *others = map(bits, solvers)
+        assert all(other == alone for other in others)
+    assert {threads for threads, _ in calls} == {1, 2, 3}
+
+
+# --- the bits ------------------------------------------------------------------------
+
+ROWS = [
+    ("leduc_poker", ms.EXTERNAL, ms.regret_matching(), True),
+    ("python_leduc_ranks(ranks=2)", ms.OUTCOME, ms.regret_matching_plus(), False),
+    ("liars_dice(dice_sides=3)", ms.OUTCOME, ms.regret_matching(), True),
+    ("kuhn_poker(players=3)", ms.EXTERNAL, ms.regret_matching_plus(), False),
+    ("python_one_card_poker", ms.CHANCE, ms.ftrl(0.3), True),
+    (
+        "python_princess_and_monster(rows=2,cols=3,horizon=4,evader=1)",
+        ms.OPPONENT,
+        algorithms.discounted_regret_matching(1.5, -0.5),
+        False,
+    ),
+    ("python_goofspiel(num_cards=3,points_order=random)", ms.EXTERNAL, None, False),
+]
+
+
+@pytest.mark.parametrize("row", range(len(ROWS)))
+def test_any_number_of_threads_has_the_bits_of_one(row, calls):
+    if IS_COMPILED and row > 1:
+        pytest.skip("each takes long to compile")
+    game, sampling, rule, alternating = ROWS[row]
+    algorithm = batched(sampling, MANY, rule, alternating=alternating)
+    assert_equal_for_all(game, algorithm, (1, 1, 20 if IS_COMPILED else 2), calls)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="its batches are too small for groups")
+def test_a_growing_batch_has_the_bits_of_one_thread(calls):
+    algorithm = batched(ms.EXTERNAL, "auto")
+    assert_equal_for_all("kuhn_poker", algorithm, (128, 1, 3), calls)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="counts in Python")
+def test_several_threads_take_tickets(monkeypatch):
+    takers, next_ticket = set(), grouped.next_ticket
+
+    def noted(desk, leads):
+        ticket = next_ticket(desk, leads)
+        if ticket >= 0:
+            takers.add(threading.get_ident())
+        return ticket
+
+    monkeypatch.setattr(grouped, "next_ticket", noted)
+    started("leduc_poker", batched(ms.EXTERNAL, 60), 3).iterate(3)
+    assert len(takers) > 1
+
+
+def test_groups_change_sums_by_roundings_only():
+    """Their walks are those of one thread, which adds up in the order of the walks."""
+    algorithm = batched(ms.EXTERNAL, rule=ms.regret_matching(initial_regret=0.0))
+    cut, plain = (started("leduc_poker", algorithm, 1) for _ in range(2))
+    plain.state.groups = None
+    for solver in (cut, plain):
+        solver.iterate(4)
+    assert cut.nodes_touched == plain.nodes_touched
+    theirs = plain.average_policy().to_dict()
+    for state, policy in cut.average_policy().to_dict().items():
+        assert policy == pytest.approx(theirs[state], abs=1e-9)
+
+
+@pytest.mark.parametrize("room", [1, 9])
+def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
+    monkeypatch.setattr(grouping, "_ROOM", room)
+    monkeypatch.setattr(grouping, "_HEIGHT", 2)
+    for batch in (MANY, 4 * MANY):  # one stretch, and several
+        algorithm = batched(ms.EXTERNAL, batch)
+        assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
+        assert {kernels.STACK_FULL, kernels.LOG_FULL} <= {status for _, status in calls}
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="watches plain Python (NUMBA_DISABLE_JIT=1)")
+def test_nothing_shared_changes_while_threads_walk(monkeypatch):
+    solver = started("leduc_poker", batched(ms.EXTERNAL), 3)
+    solver.iterate(1)
+    state, next_ticket = solver.state, grouped.next_ticket
+    kept, seen = [], set()
+
+    def everything():
+        met = state.store
+        arrays = [met.infosets, *met.known, *state.tables, *state.walk, *state.path]
+        return [array.tobytes() for array in arrays]
+
+    def noted(desk, leads):
+        ticket = next_ticket(desk, leads)
+        now = everything()
+        assert kept in ([], now)  # in a call, what the leader does comes in between
+        kept[:] = now if ticket >= 0 else []
+        seen.add(int(ticket))
+        return ticket
+
+    run = teams.run
+    monkeypatch.setattr(grouped, "next_ticket", noted)
+    monkeypatch.setattr(
+        teams,
+        "run",
+        lambda work, threads, *arguments, **more: run(work, 1, *arguments, **more),
+    )
+    solver.iterate(2)
+    assert len(seen) > 3
+
+
+def test_what_cannot_be_shared_has_no_groups():
+    def plain(policy, memory, gradient, parameters, t):
+        return 0.0
+
+    baselines = algorithms.Sampling(True, True, baseline="learned")
+    for algorithm in (
+        batched(ms.EXTERNAL, 1),
+        batched(ms.AVERAGE_STRATEGY_SAMPLING.sampling),
+        batched(baselines),
+        batched(ms.EXTERNAL, rule=algorithms.own_rule(plain, compiled=False)),
+        batched(ms.EXTERNAL, rule=ms.regret_matching(initial_regret=0.5)),
+    ):
+        solver = started("python_one_card_poker", algorithm, 3)
+        assert solver.state.groups is None
+
+
+# --- room, memory, pauses, errors ----------------------------------------------------
+
+
+@pytest.mark.long_without_jit
+def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
+    monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
+    assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
+    assert kernels.GROW in {status for _, status in calls}
+
+
+@pytest.mark.long_without_jit
+def test_full_memory_leaves_what_was_learned_as_before(calls):
+    algorithm = batched(ms.OUTCOME, 4 * MANY)
+    solvers, words = [], []
+    for threads in (1, 3):
+        solver = started(LARGE, algorithm, threads, max_memory="5MB")
+        solver.iterate(1)
+        with pytest.raises(MemoryBudgetError, match="met so far") as caught:
+            while True:
+                solver.iterate(1)
+        words.append(str(caught.value))
+        solvers.append(solver)
+    assert {threads for threads, _ in calls} == {1, 3}
+    assert words[0] == words[1]
+    assert bits(solvers[0]) == bits(solvers[1])
+    whole = started(LARGE, algorithm, 1)
+    done = solvers[0].num_iterations
+    whole.iterate(done)
+    theirs = solvers[0].average_policy().to_dict()
+    assert whole.average_policy().to_dict().items() <= theirs.items()
+    whole.iterate(2)
+    for solver, threads in zip(solvers, (3, 1), strict=True):
+        contents = solver.contents()
+        more = Solver.from_contents(contents, max_memory="100MB", threads=threads)
+        more.iterate(2)
+        assert bits(more) == bits(whole)
+
+
+@pytest.mark.parametrize("interrupts", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
+    threads, interrupts, monkeypatch
+):
+    """Ctrl-C comes with the end of a call, and takes its status away. Between two
+    stretches another solver adds infosets to the same store."""
+    if IS_COMPILED:
+        pytest.skip("its stretches are too long to be cut")
+    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2))  # of one walk
+    game, algorithm = "leduc_poker", batched(ms.EXTERNAL, 70, alternating=False)
+    alone, cut = (started(game, algorithm, k) for k in (1, threads))
+    other = started(cut.tree, batched(ms.OUTCOME, 1), 1)
+    for solver in (alone, cut):
+        solver.iterate(1)
+    pauses, run = [], teams.run
+
+    def paused(*arguments, **more):
+        status = run(*arguments, **more)
+        if status == kernels.PAUSED:
+            pauses.append(status)
+            if interrupts and len(pauses) % 3 == 1:
+                raise KeyboardInterrupt
+        return status
+
+    monkeypatch.setattr(teams, "run", paused)
+    before = cut.state.saved()["average"].copy()
+    while cut.num_iterations < 3:
+        cut._slice = 100
+        try:
+            cut._iterate_slice(1, 2**62)
+        except KeyboardInterrupt:
+            cut._slice = 10**6
+        if len(pauses) == 1:
+            assert (cut.state.saved()["average"][: len(before)] == before).all()
+        other.iterate(3)
+    alone.iterate(2)
+    assert len(pauses) > 2 - interrupts
+    theirs = cut.average_policy().to_dict()
+    assert alone.average_policy().to_dict().items() <= theirs.items()
+    assert cut.nodes_touched == alone.nodes_touched
+
+
+@pytest.mark.parametrize("fault", sorted(set(EXPANDED) - {"overflow"}))
+def test_a_mistake_of_rules_is_told_in_the_words_of_one_thread(
+    fault, calls, monkeypatch
+):
+    """The game makes no mistake until it is known how long its walks are."""
+    found = []
+    for threads in (1, 3):
+        tree = GameTree("python_mistaken")
+        monkeypatch.setattr(tree, "rules", of_fault("none"))
+        solver = started(tree, batched(ms.OUTCOME, 3 * MANY), threads)
+        solver.iterate(1)
+        solver.iterate(1)
+        before = solver.state.saved()["average"].copy()
+        solver.state.store.game.settings[FAULT] = FAULTS.index(fault)
+        for _ in range(2):  # it is met again
+            with pytest.raises(GameError) as error:
+                solver.iterate(1)
+        assert (solver.state.saved()["average"][: len(before)] == before).all()
+        found.append((str(error.value), solver.num_iterations, bits(solver)))
+    assert {threads for threads, _ in calls} == {1, 3}
+    assert found[0] == found[1]
+    assert "The history" in found[0][0]
