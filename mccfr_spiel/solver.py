@@ -26,6 +26,8 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
+from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
+from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -232,14 +234,14 @@ class Solver:
         sampled = sampled_by(algorithm)
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
-            self.kernel = kernels.iterate_pruned
+            self.kernel = iterate_pruned
         elif self.state.store is None:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
-        self._shared_kernel: Any = None
+        self._passes = not (self.state.walks or sampling.prunes_by_regret)
         if self.state.num_threads > 1:
-            self._shared_kernel = kernels.make_iterate_in_threads(rule)
+            compile_for_threads(self.kernel)
 
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
@@ -533,19 +535,16 @@ class Solver:
         return self._call_with(frame)
 
     def _call_with(self, frame: np.ndarray) -> int:
-        if self._shared_kernel is None:
-            status = self.state.run_shared()
-            if status != kernels.NEEDS_ONE_THREAD:
-                return status
-            store = self.state.store
-            return self.kernel(frame, *(() if store is None else (store.called,)))
-        return teams.run(
-            self._shared_kernel,
-            self.state.num_threads,
-            frame,
-            notes=kernels.NUM_NOTES,
-            keep=self.state,
-        )
+        state = self.state
+        if self._passes:
+            return teams.run(
+                self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
+            )
+        status = state.run_shared()
+        if status != kernels.NEEDS_ONE_THREAD:
+            return status
+        store = state.store
+        return self.kernel(frame, *(() if store is None else (store.called,)))
 
     # --- policies ----------------------------------------------------------
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.exploring.numbers import (
     Level,
     gradients,
@@ -17,6 +16,7 @@ from mccfr_spiel.exploring.numbers import (
     owners,
     pass_up,
 )
+from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -123,7 +123,7 @@ def solve_on(
 def _first_regrets(tree: GameTree, passes: FullPass, policy: np.ndarray) -> np.ndarray:
     """`[S]` with what CFR+ begins: see `solve_on`."""
     reach = np.zeros(tree.num_infosets)
-    kernels.add_reaches(tree.arrays, passes.plan(policy), reach)
+    add_reaches(tree.arrays, passes.plan(policy), reach)
     largest = float(np.abs(tree.utilities).max(initial=0.0))
     regrets = _SHARE * largest * policy
     regrets[tree.num_players :] *= reach[owners(tree)[tree.num_players :]]

@@ -17,8 +17,7 @@
     passes.py      the loop for algorithms that do not
     regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
-    threaded_passes.py  that loop, run by several threads
-    evaluation.py  what a policy gets, and best responses, in one or several threads
+    evaluation.py  what a policy gets, and what best responses get
     split_batches.py   batches of walks by several processes
     logged_walks.py  the pieces of that
     batch_logs.py  what such walks write down
@@ -56,25 +55,7 @@ from mccfr_spiel.kernels.batch_logs import (
     frame_of_batch,
 )
 from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.blocks import (
-    WORK_OF_SEQUENCE,
-    find_blocks,
-    sort_blocks,
-    weigh_infosets,
-)
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.evaluation import (
-    NUM_EVALUATION_NOTES,
-    PIECE,
-    ROOT,
-    Ranges,
-    Vectors,
-    are_distributions,
-    checksum,
-    count_jumps,
-    evaluate,
-    mark_kinds,
-)
 from mccfr_spiel.kernels.forked_walks import LONG_QUEUE, make_forked_walks
 from mccfr_spiel.kernels.forks import (
     BRANCH,
@@ -87,16 +68,10 @@ from mccfr_spiel.kernels.logged_walks import can_be_shared
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import FAULT, function_of, name_of_own
 from mccfr_spiel.kernels.passes import (
-    best_response,
-    fill_gradient,
-    fill_plan,
     make_passes,
 )
 from mccfr_spiel.kernels.regret_pruning import (
     Ceilings,
-    iterate_pruned,
-    pruned_frame_of,
-    survey_nodes,
 )
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.split_batches import (
@@ -157,13 +132,8 @@ from mccfr_spiel.kernels.tables import (
     empty_walk,
     frame_of,
 )
-from mccfr_spiel.kernels.threaded_passes import (
-    NUM_NOTES,
-    make_threaded_passes,
-)
 from mccfr_spiel.kernels.ties import join_averages, join_policies
 from mccfr_spiel.kernels.walks import MAX_WEIGHT, Sampled, make_walks, restart_walk
-from mccfr_spiel.kernels.whole_walks import LeafRows, add_reaches, walk_leaves
 
 __all__ = [
     "ALTERNATING",
@@ -198,7 +168,6 @@ __all__ = [
     "NODE_TO_GROW",
     "NUM_BATCH_NOTES",
     "NUM_COUNTS",
-    "NUM_EVALUATION_NOTES",
     "NUM_EVENTS",
     "NUM_FORK_NOTES",
     "NUM_INFOSETS",
@@ -206,7 +175,6 @@ __all__ = [
     "NUM_MET",
     "NUM_MET_BEFORE",
     "NUM_NODES",
-    "NUM_NOTES",
     "NUM_SETTINGS",
     "NUM_SLOTS",
     "NUM_UNDO",
@@ -215,10 +183,8 @@ __all__ = [
     "PAUSED",
     "PAUSE_LIMIT",
     "PER_INFOSET",
-    "PIECE",
     "PLAYER",
     "PRUNE_BELOW",
-    "ROOT",
     "RULES",
     "RUN",
     "SEED",
@@ -231,61 +197,40 @@ __all__ = [
     "TOUCHED",
     "VISIT",
     "WALK",
-    "WORK_OF_SEQUENCE",
     "Blocks",
     "Ceilings",
     "Cut",
     "Forks",
-    "LeafRows",
     "Passes",
     "Plans",
-    "Ranges",
     "Sampled",
     "Slots",
     "Tables",
     "Task",
     "TreeArrays",
-    "Vectors",
     "Walk",
-    "add_reaches",
-    "are_distributions",
-    "best_response",
     "can_be_shared",
-    "checksum",
-    "count_jumps",
     "count_sequences",
     "dilate",
     "empty_tables",
     "empty_walk",
-    "evaluate",
-    "fill_gradient",
-    "fill_plan",
-    "find_blocks",
     "frame_of",
     "frame_of_batch",
     "frame_of_forks",
-    "iterate_pruned",
     "join_averages",
     "join_policies",
     "make_forks_in_threads",
     "make_iterate",
-    "make_iterate_in_threads",
     "make_start_tables",
     "make_sums_of_split",
     "make_walks_of_split",
-    "mark_kinds",
     "name_of_own",
     "normalize",
     "number_of",
     "plain_batch_at",
     "plain_walk_number",
-    "pruned_frame_of",
     "restart_walk",
     "settle_average",
-    "sort_blocks",
-    "survey_nodes",
-    "walk_leaves",
-    "weigh_infosets",
 ]
 
 
@@ -293,9 +238,12 @@ __all__ = [
 def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
+    If nothing is sampled it is `iterate(frame, desk, leads)`, see `make_passes`.
+
     It starts the tables of infosets that are new, then runs whole iterations until the
     job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
-    Tables and a Walk, which are changed, and, if nothing is sampled, Passes and Plans.
+    Tables and a Walk, which are changed, and, if nothing is sampled, Passes, Plans and
+    Blocks.
     It returns a status of tables.py. After GROW, STACK_FULL and PAUSED it is to be
     called again.
 
@@ -311,25 +259,6 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
         if chance or opponents or player != "all" or prune:
             return make_walks(sampled, number_of(rule), tied)
         return make_passes(number_of(rule), tied)
-
-
-@functools.cache
-def make_iterate_in_threads(rule: str) -> Any:
-    """Makes `iterate(frame, desk, leads)` for a rule that runs in several threads.
-
-    Nothing is sampled, and no abstraction ties infosets. The frame is that of
-    `make_iterate`, with Blocks; `compiled.teams.run` calls it in all threads. It
-    returns DONE, or THREAD_FAILED if another thread failed.
-
-    Args:
-        rule: as in `make_iterate`; a user's own rule must be compiled.
-    """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_threaded_passes(number_of(rule))
-    if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
-        made.compile((types.int64[::1], types.int64[::1], types.boolean))
-    return made
 
 
 @functools.cache

@@ -31,6 +31,7 @@ import numpy as np
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
 from mccfr_spiel.compiled.atomics import (
     CLOSED,
+    open_tickets,
     store,
 )
 from mccfr_spiel.compiled.jit import inlined
@@ -74,6 +75,7 @@ from mccfr_spiel.kernels.batch_logs import (
 )
 from mccfr_spiel.kernels.batches import batch_at, enter_average, walk_number
 from mccfr_spiel.kernels.minimizers import update
+from mccfr_spiel.kernels.passes import take_value
 from mccfr_spiel.kernels.rates import rates_since
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance
 from mccfr_spiel.kernels.stack import (
@@ -94,7 +96,6 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.threaded_passes import open_tickets, take_value
 from mccfr_spiel.kernels.walks import (
     LARGE,
     MAX_WEIGHT,

@@ -25,6 +25,7 @@ from mccfr_spiel.compiled.atomics import (
     is_over,
     load,
     next_ticket,
+    open_tickets,
     store,
 )
 from mccfr_spiel.compiled.jit import inlined, jit
@@ -73,7 +74,6 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.kernels.threaded_passes import open_tickets
 from mccfr_spiel.kernels.walks import Sampled
 
 (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
+from mccfr_spiel.kernels.evaluation import checksum
 
 
 class Measured:
@@ -62,4 +62,4 @@ def _checksum(vector: np.ndarray) -> int:
     vector = np.ascontiguousarray(vector)
     if len(vector) < _MANY or vector.dtype != np.float64:
         return zlib.crc32(vector.data)
-    return int(kernels.checksum(vector.view(np.uint64)))
+    return int(checksum(vector.view(np.uint64)))
