@@ -25,6 +25,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+from mccfr_spiel.tree.blocks import work_of
 
 GAMES = {
     "liar's dice, 6 sides": "liars_dice",
@@ -66,15 +67,11 @@ def times(count: int, task: Callable[[], Any]) -> Callable[[], None]:
 def top_share(tree: ms.GameTree) -> float:
     """The share of rows and sequences that belong to no block."""
     cut, passes = tree.list_blocks(), tree.list_leaves()
-    top = cut.top[cut.top >= 0]
-    rows = np.diff(passes.ends)
-    work = 0
-    for infoset in tree.infosets[top]:
-        first = int(infoset["first_sequence"])
-        last = first + int(infoset["num_actions"])
-        work += int(rows[first:last].sum()) + 8 * (last - first)
+    top = tree.infosets[cut.top[cut.top >= 0]]
+    first, last = top["first_sequence"], top["first_sequence"] + top["num_actions"]
+    work = int((passes.ends[last] - passes.ends[first] + 8 * (last - first)).sum())
     work += int((cut.top < 0).sum())
-    return work / (len(passes.payoffs) + 8 * tree.num_sequences)
+    return work / work_of(passes)
 
 
 def measure(name: str, game: str) -> list[str]:

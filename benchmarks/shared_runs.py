@@ -82,8 +82,7 @@ def cut_everything() -> None:
     """Lets all passes and batches be shared, and cuts trees into small pieces."""
     small: dict[str, dict[str, Any]] = {
         "tree.blocks": {
-            "BLOCK_WORK": (40, 400),
-            "NUM_BLOCKS": 12,
+            "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,
         },

@@ -26,6 +26,8 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
+from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
+from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -232,20 +234,20 @@ class Solver:
         self._slice = 100_000
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
-            self.kernel = kernels.iterate_pruned
+            self.kernel = iterate_pruned
         elif self.state.store is None:
             self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
+        self._passes = not (self.state.walks or sampling.prunes_by_regret)
         self._is_plain = (
             IS_COMPILED
+            and not self._passes
             and self._own_rule() is None
             and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
         )
-        self._shared_kernel: Any = None
         if self.state.num_threads > 1:
-            self._shared_kernel = kernels.make_iterate_in_threads(rule)
-            self._is_plain = False
+            compile_for_threads(self.kernel)
 
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
@@ -538,20 +540,15 @@ class Solver:
         return self._call_with(frame)
 
     def _call_with(self, frame: np.ndarray) -> int:
-        if self._shared_kernel is None:
-            status = self.state.run_shared()
-            if status != kernels.NEEDS_ONE_THREAD:
-                return status
-            if self.state.store is not None:
-                return self.state.run_over_rules(self.kernel)
-            return self.kernel(frame)
-        return teams.run(
-            self._shared_kernel,
-            self.state.num_threads,
-            frame,
-            notes=kernels.NUM_NOTES,
-            keep=self.state,
-        )
+        state = self.state
+        if self._passes:
+            return teams.run(
+                self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
+            )
+        if state.store is not None:
+            return state.run_over_rules(self.kernel)
+        status = state.run_shared()
+        return self.kernel(frame) if status == kernels.NEEDS_ONE_THREAD else status
 
     # --- policies ----------------------------------------------------------
 

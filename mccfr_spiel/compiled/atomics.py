@@ -26,9 +26,10 @@ from mccfr_spiel.compiled.jit import inlined
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""
 
-OPENED, CLAIMED, FINISHED, CLOSED, FAILED, _FREE = range(0, 6 * _APART, _APART)
+OPENED, CLAIMED, FINISHED, CLOSED, FAILED, FIRST, _FREE = range(0, 7 * _APART, _APART)
 """The places on a desk: the tickets opened, claimed and finished so far, whether there
-will be no more, and whether a thread failed, so that its ticket is never finished."""
+will be no more, whether a thread failed, so that its ticket is never finished, and the
+piece of work that the first open ticket stands for, less that ticket's number."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -183,6 +184,15 @@ def claim(desk: np.ndarray) -> Any:
             return np.int64(-1)
         if replace(desk, CLAIMED, ticket, ticket + 1):
             return ticket
+
+
+@inlined
+def open_tickets(desk: np.ndarray, note: int, first: int, end: int) -> None:
+    """Opens a ticket for each of the pieces `first .. end - 1`; all earlier tickets are
+    finished. A piece's number is its ticket's plus what is noted, such as at FIRST."""
+    opened = load(desk, OPENED)
+    store(desk, note, first - opened)
+    store(desk, OPENED, opened + end - first)
 
 
 @inlined

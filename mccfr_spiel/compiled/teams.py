@@ -2,8 +2,10 @@
 
 The function is compiled with `jit(nogil=True)` and called as `work(*arguments, desk,
 leads)` by every thread; `atomics` explains the desk. The thread that asks is the
-leader. It never waits for another one to start, so a busy machine, or a limit of
-threads, makes a call slower and nothing else.
+leader. It does what must be done in order, and has the rest done by `share`, piece by
+piece. All that the others do is `take_pieces`. The leader never waits for another
+thread to start, so a busy machine, or a limit of threads, makes a call slower and
+nothing else. Where there is one thread, `share` is a loop over the pieces.
 
 Signals are deferred while the threads are dealt with. A KeyboardInterrupt inside of
 ThreadPoolExecutor may leave one of its locks held, and whoever asks for it next would
@@ -20,8 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.atomics import CLOSED, FAILED, new_desk
+from mccfr_spiel.compiled.atomics import (
+    CLOSED,
+    FAILED,
+    FINISHED,
+    FIRST,
+    add_one,
+    load,
+    new_desk,
+    next_ticket,
+    open_tickets,
+)
 from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.compiled.jit import pasted
 
 
 def num_cores() -> int:
@@ -90,7 +103,43 @@ def in_parts(
     return list(map(task, parts)) if count == 1 else run_each(count, task, parts)
 
 
-@signals_deferred()
+# --- for compiled code -------------------------------------------------------------
+
+# What these call by its argument `do` is long. They are pasted, since LLVM optimizes it
+# once more for each inlined helper that calls it.
+
+
+@pasted
+def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
+    """Does pieces of work by `do(what, desk, piece)` for as long as there are any.
+
+    A leader returns when all that are open are finished, or one has failed; the others
+    when the desk is closed.
+    """
+    while True:
+        ticket = next_ticket(desk, leads)
+        if ticket < 0:
+            break
+        do(what, desk, ticket + load(desk, FIRST))
+        add_one(desk, FINISHED)
+
+
+@pasted
+def share(do: Any, what: Any, desk: np.ndarray, first: int, end: int) -> None:
+    """Has the pieces `first .. end - 1` done, by all threads that come to help.
+
+    Only a leader calls it. The pieces may be done in any order, or at once.
+    """
+    if end - first == 1:  # not worth a ticket
+        do(what, desk, np.int64(first))
+    else:
+        open_tickets(desk, FIRST, first, end)
+        take_pieces(do, what, desk, True)
+
+
+# --- for Python --------------------------------------------------------------------
+
+
 def run(
     work: Callable[..., int],
     num_threads: int,
@@ -113,6 +162,19 @@ def run(
             ended then, and the work is unfinished.
     """
     desk = new_desk(notes)
+    if num_threads == 1:
+        return work(*arguments, desk, True)
+    return _run_in_team(work, num_threads, arguments, desk, keep)
+
+
+@signals_deferred()
+def _run_in_team(
+    work: Callable[..., int],
+    num_threads: int,
+    arguments: tuple[Any, ...],
+    desk: np.ndarray,
+    keep: object,
+) -> int:
     helpers: list[concurrent.futures.Future[None]] = []
     try:  # however this block is left, the desk is closed
         with contextlib.suppress(RuntimeError):  # no more threads: fewer will do

@@ -95,7 +95,7 @@ def expected_returns(
         ValueError: see `GameTree` and `policy_vector`.
     """
     tree, vector = read_policy(game, policy, max_memory, threads, twin)
-    return full_pass(tree, threads).expected_returns(vector)
+    return full_pass(tree, threads).values(vector)[0]
 
 
 def nash_conv(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.exploring.numbers import (
     group_of,
     leaf_values,
@@ -16,6 +15,7 @@ from mccfr_spiel.exploring.numbers import (
     owners,
     pass_up,
 )
+from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -110,7 +110,7 @@ def _first_regrets(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     for a while, and a tenth of the largest that one iteration could bring. In Leduc
     poker that was better than more, less and none."""
     reach = np.zeros(tree.num_infosets)
-    kernels.add_reaches(tree.arrays, full_pass(tree).plan(policy), reach)
+    add_reaches(tree.arrays, full_pass(tree).plan(policy), reach)
     largest = float(np.abs(tree.utilities).max(initial=0.0))
     regrets = _SHARE * largest * policy
     regrets[tree.num_players :] *= reach[owners(tree)[tree.num_players :]]

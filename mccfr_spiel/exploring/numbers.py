@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
+from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -150,7 +150,7 @@ def numbers_of(tree: GameTree, policy: np.ndarray) -> Numbers:
     pass_up(levels, policy, values)
     pass_up(levels, policy, best, np.ones(tree.num_infosets, np.bool_))
     reach = np.zeros(tree.num_infosets)
-    kernels.add_reaches(tree.arrays, plan, reach)
+    add_reaches(tree.arrays, plan, reach)
     gains = np.zeros(tree.num_infosets)
     for level in levels:
         mine = best[level.sequences]

@@ -13,12 +13,13 @@
     stack.py       the nodes that a walk visits later
     picking.py     some of the player's actions, as in average-strategy sampling
     pruning.py     actions of very negative regret in sampled walks
-    walks.py       the loop for algorithms that sample
-    passes.py      the loop for algorithms that do not
+    walk.py        the walk, and the loop for algorithms that sample
+    apply.py       the update after walks
+    stored.py      stored trees as the source of a walk's nodes
+    passes.py      the loop for algorithms that do not sample, in one or several threads
     regret_pruning.py  that loop, leaving out actions of very negative regret
     blocks.py      how a pass is cut into pieces for threads
-    threaded_passes.py  that loop, run by several threads
-    evaluation.py  what a policy gets, and best responses, in one or several threads
+    evaluation.py  what a policy gets, and what best responses get
     shared_walks.py  walks on complete trees by several threads or processes
     scratch.py     what those write
 
@@ -37,49 +38,19 @@ from numba.core import types
 from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.blocks import (
-    WORK_OF_SEQUENCE,
-    find_blocks,
-    sort_blocks,
-    weigh_infosets,
-)
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.evaluation import (
-    NUM_EVALUATION_NOTES,
-    PIECE,
-    ROOT,
-    Ranges,
-    Vectors,
-    are_distributions,
-    checksum,
-    count_jumps,
-    evaluate,
-    mark_kinds,
-)
 from mccfr_spiel.kernels.minimizers import RULES, make_start_tables, number_of
 from mccfr_spiel.kernels.own_rules import FAULT, function_of, name_of_own
-from mccfr_spiel.kernels.passes import (
-    best_response,
-    fill_gradient,
-    fill_plan,
-    make_passes,
-)
-from mccfr_spiel.kernels.regret_pruning import (
-    Ceilings,
-    iterate_pruned,
-    pruned_frame_of,
-    survey_nodes,
-)
+from mccfr_spiel.kernels.passes import make_passes
+from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import make_shared_walks
 from mccfr_spiel.kernels.stored import make_walks
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
-    AVERAGE_WEIGHT,
     BASELINE_RATE,
     BATCH,
     BONUS,
-    CLOCK_SIZE,
     CURSOR_SIZE,
     DONE,
     EPSILON,
@@ -92,19 +63,16 @@ from mccfr_spiel.kernels.tables import (
     JOB_SIZE,
     LAST_ITERATION,
     LOG_FULL,
-    MARKS_SIZE,
     NEEDS_GROUPS,
     NEEDS_ONE_THREAD,
     NODE_LIMIT,
     NODE_TO_GROW,
     NODES_TOUCHED,
-    NOTED,
     NUM_INFOSETS,
     NUM_MET,
     NUM_NODES,
     NUM_SETTINGS,
     OPTIONAL,
-    PASSED,
     PAUSE_LIMIT,
     PAUSED,
     PER_INFOSET,
@@ -113,7 +81,6 @@ from mccfr_spiel.kernels.tables import (
     SCRATCH,
     SEED,
     STACK_FULL,
-    THREAD_FAILED,
     THRESHOLD,
     TOO_UNLIKELY,
     TOP,
@@ -132,21 +99,14 @@ from mccfr_spiel.kernels.tables import (
     empty_walk,
     frame_of,
 )
-from mccfr_spiel.kernels.threaded_passes import (
-    NUM_NOTES,
-    make_threaded_passes,
-)
-from mccfr_spiel.kernels.ties import join_averages, join_policies
-from mccfr_spiel.kernels.walk import MAX_WEIGHT, Sampled, begin_again
-from mccfr_spiel.kernels.whole_walks import LeafRows, add_reaches, walk_leaves
+from mccfr_spiel.kernels.ties import join_averages
+from mccfr_spiel.kernels.walk import MAX_WEIGHT, Sampled
 
 __all__ = [
     "ALTERNATING",
-    "AVERAGE_WEIGHT",
     "BASELINE_RATE",
     "BATCH",
     "BONUS",
-    "CLOCK_SIZE",
     "CURSOR_SIZE",
     "DONE",
     "EPSILON",
@@ -161,34 +121,26 @@ __all__ = [
     "JOB_SIZE",
     "LAST_ITERATION",
     "LOG_FULL",
-    "MARKS_SIZE",
     "MAX_WEIGHT",
     "NEEDS_GROUPS",
     "NEEDS_ONE_THREAD",
     "NODES_TOUCHED",
     "NODE_LIMIT",
     "NODE_TO_GROW",
-    "NOTED",
-    "NUM_EVALUATION_NOTES",
     "NUM_INFOSETS",
     "NUM_MET",
     "NUM_NODES",
-    "NUM_NOTES",
     "NUM_SETTINGS",
     "OPTIONAL",
-    "PASSED",
     "PAUSED",
     "PAUSE_LIMIT",
     "PER_INFOSET",
-    "PIECE",
     "PLAYER",
     "PRUNE_BELOW",
-    "ROOT",
     "RULES",
     "SCRATCH",
     "SEED",
     "STACK_FULL",
-    "THREAD_FAILED",
     "THRESHOLD",
     "TOO_UNLIKELY",
     "TOP",
@@ -196,53 +148,30 @@ __all__ = [
     "TOUCHED_BEFORE",
     "WALK",
     "WALKER",
-    "WORK_OF_SEQUENCE",
     "Blocks",
     "Ceilings",
-    "LeafRows",
     "Passes",
     "Plans",
-    "Ranges",
     "Sampled",
     "Tables",
     "Task",
     "TreeArrays",
-    "Vectors",
     "Walk",
-    "add_reaches",
-    "are_distributions",
-    "begin_again",
-    "best_response",
-    "checksum",
-    "count_jumps",
     "count_sequences",
     "dilate",
     "empty_tables",
     "empty_walk",
-    "evaluate",
-    "fill_gradient",
-    "fill_plan",
-    "find_blocks",
     "frame_of",
-    "iterate_pruned",
     "join_averages",
-    "join_policies",
     "make_iterate",
-    "make_iterate_in_threads",
     "make_shared_iterate",
     "make_start_tables",
-    "mark_kinds",
     "name_of_own",
     "normalize",
     "number_of",
     "plain_batch_at",
     "plain_walk_number",
-    "pruned_frame_of",
     "settle_average",
-    "sort_blocks",
-    "survey_nodes",
-    "walk_leaves",
-    "weigh_infosets",
 ]
 
 
@@ -250,9 +179,12 @@ __all__ = [
 def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
+    If nothing is sampled it is `iterate(frame, desk, leads)`, see `make_passes`.
+
     It starts the tables of infosets that are new, then runs whole iterations until the
     job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
-    Tables and a Walk, which are changed, and, if nothing is sampled, Passes and Plans.
+    Tables and a Walk, which are changed, and, if nothing is sampled, Passes, Plans and
+    Blocks.
     It returns a status of tables.py. After GROW, STACK_FULL and PAUSED it is to be
     called again.
 
@@ -290,23 +222,4 @@ def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
     if IS_COMPILED:
         array = types.int64[::1]
         made.compile((array, array, array, types.boolean))
-    return made
-
-
-@functools.cache
-def make_iterate_in_threads(rule: str) -> Any:
-    """Makes `iterate(frame, desk, leads)` for a rule that runs in several threads.
-
-    Nothing is sampled, and no abstraction ties infosets. The frame is that of
-    `make_iterate`, with Blocks; `compiled.teams.run` calls it in all threads. It
-    returns DONE, or THREAD_FAILED if another thread failed.
-
-    Args:
-        rule: as in `make_iterate`; a user's own rule must be compiled.
-    """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_threaded_passes(number_of(rule))
-    if IS_COMPILED:  # now: the seconds of the first iteration should hold no compiler
-        made.compile((types.int64[::1], types.int64[::1], types.boolean))
     return made

@@ -1,25 +1,63 @@
-"""How a pass over a complete tree is cut into pieces for several threads.
+"""How passes over a complete tree are cut into pieces of work for threads.
 
-Each player's infosets form a forest. Where a subtree has little work it goes into a
-*block* as a whole, with its neighbours until the block has enough work. What has more
-work lies above all blocks, in the player's *top*. The cut follows the tree's shape
-alone, never the number of threads.
+A *block* has infosets of neighbouring numbers, so that a thread reads the leaves, the
+infosets and the policy in the order in which they lie in memory. Of these infosets, a
+player's are the *piece* of a pass that is about this player. An infoset that has an
+infoset of another block anywhere below it is in the *top*, which one thread does. A
+*root* is an infoset below the top, or below nothing, that is not in the top itself. The
+cut follows the tree's shape alone, never the number of threads.
 
-A pass goes up through all blocks at once, since no infoset of a block is above or below
-one of another block. The root of a subtree does not add its value to its parent
-sequence, which belongs to the top, but leaves it in its own first sequence, which its
-update has just cleared. Then one thread goes up through the top. It adds the roots'
-values where their turn comes. So every sum has the same terms in the same order as in a
-pass of one thread, and the same bits. Plans are made downward: the top, then all blocks
-at once.
+A pass goes up through all pieces at once, since no infoset of a piece is above or below
+one of another piece. A root does not add its value to its parent sequence, which
+belongs to the top, but leaves it in its own first sequence, of which nobody needs to
+know anything more. Then one thread goes up through the top, and adds the roots' values
+where their turn comes. So every sum has the same terms in the same order as in a pass
+over a single block, and the same bits. Downward it goes through the top first, then
+through all pieces at once.
+
+Batches of walks are cut in another way, see `find_blocks`.
 """
 
 import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
 
+INNER, ROOT, IN_TOP = range(3)
+"""The kinds of infosets."""
+
+THE_TOP = -1
+"""The piece that is the top."""
+
 WORK_OF_SEQUENCE = 8
 """A sequence costs a pass about as much as so many rows of leaves."""
+
+
+@jit
+def mark_kinds(
+    infosets: np.ndarray, owner: np.ndarray, ends: np.ndarray, kinds: np.ndarray
+) -> None:
+    """Finds which infosets are in the top, and which are roots.
+
+    Args:
+        infosets: of a whole tree.
+        owner: `[S]` the infoset of each sequence, -1 for the empty ones.
+        ends: see `Blocks`.
+        kinds: `[I]` zeros; see `Blocks`.
+    """
+    # Upward: when an infoset's turn comes, all below it have told it whether they are
+    # in the top or in another block.
+    for block in range(len(ends) - 2, -1, -1):
+        for infoset in range(ends[block + 1] - 1, ends[block] - 1, -1):
+            above = owner[infosets[infoset]["parent"]]
+            if above >= 0 and (kinds[infoset] == IN_TOP or above < ends[block]):
+                kinds[above] = IN_TOP
+    for infoset in range(len(infosets)):
+        above = owner[infosets[infoset]["parent"]]
+        if kinds[infoset] != IN_TOP and (above < 0 or kinds[above] == IN_TOP):
+            kinds[infoset] = ROOT
+
+
+# --- for batches of walks ----------------------------------------------------------
 
 
 @jit
@@ -55,7 +93,10 @@ def find_blocks(
     is_root: np.ndarray,
     player_ends: np.ndarray,
 ) -> None:
-    """Finds the block of each infoset.
+    """Finds blocks of whole subtrees, of one player each, for batches of walks.
+
+    Where a subtree has little work it goes into a block as a whole, with its neighbours
+    until the block has enough work. What has more work lies in the player's top.
 
     Args:
         infosets: of a whole tree.
@@ -65,7 +106,8 @@ def find_blocks(
         owner: `[S]` int32, -1 at first; gets the infoset of each sequence.
         block_of: `[I]` int32; gets the block, -1 for the top.
         is_root: `[I]` bool, false at first; true where a block's subtree begins.
-        player_ends: `[P + 1]` see `Blocks`; is set.
+        player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
+            next one.
     """
     for infoset in range(len(infosets)):
         start = infosets[infoset]["first_sequence"]
@@ -90,29 +132,3 @@ def find_blocks(
                 block_of[infoset] = num_blocks - 1
                 is_root[infoset] = True
         player_ends[player + 1] = num_blocks
-
-
-@jit
-def sort_blocks(
-    members: np.ndarray,
-    block_of: np.ndarray,
-    is_root: np.ndarray,
-    next_place: np.ndarray,
-    sorted_members: np.ndarray,
-) -> None:
-    """Writes the infosets of all blocks, each block in the order of `members`.
-
-    Args:
-        members: see `Passes`.
-        block_of, is_root: from `find_blocks`.
-        next_place: `[B]` int64, where each block begins; is changed.
-        sorted_members: `[I']` int32, is set; see `Blocks`.
-    """
-    for m in range(len(members)):
-        infoset = members[m]
-        block = block_of[infoset]
-        if block >= 0:
-            sorted_members[next_place[block]] = (
-                ~infoset if is_root[infoset] else infoset
-            )
-            next_place[block] += 1

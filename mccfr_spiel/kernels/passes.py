@@ -1,18 +1,26 @@
-"""The whole-tree loop, and what else is computed in passes over a complete tree.
+"""Passes over a complete tree: the loop for algorithms that sample nothing.
 
 Where nothing is sampled no node is walked to. The leaves are listed once, by
 `whole_walks.walk_leaves`, as rows grouped by the sequence that led a player there. Then
 a player's gradient is a sum over rows: what a leaf pays, times the probability that the
 others and chance play to it. The plans of all players, which say that, are kept from
 one update to the next.
+
+An update goes up through a player's infosets, where policies move, and down, where
+plans follow. `blocks.py` says how the infosets are cut, so that threads share both ways
+(`go_up` and `go_down`), and `compiled/teams.py` how they share.
 """
 
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.compiled.atomics import FAILED, NOTES, load
+from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit, pasted
+from mccfr_spiel.compiled.teams import share, take_pieces
 from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, THE_TOP
 from mccfr_spiel.kernels.minimizers import (
     number_of,
     rates_at,
@@ -31,6 +39,8 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED,
     PLAYER,
     SEED,
+    THREAD_FAILED,
+    Blocks,
     Passes,
     Plans,
     Tables,
@@ -41,6 +51,37 @@ from mccfr_spiel.kernels.tables import (
     views,
 )
 from mccfr_spiel.kernels.ties import gather_regrets, move_tied
+
+WAY, FIRST_PLAYER, END_PLAYER, ITERATION_NOW, _END = range(NOTES, NOTES + 5)
+"""The leader's notes: the way of the pass, and for which players and in which iteration
+it is made."""
+
+NUM_NOTES = _END - NOTES
+
+UPWARD, DOWNWARD = range(2)
+"""The ways."""
+
+
+@pasted
+def go_up(
+    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+) -> None:
+    """Has the pieces `first .. end - 1` done from the last infoset up, then the top."""
+    desk[WAY] = UPWARD
+    share(do, what, desk, first, end)
+    if len(blocks.top) > 0:
+        do(what, desk, np.int64(THE_TOP))
+
+
+@pasted
+def go_down(
+    do: Any, what: Any, blocks: Blocks, desk: np.ndarray, first: int, end: int
+) -> None:
+    """Has the top done from the first infoset down, then pieces `first .. end - 1`."""
+    desk[WAY] = DOWNWARD
+    if len(blocks.top) > 0:
+        do(what, desk, np.int64(THE_TOP))
+    share(do, what, desk, first, end)
 
 
 @pasted
@@ -132,6 +173,7 @@ def next_update(
     iteration: int,
     player: int,
     touched: int,
+    num_nodes: int,
 ) -> tuple[bool, int, int, int]:
     """Counts the next turn, and begins an iteration if that is the first player's.
 
@@ -146,6 +188,7 @@ def next_update(
         iteration: the number of the last iteration begun.
         player: whose turn comes.
         touched: the nodes touched.
+        num_nodes: which a turn touches whatever it finds.
 
     Returns:
         Whether there is an update, False at the job's limits; then its iteration and
@@ -163,80 +206,161 @@ def next_update(
             before = clock[AVERAGE_WEIGHT]
             clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
         tables.average[player] += clock[AVERAGE_WEIGHT]
-        touched += len(tree.nodes)
+        touched += num_nodes
         if job[ALTERNATING] != 0 or player == last_player:
             return True, iteration, player, touched
         player += 1
 
 
-def make_passes(rule: int, tied: bool) -> Any:
-    """Compiles `iterate` for algorithms that sample nothing; see `make_iterate`."""
-    floored = rule == number_of("regret_matching_plus")
+@inlined
+def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -> None:
+    """Adds the value that a block's root has left to its parent sequence's."""
+    start, parent = tree.infosets[root]["first_sequence"], tree.infosets[root]["parent"]
+    tables.gradient[parent] += tables.gradient[start]
+    tables.gradient[start] = 0.0
+    if looks_ahead:
+        tables.ahead[parent] += tables.ahead[start]
+        tables.ahead[start] = 0.0
+
+
+def make_piece(rule: int, tied: bool) -> Any:
+    """Compiles `do_piece(frame, desk, piece)`, which goes the leader's way through a
+    piece, or through the top."""
     looks_ahead = rule_of(rule).looks_ahead
 
-    @jit
-    def iterate(frame):
+    @inlined
+    def do_piece(frame, desk, piece):
         task = views(frame, Task)
-        job, parameters = task.job, task.parameters
-        alternating = job[ALTERNATING] != 0
-        tree = tree_in(frame, job)
-        tables, walk = views(frame, Tables), views(frame, Walk)
-        passes, plan = views(frame, Passes), views(frame, Plans).plan
-        infosets, cursor = tree.infosets, walk.cursor
-        gradient = tables.gradient
-        members, member_ends = passes.members, passes.member_ends
-        start_tables(tree, tables, walk.known, rule, job[SEED], parameters)
-        num_players = tree.utilities.shape[1]
-        iteration, player = cursor[ITERATION], cursor[PLAYER]
-        touched = cursor[NODES_TOUCHED]
-
-        # One pass of this loop is the update of one player, or of all players at the
-        # last one's turn if they are updated at once.
-        while True:
-            goes_on, iteration, player, touched = next_update(
-                task, tree, tables, walk.clock, iteration, player, touched
-            )
-            if not goes_on:
-                break
-            weight = walk.clock[AVERAGE_WEIGHT]
-            rates = rates_at(rule, parameters, iteration)
-            begin = member_ends[player] if alternating else 0
-            end = member_ends[player + 1]
-            # From the last infoset up: all values below an infoset have been passed to
-            # its sequences, and the leaves' payoffs are added to them.
+        tree, tables = tree_in(frame, task.job), views(frame, Tables)
+        passes, blocks = views(frame, Passes), views(frame, Blocks)
+        plan, infosets = views(frame, Plans).plan, tree.infosets
+        if piece == THE_TOP:
+            order, is_cut = blocks.top, False
+            begin = blocks.top_ends[desk[FIRST_PLAYER]]
+            end = blocks.top_ends[desk[END_PLAYER]]
+        else:
+            order, is_cut = passes.members, len(blocks.kinds) > 0
+            begin, end = blocks.starts[piece], blocks.starts[piece + 1]
+        if desk[WAY] == UPWARD:
+            rates = rates_at(rule, task.parameters, desk[ITERATION_NOW])
             for visit in range(end - 1, begin - 1, -1):
+                infoset = order[visit]
+                if infoset < 0:  # a root, seen from the top
+                    take_value(tree, tables, ~infoset, looks_ahead)
+                    continue
+                kind = blocks.kinds[infoset] if is_cut else np.uint8(INNER)
+                if kind == IN_TOP:
+                    continue
+                parent = infosets[infoset]["parent"]
+                if kind == ROOT:
+                    parent = infosets[infoset]["first_sequence"]
                 update_infoset(
                     tree,
                     tables,
                     passes,
                     plan,
-                    members[visit],
-                    infosets[members[visit]]["parent"],
+                    infoset,
+                    parent,
                     tied,
                     rule,
                     looks_ahead,
-                    parameters,
+                    task.parameters,
                     rates,
                 )
-            if tied:
-                for visit in range(begin, end):
-                    move_tied(tree, tables, members[visit], floored)
-            # From the first infoset down: the plan of an infoset's parent is the new
-            # one when the infoset's turn comes.
+        else:
+            weight = views(frame, Walk).clock[AVERAGE_WEIGHT]
             for visit in range(begin, end):
-                move_plans(infosets, tables, plan, members[visit], weight)
+                infoset = order[visit]
+                if infoset < 0 or (is_cut and blocks.kinds[infoset] == IN_TOP):
+                    continue
+                move_plans(infosets, tables, plan, infoset, weight)
+
+    return do_piece
+
+
+def make_loop(rule: int, tied: bool, do_piece: Any) -> Any:
+    """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`."""
+    floored = rule == number_of("regret_matching_plus")
+    looks_ahead = rule_of(rule).looks_ahead
+
+    @inlined
+    def loop(frame, task, tree, tables, walk, passes, blocks, desk, leads):
+        if not leads:
+            take_pieces(do_piece, frame, desk, False)
+            return DONE
+        job, cursor, num_blocks = task.job, walk.cursor, len(blocks.ends) - 1
+        num_players, num_nodes = tree.utilities.shape[1], len(tree.nodes)
+        start_tables(tree, tables, walk.known, rule, job[SEED], task.parameters)
+        iteration, player = cursor[ITERATION], cursor[PLAYER]
+        touched = cursor[NODES_TOUCHED]
+
+        # One pass of this loop is the update of one player, or of all players at the
+        # last one's turn if they are updated at once. Before and after it, all plans
+        # are those of the policies, and the gradient is 0.
+        while load(desk, FAILED) == 0:
+            goes_on, iteration, player, touched = next_update(
+                task, tree, tables, walk.clock, iteration, player, touched, num_nodes
+            )
+            if not goes_on:
+                break
+            first, end = player if job[ALTERNATING] != 0 else 0, player + 1
+            desk[FIRST_PLAYER], desk[END_PLAYER] = first, end
+            desk[ITERATION_NOW] = iteration
+            begin_piece, end_piece = first * num_blocks, end * num_blocks
+            go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
+            if tied:
+                for m in range(passes.member_ends[first], passes.member_ends[end]):
+                    move_tied(tree, tables, passes.members[m], floored)
+            go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
             for sequence in range(num_players):
-                gradient[sequence] = 0.0
+                tables.gradient[sequence] = 0.0
                 if looks_ahead:
                     tables.ahead[sequence] = 0.0
-            player = (player + 1) % num_players
+            player = end % num_players
 
+        if load(desk, FAILED) != 0:
+            return THREAD_FAILED
         cursor[ITERATION] = iteration
         cursor[PLAYER] = player
         cursor[NODES_TOUCHED] = touched
         return DONE
 
+    return loop
+
+
+def make_passes(rule: int, tied: bool) -> Any:
+    """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
+    `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
+    """
+    loop = make_loop(rule, tied, make_piece(rule, tied))
+
+    @jit(nogil=True)
+    def iterate(frame, desk, leads):
+        task = views(frame, Task)
+        return loop(
+            frame,
+            task,
+            tree_in(frame, task.job),
+            views(frame, Tables),
+            views(frame, Walk),
+            views(frame, Passes),
+            views(frame, Blocks),
+            desk,
+            leads,
+        )
+
     return iterate
+
+
+def compile_for_threads(kernel: Any) -> None:
+    """Compiles a kernel for passes before threads meet in it.
+
+    The seconds of the first iteration hold no compiler then.
+    """
+    if IS_COMPILED:
+        kernel.compile((types.int64[::1], types.int64[::1], types.boolean))
 
 
 # --- over the whole tree, once ---------------------------------------------------
@@ -251,26 +375,12 @@ def fill_gradient(
     gradient: np.ndarray,
 ) -> None:
     """Writes a player's utility gradient at the leaves, given all plans `[S]`."""
-    first, last = passes.member_ends[player], passes.member_ends[player + 1]
     num_others = passes.others.shape[1]
     gradient[player] = add_rows(passes, plan, player, num_others, 0.0)
-    for m in range(first, last):
-        fill_gradient_at(infosets, passes, plan, gradient, passes.members[m])
-
-
-@inlined
-def fill_gradient_at(
-    infosets: np.ndarray,
-    passes: Passes,
-    plan: np.ndarray,
-    gradient: np.ndarray,
-    infoset: int,
-) -> None:
-    """Writes the gradient of the leaves at an infoset."""
-    num_others = passes.others.shape[1]
-    start = infosets[infoset]["first_sequence"]
-    for s in range(start, start + infosets[infoset]["num_actions"]):
-        gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
+    for m in range(passes.member_ends[player], passes.member_ends[player + 1]):
+        start = infosets[passes.members[m]]["first_sequence"]
+        for s in range(start, start + infosets[passes.members[m]]["num_actions"]):
+            gradient[s] = add_rows(passes, plan, s, num_others, 0.0)
 
 
 @jit(nogil=True)
@@ -289,30 +399,3 @@ def fill_plan_at(
     mass = plan[infosets[infoset]["parent"]]
     for s in range(start, start + infosets[infoset]["num_actions"]):
         plan[s] = mass * policy[s]
-
-
-@jit
-def best_response(infosets, members, gradient, choice):
-    """Maximizes over one player's plans, bottom up.
-
-    Args:
-        members: the player's infosets, ancestors first.
-        gradient: `[S]` the gradient at the leaves; changed to the values of sequences.
-        choice: `[I]` gets the first sequence of the highest value at each infoset.
-    """
-    for m in range(len(members) - 1, -1, -1):
-        infoset = members[m]
-        best = best_sequence(infosets, gradient, infoset)
-        choice[infoset] = best
-        gradient[infosets[infoset]["parent"]] += gradient[best]
-
-
-@inlined
-def best_sequence(infosets: np.ndarray, gradient: np.ndarray, infoset: int) -> int:
-    """The first sequence of the highest value at an infoset."""
-    start = infosets[infoset]["first_sequence"]
-    best = start
-    for s in range(start + 1, start + infosets[infoset]["num_actions"]):
-        if gradient[s] > gradient[best]:
-            best = s
-    return best

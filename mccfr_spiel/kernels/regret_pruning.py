@@ -31,18 +31,15 @@ import numpy as np
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.minimizers import number_of, start_tables
-from mccfr_spiel.kernels.passes import add_rows, move_plans
+from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
     DONE,
     FLOAT,
     ITERATION,
-    LAST_ITERATION,
     LONG,
-    NODE_LIMIT,
     NODES_TOUCHED,
     PLAYER,
     SEED,
@@ -328,9 +325,6 @@ def iterate_pruned(frame):
     """Runs CFR with regret-based pruning; otherwise as `passes.make_passes`."""
     task = _views(frame, Task)
     job = task.job
-    alternating = job[ALTERNATING] != 0
-    last_iteration = np.int64(job[LAST_ITERATION])
-    node_limit = np.int64(job[NODE_LIMIT])
     tree = tree_in(frame, job)
     tables, walk = _views(frame, Tables), _views(frame, Walk)
     passes, plan = _views(frame, Passes), _views(frame, Plans).plan
@@ -347,16 +341,12 @@ def iterate_pruned(frame):
     # One pass of this loop is the update of one player, or of both at the last one's
     # turn if they are updated at once.
     while True:
-        if player == 0:
-            if iteration == last_iteration or touched >= node_limit:
-                break
-            iteration += 1
-            clock[AVERAGE_WEIGHT] = average_weight(
-                iteration, task.settings, clock[AVERAGE_WEIGHT]
-            )
-        tables.average[player] += clock[AVERAGE_WEIGHT]
-        first = player if alternating else 0
-        end = player + 1 if alternating or player == 1 else 0
+        goes_on, iteration, player, touched = next_update(
+            task, tree, tables, clock, iteration, player, touched, 0
+        )
+        if not goes_on:
+            break
+        first, end = player if job[ALTERNATING] != 0 else 0, player + 1
         for p in range(first, end):
             meet_plans(tree.infosets, passes, tables, plan, 1 - p)
             touched += walk_followed(tree, tables, ceilings, stack, p)
@@ -366,7 +356,6 @@ def iterate_pruned(frame):
             weight = clock[AVERAGE_WEIGHT]
             move_player(tree, tables, passes, ceilings, plan, p, weight)
         player = 1 - player
-
     cursor[ITERATION], cursor[PLAYER] = iteration, player
     cursor[NODES_TOUCHED] = touched
     return DONE

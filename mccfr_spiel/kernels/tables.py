@@ -332,38 +332,31 @@ class Plans(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How the infosets of a complete tree are cut into pieces of work for threads.
+    """How the infosets of a complete tree are cut for threads; see blocks.py."""
 
-    A *block* is made of whole subtrees of one player's infosets. What is above all
-    blocks is the player's *top*. See blocks.py.
-    """
-
-    members: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[I']",
-            "the infosets in blocks, block by block, ancestors first; i is `~i` if the "
-            "infoset is the root of its subtree",
-        ),
-    ]
     ends: Annotated[
         np.ndarray,
-        Entry(LONG, "[B + 1]", "block b has `members[ends[b] : ends[b + 1]]`"),
+        Entry(LONG, "[B + 1]", "block b has the infosets `ends[b] .. ends[b + 1] - 1`"),
     ]
-    player_ends: Annotated[
+    starts: Annotated[
         np.ndarray,
         Entry(
-            LONG, "[P + 1]", "player p's blocks are those from its entry to the next"
+            LONG,
+            "[P B + 1]",
+            "of these, player p's are `members[starts[k] : starts[k + 1]]` for the "
+            "piece k = p B + b",
         ),
+    ]
+    kinds: Annotated[
+        np.ndarray, Entry(FLAG, "[I]", "see blocks.INNER; empty if there is one block")
     ]
     top: Annotated[
         np.ndarray,
         Entry(
             INT,
-            "[I'']",
-            "the infosets above all blocks, and the roots of subtrees as `~i`, player "
-            "by player, ancestors first",
+            "[T]",
+            "the infosets in the top, and the roots as `~i`, player by player, "
+            "ancestors first",
         ),
     ]
     top_ends: Annotated[
@@ -430,8 +423,7 @@ def empty_walk(
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)
-"""What a frame holds. Kernels that walk do not look at the last three, and only those
-that run in several threads look at the last one."""
+"""What a frame holds. Kernels that walk do not look at the last three."""
 
 frame_of = LAYOUT.frame_of
 views = LAYOUT.viewer()

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -142,7 +142,7 @@ def checked_vector(
 
         def is_right(part: tuple[int, int]) -> bool:
             # NumPy may round its sums in another way, and has the last word below.
-            return kernels.are_distributions(infosets, policy, *part, 0.9 * _MOST_OFF)
+            return are_distributions(infosets, policy, *part, 0.9 * _MOST_OFF)
 
         if all(teams.in_parts(threads, len(infosets), LEAST_PART, is_right)):
             return vector

@@ -15,6 +15,7 @@ from mccfr_spiel import kernels, refusals
 from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving import grouping, sharing
@@ -92,7 +93,7 @@ class SolverState:
         tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         whole: the leaves and the plans, for algorithms that sample nothing, and the
-            blocks if there is more than one thread, or the ceilings if they prune.
+            blocks, or the ceilings if they prune.
         num_threads: those that passes over the tree have.
         sharing: runs walks on a complete tree in several threads; None if none may be
             shared.
@@ -168,7 +169,7 @@ class SolverState:
         self._frame_of = kernels.frame_of
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
-            self._frame_of = kernels.pruned_frame_of
+            self._frame_of = pruned_frame_of
         self.sharing: SharedWalks | None = None
         self.groups: GroupedWalks | None = None
         most_threads = num_cores() if threads is None else threads
@@ -198,20 +199,22 @@ class SolverState:
         self.walks = sampling.is_sampled or sampling.prune is True
         self.whole: (
             tuple[()]
-            | tuple[kernels.Passes, kernels.Plans]
             | tuple[kernels.Passes, kernels.Plans, kernels.Blocks | kernels.Ceilings]
         ) = ()
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = kernels.Plans(plan=passes.plan(self.tables.policy))
-            self.whole = passes.arrays, plans
             if sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()
-            elif _can_share(tree, minimizer):
-                self.num_threads = useful_threads(threads, passes.arrays, LEAST_WORK)
-            if self.num_threads > 1:
-                self.whole = passes.arrays, plans, tree.list_blocks()
+            else:
+                if _can_share(tree, minimizer):
+                    most = useful_threads(threads, passes.arrays, LEAST_WORK)
+                    self.num_threads = most
+                blocks = passes.blocks
+                if self.num_threads > 1:
+                    blocks = tree.list_blocks()
+                self.whole = passes.arrays, plans, blocks
         self._leaves_digest: str | None = None
         self.path = None
         if self.store is not None:
@@ -224,8 +227,9 @@ class SolverState:
         shared = [] if self.sharing is None else self.sharing.arrays()
         shared += [] if self.groups is None else self.groups.arrays()
         shared += self._tree.kept_for_evaluation()
-        whole = itertools.chain(*self.whole, shared)
-        return memory_of(self._tree, self.tables, self.walk, whole)
+        arrays = itertools.chain(*self.whole, shared)
+        whole = {id(array): array for array in arrays}  # blocks are kept by both
+        return memory_of(self._tree, self.tables, self.walk, whole.values())
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""

@@ -3,12 +3,21 @@
 `kernels/blocks.py` explains the cut.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from mccfr_spiel import kernels, refusals
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.kernels.blocks import (
+    INNER,
+    ROOT,
+    WORK_OF_SEQUENCE,
+    find_blocks,
+    mark_kinds,
+    weigh_infosets,
+)
 from mccfr_spiel.kernels.scratch import Cut
 
 LEAST_WORK = 2**17
@@ -18,11 +27,14 @@ leaves: about a quarter of a millisecond."""
 LEAST_WORK_AT_ONCE = 2**20
 """The same for a single pass, for which the threads must be woken each time."""
 
-NUM_BLOCKS = 64
-BLOCK_WORK = (2**13, 2**17)
-"""How many blocks each player should have, and the least and the largest work of one.
-Small blocks let all threads end at about the same time, and large ones read memory in
-longer stretches. The least work is still fifty times what it takes to fetch a block."""
+MOST_BLOCKS = 32
+LEAST_BLOCK = 2**14
+"""How many blocks there should be at most, and the least work of one on average, in
+rows of leaves. The more there are, the more infosets are in the top or are roots, whose
+values one thread passes on."""
+
+_WINDOW = 0.25
+"""How far a cut may be from where it should be, in lengths of an average block."""
 
 NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
 """How many blocks each player should have for a batch of walks, and the least work of
@@ -31,65 +43,72 @@ one."""
 
 def work_of(passes: kernels.Passes) -> int:
     """The work of a pass for all players, in rows of leaves."""
-    return len(passes.payoffs) + kernels.WORK_OF_SEQUENCE * (len(passes.ends) - 1)
+    return len(passes.payoffs) + WORK_OF_SEQUENCE * (len(passes.ends) - 1)
 
 
-def work_of_block(passes: kernels.Passes) -> int:
-    """The most work of a block in a tree of this shape."""
+def one_block(passes: kernels.Passes) -> kernels.Blocks:
+    """All infosets in one block, for one thread."""
     num_players = len(passes.member_ends) - 1
-    least, most = BLOCK_WORK
-    return min(max(work_of(passes) // (num_players * NUM_BLOCKS), least), most)
+    return kernels.Blocks(
+        ends=np.array((0, len(passes.members)), np.int64),
+        starts=passes.member_ends,
+        kinds=np.zeros(0, np.uint8),
+        top=np.zeros(0, np.int32),
+        top_ends=np.zeros(num_players + 1, np.int64),
+    )
 
 
-def cut_into_blocks(
-    tree: kernels.TreeArrays,
-    passes: kernels.Passes,
-    num_sequences: int,
-    most_work: int,
-) -> kernels.Blocks:
+def cut_into_blocks(infosets: np.ndarray, passes: kernels.Passes) -> kernels.Blocks:
     """Cuts the infosets of a complete tree.
 
+    The first blocks have three times the work of the last ones, so that all threads end
+    at about the same time. A cut is moved to where the fewest infosets behind it follow
+    on one before it.
+
     Args:
-        tree: its arrays.
+        infosets: of the tree.
         passes: the list of its leaves.
-        num_sequences: the sequences of all players.
-        most_work: of a block, in rows of leaves.
     """
-    infosets, members = tree.infosets, passes.members
-    num_players = len(passes.member_ends) - 1
-    work = np.empty(len(infosets), np.int64)
-    below = np.zeros(num_sequences, np.int64)
-    kernels.weigh_infosets(infosets, passes.ends, below, work)
-    del below
-    owner = np.full(num_sequences, -1, np.int32)
-    block_of = np.empty(len(infosets), np.int32)
-    is_root = np.zeros(len(infosets), np.bool_)
-    player_ends = np.zeros(num_players + 1, np.int64)
-    kernels.find_blocks(
-        infosets,
-        members,
-        passes.member_ends,
-        work,
-        most_work,
-        owner,
-        block_of,
-        is_root,
-        player_ends,
-    )
-    counts = np.bincount(block_of[block_of >= 0], minlength=player_ends[-1])
-    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    sorted_members = np.empty(ends[-1], np.int32)
-    kernels.sort_blocks(members, block_of, is_root, ends[:-1].copy(), sorted_members)
-    is_top = (block_of[members] < 0) | is_root[members]
-    top = members[is_top]
-    top[is_root[top]] = ~top[is_root[top]]
-    num_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_top)))
+    count, num_players = len(infosets), len(passes.member_ends) - 1
+    owner = np.repeat(np.arange(count, dtype=np.int32), infosets["num_actions"])
+    owner = np.concatenate((np.full(num_players, -1, np.int32), owner))
+    above = owner[infosets["parent"]]
+    jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
+    jumps[1:] -= above >= 0
+    jumps = np.cumsum(jumps)
+    stops = infosets["first_sequence"] + infosets["num_actions"]
+    work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
+    total = int(work[-1]) if count else 0
+    most = max(min(MOST_BLOCKS, total // LEAST_BLOCK), 1)
+    cuts = {0, count}
+    for k in range(1, most):
+        goal = (1.5 - 0.5 * k / most) * k / most
+        window = total * np.array((goal - _WINDOW / most, goal + _WINDOW / most))
+        first, last = np.searchsorted(work, window)
+        if first < last:
+            cuts.add(int(first + np.argmin(jumps[first:last])))
+    ends = np.array(sorted(cuts), np.int64)
+    kinds = np.zeros(count, np.uint8)
+    mark_kinds(infosets, owner, ends, kinds)
+    return _blocks_of(passes, ends, kinds)
+
+
+def _blocks_of(
+    passes: kernels.Passes, ends: np.ndarray, kinds: np.ndarray
+) -> kernels.Blocks:
+    """The blocks with these ends and kinds of infosets."""
+    starts = [np.zeros(1, np.int64)]
+    for first, last in itertools.pairwise(passes.member_ends):
+        starts.append(first + np.searchsorted(passes.members[first:last], ends[1:]))
+    top = passes.members[kinds[passes.members] != INNER]
+    tops = np.cumsum(np.append(0, kinds[passes.members] != INNER))
+    is_root = kinds[top] == ROOT
     return kernels.Blocks(
-        members=sorted_members,
         ends=ends,
-        player_ends=player_ends,
-        top=top,
-        top_ends=num_before[passes.member_ends],
+        starts=np.concatenate(starts),
+        kinds=kinds,
+        top=np.where(is_root, ~top, top),
+        top_ends=tops[passes.member_ends],
     )
 
 
@@ -104,7 +123,7 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
     work = np.empty(len(infosets), np.int64)
     below = np.zeros(num_sequences, np.int64)
     no_leaves = np.zeros(num_sequences + 1, np.int64)  # only sequences count
-    kernels.weigh_infosets(infosets, no_leaves, below, work)
+    weigh_infosets(infosets, no_leaves, below, work)
     total = int(below[:num_players].sum())
     most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
     members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
@@ -115,7 +134,7 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
     block_of = np.empty(len(infosets), np.int32)
     is_root = np.zeros(len(infosets), np.bool_)
     player_ends = np.zeros(num_players + 1, np.int64)
-    kernels.find_blocks(
+    find_blocks(
         infosets,
         members,
         member_ends,
@@ -142,7 +161,7 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
 
 def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
     """The bytes of the blocks, and of what is needed to find them."""
-    return 32 * num_infosets + 12 * num_sequences
+    return 64 * num_infosets + 4 * num_sequences
 
 
 def checked_threads(threads: Any) -> int | None:

@@ -7,6 +7,7 @@ that it leaves out.
 import numpy as np
 
 from mccfr_spiel import kernels
+from mccfr_spiel.kernels.regret_pruning import survey_nodes
 
 
 def list_ceilings(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Ceilings:
@@ -24,7 +25,7 @@ def list_ceilings(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Ceili
         height=np.zeros(1, np.int64),
     )
     last, lowest = np.empty((num_nodes, 2), np.int32), np.empty((num_nodes, 2))
-    kernels.survey_nodes(tree, last, lowest, ceilings)
+    survey_nodes(tree, last, lowest, ceilings)
     return ceilings
 
 

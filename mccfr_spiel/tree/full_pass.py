@@ -10,12 +10,15 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.atomics import new_desk
-from mccfr_spiel.tree.blocks import LEAST_WORK_AT_ONCE, checked_threads, useful_threads
+from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
+from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
+from mccfr_spiel.tree.blocks import (
+    LEAST_WORK_AT_ONCE,
+    checked_threads,
+    one_block,
+    useful_threads,
+)
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.ranges import add_pieces, one_range
-
-_NO_CHOICE = np.zeros(0, np.int32)
 
 
 class Response(NamedTuple):
@@ -37,32 +40,27 @@ class FullPass:
     Attributes:
         tree: the tree.
         arrays: the list of its leaves, see `kernels.Passes`.
-        num_threads: the threads that share the work of `values`, `expected_returns`
-            and `respond`. They change no bit of it.
+        blocks: how the work of `values` and `respond` is cut.
+        num_threads: the threads that share it. They change no bit of it.
     """
 
     def __init__(
         self,
         tree: GameTree,
         arrays: kernels.Passes,
-        ranges: kernels.Ranges | None = None,
+        blocks: kernels.Blocks,
         num_threads: int = 1,
     ) -> None:
-        """Keeps a tree and the list of its leaves; `full_pass` finds both."""
+        """Keeps what `full_pass` finds."""
         self.tree = tree
         self.arrays = arrays
-        self.num_threads = 1 if ranges is None else num_threads
-        self._ranges = one_range(tree.num_infosets) if ranges is None else ranges
-
-    def members(self, player: int) -> np.ndarray:
-        """The player's infosets, ancestors first."""
-        start, stop = self.arrays.member_ends[player : player + 2]
-        return self.arrays.members[start:stop]
+        self.blocks = blocks
+        self.num_threads = num_threads
 
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
         plan = np.ones_like(policy)
-        kernels.fill_plan(self.tree.infosets, policy, plan)
+        fill_plan(self.tree.infosets, policy, plan)
         return plan
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
@@ -71,72 +69,35 @@ class FullPass:
         Its inner product with the plan is the player's expected return.
         """
         gradient = np.zeros_like(plan)
-        kernels.fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
+        fill_gradient(self.tree.infosets, self.arrays, player, plan, gradient)
         return gradient
-
-    def best_response(self, gradient: np.ndarray, player: int) -> Response:
-        """The player's best response to a gradient, which is overwritten."""
-        choice = np.zeros(self.tree.num_infosets, np.int32)
-        kernels.best_response(
-            self.tree.infosets, self.members(player), gradient, choice
-        )
-        return Response(float(gradient[player]), choice)
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        values = self._evaluate(policy, player, player + 1, choice=choice)[1]
-        return Response(float(values[0]), choice)
-
-    def expected_returns(self, policy: np.ndarray) -> np.ndarray:
-        """`[P]` each player's expected return under a policy vector."""
-        return self._evaluate(policy, 0, self.tree.num_players, responds=False)[0]
+        _, best = self._evaluate(policy, player, player + 1, choice)
+        return Response(float(best[0]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
-        return self._evaluate(policy, 0, self.tree.num_players)
+        return self._evaluate(policy, 0, self.tree.num_players, np.zeros(0, np.int32))
 
     def _evaluate(
-        self,
-        policy: np.ndarray,
-        player: int,
-        end: int,
-        *,
-        responds: bool = True,
-        choice: np.ndarray = _NO_CHOICE,
+        self, policy: np.ndarray, player: int, end: int, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What the players from `player` to `end - 1` get.
-
-        Args:
-            policy: `[S]` of all players.
-            player, end: see above.
-            responds: whether their best responses are wanted.
-            choice: `[I]` zeros, which get these responses, as in `Response`; then
-                nobody wants to know the expected returns.
-
-        Returns:
-            Their expected returns, and those of best responses.
-        """
+        """What the players from `player` to `end - 1` get, and could get; see
+        `Evaluation` for `choice`."""
         tree = self.tree
         policy = np.ascontiguousarray(policy, np.float64)
         vectors = tree.take_vectors()
-        num_pieces = 0 if len(choice) else len(vectors.pieces) - 1
-        sums = np.zeros((tree.num_players, num_pieces))
-        what = tree.infosets, self.arrays, self._ranges, vectors, player, end
-        how = policy, choice, responds, sums
-        notes = kernels.NUM_EVALUATION_NOTES
-        if self.num_threads == 1:
-            kernels.evaluate(*what, *how, new_desk(notes), True)
-        else:
-            teams.run(kernels.evaluate, self.num_threads, *what, *how, notes=notes)
-        best = vectors.values[player:end].copy()
-        size = len(vectors.plan)
+        work = Evaluation(
+            tree.infosets, self.arrays, self.blocks, policy, *vectors, choice
+        )
+        notes = NUM_NOTES
+        teams.run(evaluate, self.num_threads, work, player, end, notes=notes)
+        got, best = work.got[player:end].copy(), work.best[player:end].copy()
         tree.keep_vectors(vectors)  # an error leaves them to those who may have them
-        on_policy = np.zeros(end - player)
-        if num_pieces:
-            rows = sums[player:end].tolist()
-            on_policy[:] = [add_pieces(row, size) for row in rows]
-        return on_policy, best
+        return got, best
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
@@ -167,6 +128,5 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     threads = checked_threads(threads)
     passes = tree.list_leaves()
     num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
-    if num_threads == 1:
-        return FullPass(tree, passes)
-    return FullPass(tree, passes, tree.list_ranges(num_threads), num_threads)
+    blocks = one_block(passes) if num_threads == 1 else tree.list_blocks()
+    return FullPass(tree, passes, blocks, num_threads)

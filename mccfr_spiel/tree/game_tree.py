@@ -27,7 +27,7 @@ from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree import twin_trees
-from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks, work_of_block
+from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks
 from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
@@ -36,14 +36,8 @@ from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.names import InfosetNames, KeyNames
-from mccfr_spiel.tree.ranges import (
-    bytes_of_ranges,
-    cut_into_ranges,
-    new_vectors,
-    num_ranges,
-)
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, RANGES, UNCOUNTED
+from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
     expanded_by_twin,
@@ -52,6 +46,8 @@ from mccfr_spiel.tree.twin_trees import (
 )
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.twin import BoundTwin
+
+Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class GameTree(ReadableTree):
@@ -111,8 +107,7 @@ class GameTree(ReadableTree):
         self._leaves: kernels.Passes | None = None
         self._noted: np.ndarray | None = None
         self._blocks: kernels.Blocks | None = None
-        self._ranges: tuple[int, kernels.Ranges] | None = None
-        self._vectors: collections.deque[kernels.Vectors] = collections.deque(maxlen=1)
+        self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
         self._ceilings: kernels.Ceilings | None = None
 
     # --- all at once ---------------------------------------------------------
@@ -341,29 +336,12 @@ class GameTree(ReadableTree):
         """
         passes = self.list_leaves()
         if self._blocks is None:
-            sizes = self.sizes()
-            self.budget.hold(BLOCKS, bytes_of_blocks(*sizes))
-            work = work_of_block(passes)
-            self._blocks = cut_into_blocks(self.arrays, passes, sizes[1], work)
+            self.budget.hold(BLOCKS, bytes_of_blocks(*self.sizes()))
+            self._blocks = cut_into_blocks(self.infosets, passes)
         return self._blocks
 
-    @reads
-    def list_ranges(self, num_threads: int) -> kernels.Ranges:
-        """The pieces of an evaluation for threads, made at the first call and kept.
-
-        Another number of threads may have another cut made, which changes no bit of a
-        result. Errors are those of `list_leaves`.
-        """
-        passes, count = self.list_leaves(), num_ranges(num_threads)
-        if self._ranges is None or self._ranges[0] != count:
-            sizes = self.sizes()
-            self.budget.hold(RANGES, bytes_of_ranges(*sizes))
-            cut = cut_into_ranges(self.infosets, passes, sizes[1], count)
-            self._ranges = count, cut
-        return self._ranges[1]
-
-    def take_vectors(self) -> kernels.Vectors:
-        """Vectors for an evaluation of the complete tree.
+    def take_vectors(self) -> Vectors:
+        """Three vectors `[S]` for an evaluation of the complete tree.
 
         Nobody else has them until the caller, who is done and writes to them no more,
         gives them to `keep_vectors`. Several evaluations may run at once: each has its
@@ -372,17 +350,18 @@ class GameTree(ReadableTree):
         try:  # another thread may come between a question and `pop`
             return self._vectors.pop()
         except IndexError:
-            return new_vectors(self.infosets, self.num_players, self.num_sequences)
+            size = self.num_sequences
+            return np.empty(size), np.empty(size), np.empty(size)
 
-    def keep_vectors(self, vectors: kernels.Vectors) -> None:
+    def keep_vectors(self, vectors: Vectors) -> None:
         """Keeps vectors for the next evaluation, as long as the leaves are kept."""
         if self._leaves is not None:
             self._vectors.append(vectors)
 
     def kept_for_evaluation(self) -> list[np.ndarray]:
         """The arrays that evaluations have left behind, besides the leaves."""
-        ranges = () if self._ranges is None else self._ranges[1]
-        return [*ranges, *(array for kept in tuple(self._vectors) for array in kept)]
+        blocks = () if self._blocks is None else self._blocks
+        return [*blocks, *(array for kept in tuple(self._vectors) for array in kept)]
 
     @reads
     def list_ceilings(self) -> kernels.Ceilings:
@@ -401,17 +380,16 @@ class GameTree(ReadableTree):
 
     @steps
     def forget_leaves(self) -> None:
-        """Drops the list of leaves and all that `list_blocks`, `list_ranges`,
-        `list_ceilings` and evaluations have made."""
+        """Drops the list of leaves and all that `list_blocks`, `list_ceilings` and
+        evaluations have made."""
         self._forget_leaves()
 
     def _forget_leaves(self) -> None:
-        self._leaves = self._blocks = self._ranges = self._ceilings = None
+        self._leaves = self._blocks = self._ceilings = None
         self._vectors.clear()
         self.budget.measured(CEILINGS, 0)
         self.budget.measured(LEAVES, 0)
         self.budget.measured(BLOCKS, 0)
-        self.budget.measured(RANGES, 0)
 
     # --- dropping nodes, and the states of nodes -----------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mccfr_spiel import kernels
 from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.kernels.whole_walks import LeafRows, walk_leaves
 
 
 def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
@@ -23,13 +24,13 @@ def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
-    counted = kernels.LeafRows(counts, others, payoffs, fill=False)
-    kernels.walk_leaves(tree, counted)
+    counted = LeafRows(counts, others, payoffs, fill=False)
+    walk_leaves(tree, counted)
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     others = np.empty((ends[-1], num_players - 1), np.int32)
     payoffs = np.empty(ends[-1])
-    rows = kernels.LeafRows(ends[:-1].copy(), others, payoffs, fill=True)
-    kernels.walk_leaves(tree, rows)
+    rows = LeafRows(ends[:-1].copy(), others, payoffs, fill=True)
+    walk_leaves(tree, rows)
     players = tree.infosets["player"]
     members = np.argsort(players, kind="stable").astype(np.int32)
     counts = np.bincount(players, minlength=num_players)
@@ -47,7 +48,7 @@ def bytes_of_leaves(tree: kernels.TreeArrays, num_sequences: int) -> int:
     """The bytes of the list, and of the vectors that a pass over it needs.
 
     Of the vectors, which take 64 bytes a sequence while the list is made, an
-    evaluation's stay: 26 bytes a sequence (see `kernels.Vectors`).
+    evaluation's stay: 24 bytes a sequence (see `GameTree.take_vectors`).
     """
     num_players = tree.utilities.shape[1]
     num_leaves = int((tree.nodes["player"] == TERMINAL).sum())

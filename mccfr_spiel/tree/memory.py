@@ -31,7 +31,7 @@ class Memory(NamedTuple):
             and OMD.
         passes: for algorithms that sample nothing: for each player 8 bytes a leaf and 4
             more for each other player, 16 bytes a sequence, 4 an infoset. Once NashConv
-            or expected returns were computed, 26 more a sequence, which the next one
+            or expected returns were computed, 24 more a sequence, which the next one
             writes to, and with threads 1 to 5 more an infoset.
         num_nodes, num_infosets, num_sequences: what the tree has now.
     """

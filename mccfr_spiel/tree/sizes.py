@@ -9,7 +9,6 @@ import sys
 
 NODES, LEAVES, UNCOUNTED = "nodes", "the leaves of a pass", "what cannot be counted"
 BLOCKS = "the blocks of a pass in threads"
-RANGES = "the ranges of an evaluation in threads"
 CEILINGS = "the ceilings of regret-based pruning"
 LISTS = "distributions and returns"
 """What a tree's budget is held for, besides infosets."""

@@ -13,7 +13,7 @@ from mccfr_spiel.tree import blocks
 @pytest.fixture
 def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(blocks, "BLOCK_WORK", (40, 40))
+    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import kernels
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.exploring import exporting, live_rows
@@ -21,6 +20,7 @@ from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST, listening
 from mccfr_spiel.kernels import whole_walks
+from mccfr_spiel.kernels.passes import fill_gradient, fill_plan
 from tests.exploring.asking import Page, solved
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
@@ -237,8 +237,8 @@ def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypa
 @pytest.mark.skipif(not IS_COMPILED, reason="Without the JIT nothing is compiled.")
 def test_passes_that_the_page_makes_let_other_threads_run():
     kernels_of_the_page = (
-        kernels.fill_plan,
-        kernels.fill_gradient,
+        fill_plan,
+        fill_gradient,
         whole_walks.leaves_walk,
         whole_walks.reaches_walk,
     )

@@ -1,21 +1,18 @@
-"""An evaluation has the bits of NumPy's sums and of gradients made one by one, however
-its work is shared, and evaluations at once do not write to the same memory."""
+"""An evaluation has the same bits however its work is shared, and evaluations at once
+do not write to the same memory."""
 
-import itertools
 import threading
 
 import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, kernels
-from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels.evaluation import IN_TOP, INNER, ROOT, add_up
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.policies import names
 from mccfr_spiel.policies.measured import Measured
-from mccfr_spiel.tree import ranges
+from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.leaves import bytes_of_leaves
 from mccfr_spiel.tree.sizes import LEAVES
@@ -35,8 +32,8 @@ LIARS_DICE = GAMES["liars_dice"]()
 
 @pytest.fixture(autouse=True)
 def share_small_trees(monkeypatch):
-    """Lets trees of every size be cut, into ranges of a few infosets."""
-    monkeypatch.setattr(ranges, "LEAST_RANGE", 40)
+    """Lets trees of every size be cut, into blocks of a few infosets."""
+    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 
 
@@ -53,89 +50,24 @@ def policy_of(tree, seed=2) -> np.ndarray:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_any_number_of_threads_has_the_bits_of_numpys_sums(game):
+def test_any_number_of_threads_has_the_bits_of_one(game):
     tree = GameTree(GAMES[game]()).expand_all()
     vector, players = policy_of(tree), range(tree.num_players)
-    step_by_step = full_pass(tree)
-    plan = step_by_step.plan(vector)
-    gradients = [step_by_step.gradient(plan, p) for p in players]
-    returns = [float(np.sum(gradient * plan)) for gradient in gradients]
-    responses = [step_by_step.best_response(gradients[p].copy(), p) for p in players]
+    alone = full_pass(tree)
+    returns, bests = alone.values(vector)
+    plan = alone.plan(vector)
+    sums = [float(np.sum(alone.gradient(plan, p) * plan)) for p in players]
+    assert returns == pytest.approx(sums, abs=1e-13)
     for threads in THREADS:
         passes = full_pass(tree, threads)
         assert passes.num_threads == threads
-        assert passes.expected_returns(vector).tolist() == returns
         on_policy, best = passes.values(vector)
-        assert on_policy.tolist() == returns
-        assert best.tolist() == [response.value for response in responses]
-        for p, response in enumerate(responses):
-            found = passes.respond(vector, p)
-            assert found.value == response.value
-            assert found.choice.tobytes() == response.choice.tobytes()
-
-
-@pytest.mark.parametrize("size", [1, 7, 8, 9, 127, 128, 129, 130, 1000, 32_769, 70_001])
-def test_sums_are_numpys_to_the_bit(size):
-    generator = np.random.default_rng(size)
-    products = generator.normal(size=size) * 10.0 ** generator.integers(-9, 9, size)
-    owners = generator.integers(0, 3, size).astype(np.int16)
-    infosets = np.zeros(0, INFOSET)
-    pieces = ranges.new_vectors(infosets, size, size).pieces
-    assert len(pieces) >= 2 + size // kernels.PIECE
-    for player in range(3):
-        expected = np.where(owners == player, products, 0.0).sum()
-        found = [
-            add_up(products, owners, player, *piece)
-            for piece in itertools.pairwise(pieces.tolist())
-        ]
-        assert ranges.add_pieces(found, size) == expected
-        assert not found
-
-
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("most", [1, 5, 40])
-def test_a_range_writes_at_its_own_infosets_only(game, most, monkeypatch):
-    monkeypatch.setattr(ranges, "_WINDOW", 0.01)  # cuts in the midst of subtrees
-    monkeypatch.setattr(ranges, "LEAST_RANGE", 1)
-    tree = GameTree(GAMES[game]()).expand_all()
-    infosets, count = tree.infosets, tree.num_infosets
-    cut = ranges.cut_into_ranges(infosets, tree.list_leaves(), tree.num_sequences, most)
-    assert (cut.ends[0], cut.ends[-1]) == (0, count)
-    assert 1 <= len(cut.ends) - 1 <= most
-    assert (np.diff(cut.ends) > 0).all()
-    home = np.searchsorted(cut.ends, np.arange(count), side="right")
-    owner = {-1: -1} | dict.fromkeys(range(tree.num_players), -1)
-    for i, (_, start, _, size, _) in enumerate(infosets.tolist()):
-        owner |= dict.fromkeys(range(start, start + size), i)
-    above = [owner[parent] for parent in infosets["parent"].tolist()]
-    in_top: set[int] = set()
-    for i in reversed(range(count)):
-        if above[i] >= 0 and (i in in_top or home[i] != home[above[i]]):
-            in_top.add(above[i])
-    assert set(np.flatnonzero(cut.kinds == IN_TOP).tolist()) == in_top
-    for i in range(count):
-        if cut.kinds[i] == INNER:
-            assert home[above[i]] == home[i]
-            assert above[i] not in in_top
-        elif cut.kinds[i] == ROOT:
-            assert above[i] < 0 or above[i] in in_top
-    numbers = np.where(cut.top < 0, ~cut.top, cut.top)
-    assert (np.diff(numbers) > 0).all()
-    assert set(numbers.tolist()) == set(np.flatnonzero(cut.kinds != INNER).tolist())
-    assert set(cut.top[cut.top >= 0].tolist()) == in_top
-
-
-def test_the_top_is_all_that_is_above_another_range():
-    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
-    infosets["first_sequence"] = np.arange(1, 7)
-    infosets["num_actions"] = 1
-    infosets["parent"] = 0, 1, 2, 3, 0, 5
-    owner, jumps = np.full(7, -1, np.int32), np.zeros(7, np.int32)
-    kernels.count_jumps(infosets, owner, jumps)
-    assert jumps.tolist() == [0, 1, 1, 1, 0, 1, 0]
-    kinds = np.zeros(6, np.uint8)
-    kernels.mark_kinds(infosets, np.array((0, 3, 6)), owner, kinds)
-    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
+        assert on_policy.tolist() == returns.tolist()
+        assert best.tolist() == bests.tolist()
+        for p in players:
+            found, expected = passes.respond(vector, p), alone.respond(vector, p)
+            assert found.value == bests[p]
+            assert found.choice.tobytes() == expected.choice.tobytes()
 
 
 def test_evaluations_at_once_have_vectors_of_their_own():
@@ -175,12 +107,12 @@ def test_what_an_evaluation_keeps_is_counted():
     held = tree.budget.held(LEAVES)
     ms.nash_conv(tree, policy)
     kept = sum(array.nbytes for array in tree.kept_for_evaluation())
-    assert kept >= 26 * tree.num_sequences
+    assert kept == 24 * tree.num_sequences
     assert solver.memory().passes == before + kept
     assert tree.budget.held(LEAVES) == held >= before + kept
     left = tree.budget.left
     ms.nash_conv(tree, policy, threads=2)
-    cut = tree.list_ranges(2)
+    cut = tree.list_blocks()
     now = sum(array.nbytes for array in tree.kept_for_evaluation())
     assert now == kept + sum(array.nbytes for array in cut)
     assert tree.budget.left <= left - sum(array.nbytes for array in cut)
@@ -191,7 +123,7 @@ def test_what_an_evaluation_keeps_is_counted():
     tree.forget_leaves()
     assert tree.kept_for_evaluation() == []
     assert tree.budget.held(LEAVES) == 0
-    tree.keep_vectors(ranges.new_vectors(tree.infosets, 2, tree.num_sequences))
+    tree.keep_vectors(tree.take_vectors())
     assert tree.kept_for_evaluation() == []  # of an evaluation that began before
 
 
@@ -200,7 +132,7 @@ def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():
     policy, budget = policy_of(tree), tree.budget
     expected = ms.nash_conv(GameTree(LIARS_DICE).expand_all(), policy)
     needed = bytes_of_leaves(tree.arrays, tree.num_sequences)
-    needed += ranges.bytes_of_ranges(tree.num_infosets, tree.num_sequences)
+    needed += blocks.bytes_of_blocks(tree.num_infosets, tree.num_sequences)
     budget.take(budget.left - needed - 48 * tree.num_sequences)
     budget.take(1)
     with pytest.raises(MemoryBudgetError):

@@ -13,7 +13,9 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.kernels.interruptions import iterate_interrupted
@@ -48,9 +50,8 @@ FULL_ALGORITHMS = {
 @pytest.fixture(autouse=True)
 def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(blocks, "BLOCK_WORK", (40, 400))
-    monkeypatch.setattr(blocks, "NUM_BLOCKS", 12)
-    monkeypatch.setattr("mccfr_spiel.tree.ranges.LEAST_RANGE", 40)
+    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", 12)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 
@@ -164,80 +165,61 @@ def sequences(tree: GameTree, infoset: int) -> range:
 
 
 @pytest.mark.parametrize("game", ALL_GAMES)
-def test_no_two_blocks_write_one_place(game):
-    """By the tree alone: which sequences each block's update and plans change."""
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_no_two_pieces_write_one_place(game, most, monkeypatch):
+    """By the tree alone: which sequences each piece's update and plans change."""
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", most)
+    monkeypatch.setattr(blocks, "LEAST_BLOCK", 1)
+    monkeypatch.setattr(blocks, "_WINDOW", 0.01)  # cuts in the midst of subtrees
     tree = GameTree(GAMES[game]()).expand_all()
-    cut, passes = tree.list_blocks(), tree.list_leaves()
+    cut, members = tree.list_blocks(), tree.list_leaves().members
+    num_blocks = len(cut.ends) - 1
+    assert 1 <= num_blocks <= most
+    assert num_blocks > 1 or most == 1 or game == "kuhn_3"
+    assert (cut.ends[0], cut.ends[-1]) == (0, tree.num_infosets)
     owner = {s: i for i in range(tree.num_infosets) for s in sequences(tree, i)}
-    top: set[int] = {int(i) for i in cut.top if i >= 0}
-    roots = {int(~i) for i in cut.top if i < 0}
-    members = [
-        cut.members[begin:end].tolist() for begin, end in itertools.pairwise(cut.ends)
-    ]
-    assert len(members) > tree.num_players
+    above = [owner.get(int(record["parent"]), -1) for record in tree.infosets]
+    home = np.searchsorted(cut.ends, np.arange(tree.num_infosets), side="right")
+    in_top: set[int] = set()
+    for i in reversed(range(tree.num_infosets)):
+        if above[i] >= 0 and (i in in_top or home[i] != home[above[i]]):
+            in_top.add(above[i])
+    assert in_top or most == 1 or game == "kuhn_3"
     written: set[int] = set()
     met: list[int] = []
-    for block in members:
-        infosets = [i if i >= 0 else ~i for i in block]
-        assert infosets == sorted(infosets)
-        met += infosets
-        places = {s for i in infosets for s in sequences(tree, i)}
-        for i, infoset in zip(block, infosets, strict=True):
-            parent = int(tree.infosets[infoset]["parent"])
-            if i < 0:  # the root leaves its value in its own first sequence
-                assert infoset in roots
-                assert parent < tree.num_players or owner[parent] in top
-            else:
-                assert parent in places
+    for piece, (begin, end) in enumerate(itertools.pairwise(cut.starts.tolist())):
+        player, block = divmod(piece, num_blocks)
+        mine = members[begin:end].tolist()
+        met += mine
+        assert (tree.infosets[mine]["player"] == player).all()
+        assert (home[mine] == block + 1).all()
+        moved = [i for i in mine if i not in in_top]
+        places = {s for i in moved for s in sequences(tree, i)}
+        for i in moved:  # a root leaves its value in its own first sequence
+            is_root = above[i] < 0 or above[i] in in_top
+            assert cut.kinds[i] == (ROOT if is_root else INNER)
+            assert is_root or int(tree.infosets[i]["parent"]) in places
         assert not places & written
         written |= places
-        rows = sum(int(passes.ends[s + 1] - passes.ends[s]) + 8 for s in places)
-        assert rows <= blocks.work_of_block(passes)
-    is_deep = game in ("leduc", "liars_dice")
-    assert (
-        any(len(block) > sum(i < 0 for i in block) for block in members) or not is_deep
-    )
-    assert sorted([*met, *top]) == list(range(tree.num_infosets))
-    for player in range(tree.num_players):
-        first, last = cut.player_ends[player : player + 2]
-        mine = cut.members[cut.ends[first] : cut.ends[last]]
-        of_top = cut.top[slice(*cut.top_ends[player : player + 2])]
-        for part in (
-            np.where(mine < 0, ~mine, mine),
-            np.where(of_top < 0, ~of_top, of_top),
-        ):
-            assert (tree.infosets[part]["player"] == player).all()
-        numbers = [i if i >= 0 else ~i for i in of_top.tolist()]
+    assert sorted(met) == list(range(tree.num_infosets))
+    assert set(np.flatnonzero(cut.kinds == IN_TOP).tolist()) == in_top
+    for player, (begin, end) in enumerate(itertools.pairwise(cut.top_ends.tolist())):
+        top = cut.top[begin:end].tolist()
+        numbers = [i if i >= 0 else ~i for i in top]
         assert numbers == sorted(numbers)
+        assert (tree.infosets[numbers]["player"] == player).all()
+        assert all((i >= 0) == (cut.kinds[max(i, ~i)] == IN_TOP) for i in top)
+    assert len(cut.top) == np.count_nonzero(cut.kinds != INNER)
 
 
-@pytest.mark.parametrize("game", ALL_GAMES)
-def test_blocks_may_be_done_in_any_order(game):
-    """What one block writes no other one reads, or an order would change the bits."""
-    tree = GameTree(GAMES[game]()).expand_all()
-    generator = np.random.default_rng(5)
-    alone = Solver(tree, ms.PCFR_PLUS)
-    alone.iterate(4)
-    cut = tree.list_blocks()
-    for threads in (2, 3):
-        solver = Solver(tree, ms.PCFR_PLUS, threads=threads)
-        order: list[int] = []
-        for first, last in itertools.pairwise(cut.player_ends.tolist()):
-            order += generator.permutation(np.arange(first, last)).tolist()
-        parts = [cut.members[cut.ends[b] : cut.ends[b + 1]] for b in order]
-        cut.members[:] = np.concatenate(parts)
-        cut.ends[1:] = np.cumsum([len(part) for part in parts])
-        solver.iterate(4)
-        assert bits(solver) == bits(alone)
-
-
-def test_the_cut_does_not_depend_on_the_number_of_threads():
-    cuts = []
-    for threads in (2, 7):
-        tree = GameTree(KUHN_3).expand_all()
-        Solver(tree, ms.CFR, threads=threads).iterate(2)
-        cuts.append([array.tobytes() for array in tree.list_blocks()])
-    assert cuts[0] == cuts[1]
+def test_the_top_is_all_that_is_above_another_block():
+    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
+    infosets["first_sequence"] = np.arange(1, 7)
+    infosets["num_actions"] = 1
+    infosets["parent"] = 0, 1, 2, 3, 0, 5
+    owner, kinds = np.arange(-1, 6, dtype=np.int32), np.zeros(6, np.uint8)
+    mark_kinds(infosets, owner, np.array((0, 3, 6)), kinds)
+    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
 
 
 # --- evaluation ----------------------------------------------------------------------

@@ -19,7 +19,9 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, TreeCacheWarning, cached_tree, kernels
+from mccfr_spiel import GameTree, Solver, TreeCacheWarning, cached_tree
+from mccfr_spiel.kernels.evaluation import evaluate
+from mccfr_spiel.kernels.passes import fill_plan
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.tree import cache as tree_cache
 from mccfr_spiel.tree.cache import shared_tree
@@ -196,18 +198,14 @@ def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
     solver.iterate(2)
     Solver(whole, ms.CFR).iterate(1)
     ms.nash_conv(whole, solver.average_policy())
-    counts = [
-        len(kernel.signatures)
-        for kernel in (solver.kernel, kernels.evaluate, kernels.fill_plan)
-    ]
+    counts = [len(kernel.signatures) for kernel in (solver.kernel, evaluate, fill_plan)]
     assert all(counts)
     other = Solver(cached, ms.EXTERNAL_SAMPLING)
     other.iterate(2)
     Solver(cached, ms.CFR).iterate(1)
     ms.nash_conv(cached, other.average_policy())
     assert counts == [
-        len(kernel.signatures)
-        for kernel in (solver.kernel, kernels.evaluate, kernels.fill_plan)
+        len(kernel.signatures) for kernel in (solver.kernel, evaluate, fill_plan)
     ]
     for ours, theirs in zip(cached.arrays, whole.arrays, strict=True):
         assert ours.flags.writeable
