@@ -26,7 +26,13 @@ from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.rules.declared import check_returns
 from mccfr_spiel.rules.description import BoundRules, declared_by_rules
 from mccfr_spiel.rules.kernel import ROW, row_hash
-from mccfr_spiel.rules.key_table import SLOT, Rows, new_rows, number_row, with_room
+from mccfr_spiel.rules.key_table import (
+    SLOT,
+    RowTable,
+    new_row_table,
+    number_row,
+    with_room,
+)
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.rules.walks import (
     BROKEN,
@@ -55,7 +61,7 @@ _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
 class Whole(NamedTuple):
     """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
 
-    Rows are kept as in `key_table.Rows`; their values are the bits of doubles.
+    Rows are kept as in `key_table.RowTable`; their values are the bits of doubles.
     """
 
     counts: Annotated[
@@ -93,7 +99,13 @@ class Expansion(NamedTuple):
     chance_cdf: np.ndarray
     utilities: np.ndarray
     distributions: dict[tuple[float, ...], int]
-    keys: Rows
+    keys: RowTable
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        parts = *self, *self.keys
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
 @jit
@@ -142,12 +154,9 @@ def expand(frame, rules):
         DONE, GROW if there must be more room for infosets or rows, STACK_FULL for
         nodes, or BROKEN + a status of rules/kernel.py.
     """
-    tree, known, whole = (
-        _views(frame, TreeArrays),
-        _views(frame, Known),
-        _views(frame, Whole),
-    )
-    game, path = _views(frame, Game), _views(frame, Path)
+    tree, game = _views(frame, TreeArrays), _views(frame, Game)
+    known, path = _views(frame, Known), _views(frame, Path)
+    whole = _views(frame, Whole)
     nodes, counts, trail = tree.nodes, whole.counts, whole.trail
     while True:
         node, first, count, infoset = counts[_NODE], counts[_NODES], 0, -1
@@ -226,7 +235,7 @@ def expand_rules(
         for returns in whole.utilities.tolist():
             declared = check_returns(declared, returns)
     if budget is not None:
-        budget.measured(WHOLE, growing.nbytes)
+        budget.measured(WHOLE, whole.nbytes)
     return whole
 
 
@@ -236,7 +245,6 @@ class _Growing:
     Attributes:
         store: the infosets.
         path: where the walk is.
-        nbytes: what all arrays take so far.
     """
 
     def __init__(
@@ -251,8 +259,8 @@ class _Growing:
         most, players = rules.sizes.max_children, rules.num_players
         self._nodes = np.zeros(min(_FEW + most, max_nodes), NODE)
         self._one = self.store.node_arrays()
-        self._chances = new_rows(np.int64, most)
-        self._outcomes = new_rows(np.int64, players)
+        self._chances = new_row_table(np.int64, most)
+        self._outcomes = new_row_table(np.int64, players)
         self._cdf = np.zeros(most)
         self._counts = np.array([0, 1, 0, 0])
         self._trail = np.zeros((len(self.path.history), 3), np.int32)
@@ -334,14 +342,4 @@ class _Growing:
                 for start, stop in itertools.pairwise(starts)
             },
             keys=self.store.keys(),
-        )
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the arrays take, without the room that they have to spare."""
-        rows = *self._chances, *self._outcomes, self._cdf
-        return (
-            self._nodes.nbytes
-            + self.store.bytes_used()
-            + sum(array.nbytes for array in rows)
         )

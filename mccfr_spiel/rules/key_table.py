@@ -31,7 +31,7 @@ lie in one or two lines."""
 _HALF, _LOWER, _FREE, _ONE = (np.uint64(x) for x in (32, 2**32 - 1, 0, 1))
 
 
-class Rows(NamedTuple):
+class RowTable(NamedTuple):
     """Different rows of numbers, numbered by first visit.
 
     Attributes:
@@ -45,22 +45,22 @@ class Rows(NamedTuple):
     table: np.ndarray
 
 
-def new_rows(dtype: Any, longest: int) -> Rows:
+def new_row_table(dtype: Any, longest: int) -> RowTable:
     """No rows, and room for some of at most a length."""
-    return Rows(np.zeros(longest, dtype), np.zeros(2, ROW), np.zeros(2, SLOT))
+    return RowTable(np.zeros(longest, dtype), np.zeros(2, ROW), np.zeros(2, SLOT))
 
 
-def with_room(kept: Rows, count: int, longest: int) -> Rows:
+def with_room(kept: RowTable, count: int, longest: int) -> RowTable:
     """Rows with room for one more of at most a length, in arrays that may be others."""
     table = kept.table
     if count + 1 > MOST_USED * len(table):
         table = np.zeros(2 * len(table), SLOT)
         refill(table, kept.table)
     values = reserve(kept.values, int(kept.rows["start"][count]) + longest)
-    return Rows(values, reserve(kept.rows, count + 2), table)
+    return RowTable(values, reserve(kept.rows, count + 2), table)
 
 
-def key_of(keys: Rows, infoset: int) -> tuple[int, np.ndarray]:
+def key_of(keys: RowTable, infoset: int) -> tuple[int, np.ndarray]:
     """The player and the information key of an infoset, if the rows are keys."""
     start, stop = keys.rows["start"][infoset : infoset + 2]
     row = keys.values[start:stop].astype(np.int64)
@@ -92,7 +92,7 @@ def find_key(values, rows, table, hashed, key, length):
     finds the key or a free slot.
 
     Args:
-        values, rows: the keys, as in `Rows`.
+        values, rows: the keys, as in `RowTable`.
         table: `[a power of two]` SLOT, with free slots.
         hashed: the key's `row_hash`.
         key: int64.

@@ -127,11 +127,11 @@ class RuleStore:
         size = budget.per_infoset * infosets + budget.per_sequence * sequences
         return size + _BYTES_PER_KEY_VALUE * values
 
-    def keys(self) -> key_table.Rows:
+    def keys(self) -> key_table.RowTable:
         """The keys of the infosets met, each with the player before it; no table."""
         known, count = self.known, self.sizes()[0]
         rows = known.rows[: count + 1]
-        return key_table.Rows(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
+        return key_table.RowTable(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
 
     # --- growing -------------------------------------------------------------
 

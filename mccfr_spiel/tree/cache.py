@@ -31,7 +31,7 @@ from mccfr_spiel.compiled.jit import package_digest
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
-from mccfr_spiel.rules.key_table import Rows, new_rows
+from mccfr_spiel.rules.key_table import RowTable, new_row_table
 from mccfr_spiel.storage import locks
 from mccfr_spiel.storage.folders import user_cache_folder
 from mccfr_spiel.tree.game_tree import GameTree
@@ -238,11 +238,11 @@ def _mapped(path: pathlib.Path) -> np.ndarray:
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
     """Gives a new tree the arrays of files."""
     infosets = arrays["infosets"]
-    keys = new_rows(np.uint16, 0)
+    keys = new_row_table(np.uint16, 0)
     if tree.rules is None:
         names = TextNames(arrays["text"], arrays["ends"], infosets["player"])
     else:
-        keys = Rows(*(arrays[f"keys_{name}"] for name in Rows._fields))
+        keys = RowTable(*(arrays[f"keys_{name}"] for name in RowTable._fields))
         names = KeyNames(tree.rules, keys, infosets["player"])
     probs = arrays["chance_probs"].tolist()
     bounds = [*arrays["chance_starts"].tolist(), len(probs)]

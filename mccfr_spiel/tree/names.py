@@ -20,7 +20,7 @@ import numpy as np
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.key_table import SLOT, Rows, fill_table, find_key, key_of
+from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
 from mccfr_spiel.tree.sizes import BYTES_OF_INT
 from mccfr_spiel.twins.names import spelled
 
@@ -106,7 +106,7 @@ class InfosetNames:
 class KeyNames(InfosetNames):
     """Names that are kept as information keys and spelled on demand."""
 
-    def __init__(self, rules: BoundRules, keys: Rows, players: np.ndarray) -> None:
+    def __init__(self, rules: BoundRules, keys: RowTable, players: np.ndarray) -> None:
         """Keeps the keys.
 
         Args:
@@ -137,7 +137,7 @@ class KeyNames(InfosetNames):
         if len(table) == 0:
             table = np.zeros(2 << len(self).bit_length(), SLOT)
             fill_table(table, rows, len(self))
-            self.keys = Rows(values, rows, table)
+            self.keys = RowTable(values, rows, table)
         row = np.array([player, *key], np.int64)
         hashed = np.uint64(row_hash(row, len(row)))
         return max(int(find_key(values, rows, table, hashed, row, len(row))), -1)

@@ -7,7 +7,7 @@ import numpy as np
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.rules.calls import SPELL, call, callable_rules
 from mccfr_spiel.rules.description import SPARE, BoundRules
-from mccfr_spiel.rules.key_table import Rows
+from mccfr_spiel.rules.key_table import RowTable
 
 _BATCH = 1 << 24
 """The bytes that strings spelled at a time may take."""
@@ -27,7 +27,7 @@ def _spell_all(spell, settings, values, rows, first, stop, key, text, ends):
         ends[infoset - first] = at
 
 
-def spelled(rules: BoundRules, keys: Rows, count: int) -> Iterator[str]:
+def spelled(rules: BoundRules, keys: RowTable, count: int) -> Iterator[str]:
     """The strings of the first `count` infosets.
 
     Args:

@@ -97,6 +97,7 @@ def same_draws(monkeypatch):
 @pytest.mark.parametrize("name", QUICK)
 def test_walks_over_twins_are_the_textbook(game, name, monkeypatch):
     twin = known_twin(turn_based(pyspiel.load_game(game)))
+    assert twin is not None
     whole = expand_rules(twin, 10**6)
     players = whole.infosets["player"]
     names = zip(players.tolist(), KeyNames(twin, whole.keys, players), strict=True)
