@@ -12,7 +12,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel import GameTree, Solver, algorithms, kernels
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.storage.checkpoint import DamagedError
 from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
@@ -175,7 +175,7 @@ def test_saved_in_the_middle_of_an_iteration_it_goes_on_to_the_bit(
             try:
                 solver.iterate(iterations)
             except RefusalError:
-                midway += solver.state.is_midway
+                midway += bool(solver.state.marks[kernels.TOP])
                 solver.save(tmp_path / "solver")
                 solver = Solver.load(tmp_path / "solver")
         solver.iterate(iterations - solver.num_iterations)

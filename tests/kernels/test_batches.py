@@ -12,8 +12,9 @@ from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.solving import files
-from mccfr_spiel.storage.checkpoint import Contents
+from mccfr_spiel.tree import growth
 from tests.reference import Textbook
 from tests.test_solver import (
     GOOFSPIEL,
@@ -77,14 +78,13 @@ def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
     grown = Solver(GOOFSPIEL, algorithm, seed=2)
     small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=max_nodes)
     restarts = 0
-    restart_walk = kernels.restart_walk
 
-    def counted(infosets, tables, walk):
+    def counted(walk, *, met_once):
         nonlocal restarts
-        restarts += walk.cursor[kernels.WALK] > 0 and walk.cursor[kernels.NUM_UNDO] > 0
-        restart_walk(infosets, tables, walk)
+        begin_again(walk, met_once=met_once)
+        restarts += walk.marks[kernels.WALK] > 0 and walk.marks[kernels.PASSED] > 0
 
-    monkeypatch.setattr(kernels, "restart_walk", counted)
+    monkeypatch.setattr(growth, "begin_again", counted)
     for solver in (whole, grown, small):
         solver.iterate(60)
         assert_equal_bit_for_bit(solver, whole)
@@ -102,7 +102,7 @@ class Interrupted:
 
     def __call__(self, frame):
         status = self.kernel(frame)
-        if not self.has_happened and self.fits(status, self.walk.cursor):
+        if not self.has_happened and self.fits(status, self.walk.marks):
             self.has_happened = True
             raise self.error
         return status
@@ -116,13 +116,13 @@ def test_ctrl_c_is_heard_amid_a_large_batch_and_changes_nothing():
     kernel = cut.kernel
     cut.kernel = interrupted = Interrupted(
         cut,
-        lambda status, cursor: status == kernels.PAUSED and cursor[kernels.PLAYER] == 1,
+        lambda status, marks: status == kernels.PAUSED and marks[kernels.WALKER] == 1,
         KeyboardInterrupt(),
     )
     with pytest.raises(KeyboardInterrupt):
         cut.iterate(3)
     assert interrupted.has_happened
-    assert cut.state.is_midway
+    assert cut.state.marks[kernels.WALK]
     assert cut.num_iterations < 3
     cut.kernel = kernel
     cut = pickle.loads(pickle.dumps(cut))
@@ -144,30 +144,20 @@ def test_a_batch_that_an_error_cuts_is_saved_and_finished_later(estimator):
 
     cut.kernel = EndlessError(
         cut,
-        lambda status, cursor: (
-            status == kernels.GROW and cursor[kernels.WALK] == 2 and cursor[1] == 1
+        lambda status, marks: (
+            status == kernels.GROW
+            and marks[kernels.WALK] == 2
+            and marks[kernels.WALKER] == 1
         ),
         RuntimeError("of the game"),
     )
     with pytest.raises(RuntimeError, match="of the game"):
         cut.iterate(30)
-    again = pickle.loads(pickle.dumps(cut))  # the walk begins at its root again
-    assert again.state.is_midway
-    assert again.state.walk.cursor[kernels.WALK] == 2
+    assert cut.state.marks[kernels.WALK] == 2
+    again = pickle.loads(pickle.dumps(cut))  # the batch is made again
+    assert again.state.marks[kernels.WALK] == 0
     again.iterate(30 - again.num_iterations)
     assert_equal_bit_for_bit(again, whole)
-
-
-def test_a_cursor_of_a_file_without_batches_is_read():
-    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(10)
-    header, arrays = solver.contents()
-    del header["algorithm"]["batch"]
-    old = arrays | {"cursor": arrays["cursor"][: kernels.WALK]}
-    again = Solver.from_contents(Contents(header, old))
-    for one in (solver, again):
-        one.iterate(10)
-    assert_equal_bit_for_bit(again, solver)
 
 
 def test_batches_go_with_an_abstraction():

@@ -17,7 +17,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver
+from mccfr_spiel import GameTree, Solver, kernels
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
@@ -343,7 +343,7 @@ def leave_midway(solver, monkeypatch, steps):
         try:
             solver.iterate(1)
         except KeyboardInterrupt:
-            return solver.state.is_midway
+            return bool(solver.state.marks[kernels.TOP])
     return False
 
 

@@ -414,8 +414,7 @@ def test_what_a_walk_meets_is_estimated_without_bias(game):
         # In this game all of a walk's histories tell the same.
         for seed in range(3):
             generator = random.Random(seed)
-            stream = np.uint64(seed)
-            size = probes._probe(tables, player, stream, generator, 10**9, rates)
+            size = probes._probe(tables, player, generator, 10**9, rates)
             assert size == truth > 50
 
 
