@@ -5,7 +5,6 @@ That they are what their papers say is in test_solver.py, with all other rules.
 
 import itertools
 import math
-import pathlib
 
 import numpy as np
 import pyspiel
@@ -197,23 +196,6 @@ def test_grown_or_whole_the_bits_are_the_same(name):
         assert_equal_bit_for_bit(solver, whole)
     assert_equal_bit_for_bit(grown, whole)
     assert small.tree.num_nodes <= 450 < whole.tree.num_nodes
-
-
-@pytest.mark.parametrize(
-    ("file", "algorithm", "done"),
-    [
-        ("cfr_plus", ms.CFR_PLUS, 9),
-        ("external_linear", ms.EXTERNAL_SAMPLING._replace(averaging=ms.LINEAR), 23),
-    ],
-)
-def test_a_checkpoint_of_version_0_1_goes_on_to_the_bit(file, algorithm, done):
-    folder = pathlib.Path(__file__).parent / "storage"
-    solver = Solver.load(folder / f"{file}_of_version_0_1.checkpoint")
-    assert (solver.algorithm, solver.num_iterations) == (algorithm, done)
-    expected = Solver("kuhn_poker", algorithm, seed=5)
-    expected.iterate(done + 30)
-    solver.iterate(30)
-    assert_equal_bit_for_bit(solver, expected)
 
 
 def test_a_checkpoint_without_a_rules_own_tables_is_damaged():

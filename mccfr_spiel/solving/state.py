@@ -447,7 +447,8 @@ class SolverState:
         num_infosets, num_sequences = self._tree.sizes()
         used = {}
         for name, table in self.tables._asdict().items():
-            if name in kernels.SCRATCH:
+            is_kept = name == "is_met" and self._algorithm.sampling.prunes_by_regret
+            if name in kernels.SCRATCH and not is_kept:
                 continue
             is_per_infoset = name in kernels.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]

@@ -5,13 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-from mccfr_spiel.compiled.lanes import (
-    NUM_LANE_NOTES,
-    NUM_LANES,
-    next_in_lanes,
-    open_lanes,
-    take_lane,
-)
 
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.atomics import (
@@ -153,60 +146,3 @@ def test_parts_of_a_range_are_all_of_it_and_none_is_small(size):
         assert parts == list(itertools.pairwise(ends))
         assert ends[-1] == size
         assert all(stop - begin >= 100 for begin, stop in parts) or len(parts) == 1
-
-
-# --- lanes ---------------------------------------------------------------------------
-
-
-@jit(nogil=True)
-def count_in_lanes(done, rounds, lanes, desk, leads):
-    """As `count_tickets`, with the tickets in lanes."""
-    opened = 0
-    if leads:
-        desk[NOTES + NUM_LANES] = lanes
-    lane = take_lane(desk, NOTES, leads)
-    while True:
-        ticket = next_in_lanes(desk, NOTES, lane, leads)
-        if ticket < 0:
-            if not leads or opened == rounds or is_over(desk):
-                return opened
-            opened += 1
-            open_lanes(desk, NOTES, len(done))
-            continue
-        done[ticket] += 1
-        add_one(desk, FINISHED)
-
-
-@jit
-def take_all(desk, lane, taken):
-    """Opens as many tickets as `taken` has entries, and takes all, for one thread."""
-    open_lanes(desk, NOTES, len(taken))
-    for k in range(len(taken)):
-        taken[k] = next_in_lanes(desk, NOTES, lane, False)
-        add_one(desk, FINISHED)
-    return next_in_lanes(desk, NOTES, lane, True)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_each_ticket_in_a_lane_is_done_once(threads):
-    for count in (0, 1, 5, 40):
-        for lanes in (1, threads):
-            done = np.zeros(count, np.int64)
-            rounds = teams.run(
-                count_in_lanes, threads, done, 30, lanes, notes=NUM_LANE_NOTES
-            )
-            assert rounds == 30
-            assert (done == 30).all()
-
-
-def test_a_thread_takes_the_tickets_of_its_own_lane_first():
-    desk, taken = new_desk(NUM_LANE_NOTES), np.zeros(7, np.int64)
-    desk[NOTES + NUM_LANES] = 3
-    for lane, expected in (
-        (0, [0, 1, 2, 3, 4, 5, 6]),
-        (1, [2, 3, 4, 5, 6, 0, 1]),
-        (2, [4, 5, 6, 0, 1, 2, 3]),
-        (4, [2, 3, 4, 5, 6, 0, 1]),  # more threads than lanes
-    ):
-        assert take_all(desk, lane, taken) == -1
-        assert taken.tolist() == expected

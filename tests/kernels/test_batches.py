@@ -12,6 +12,7 @@ from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.kernels.tables import PASSED
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.solving import files
 from mccfr_spiel.tree import growth
@@ -82,7 +83,7 @@ def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
     def counted(walk, *, met_once):
         nonlocal restarts
         begin_again(walk, met_once=met_once)
-        restarts += walk.marks[kernels.WALK] > 0 and walk.marks[kernels.PASSED] > 0
+        restarts += walk.marks[kernels.WALK] > 0 and walk.marks[PASSED] > 0
 
     monkeypatch.setattr(growth, "begin_again", counted)
     for solver in (whole, grown, small):

@@ -11,7 +11,6 @@ from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.policies import names
-from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.leaves import bytes_of_leaves
@@ -176,22 +175,3 @@ def test_compiled_code_finds_what_is_no_policy(threads, monkeypatch):
         almost = vector.copy()
         almost[first] += 0.95e-6  # NumPy's word, since compiled code leaves it open
         ms.nash_conv(tree, almost, threads=threads)
-
-
-@pytest.mark.parametrize("size", [1, 7, 8, 43, 1000])
-def test_compiled_code_knows_a_changed_policy_as_such(size, monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.policies.measured._MANY", 1)
-    vector = np.random.default_rng(1).random(size)
-    measured = Measured()
-    snapshot = measured.snapshot(3, vector)
-    for place in {0, size // 2, size - 1}:
-        changed = vector.copy()
-        changed[place] = np.nextafter(changed[place], 2)
-        snapshot.note(changed, 0.5)
-    if size > 1:
-        snapshot.note(vector[::-1], 0.5)
-    if size > 8:
-        snapshot.note(np.roll(vector, 8), 0.5)
-    assert measured.nash_conv is None
-    snapshot.note(vector, 0.25)
-    assert (measured.nash_conv, measured.iterations) == (0.25, 3)

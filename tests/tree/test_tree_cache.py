@@ -19,12 +19,12 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, TreeCacheWarning, cached_tree
+from mccfr_spiel import GameTree, Solver, cached_tree
 from mccfr_spiel.kernels.evaluation import evaluate
 from mccfr_spiel.kernels.passes import fill_plan
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.tree import cache as tree_cache
-from mccfr_spiel.tree.cache import shared_tree
+from mccfr_spiel.tree.cache import TreeCacheWarning, shared_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import TreeFullError
 from tests.reference import random_policy
