@@ -289,11 +289,13 @@ def test_a_mistake_of_rules_is_told_in_the_words_of_one_thread(
         solver.iterate(1)
         before = solver.state.saved()["average"].copy()
         solver.state.store.game.settings[FAULT] = FAULTS.index(fault)
+        words = ""
         for _ in range(2):  # it is met again
             with pytest.raises(GameError) as error:
                 solver.iterate(1)
+            words = str(error.value)
         assert (solver.state.saved()["average"][: len(before)] == before).all()
-        found.append((str(error.value), solver.num_iterations, bits(solver)))
+        found.append((words, solver.num_iterations, bits(solver)))
     assert {threads for threads, _ in calls} == {1, 3}
     assert found[0] == found[1]
     assert "The history" in found[0][0]
