@@ -186,6 +186,8 @@ import sys
 
 import mccfr_spiel as ms
 
+ms.Solver  # imports what is only imported when it is asked for
+
 def stop(frame, event, argument):
     if event == "call" and frame.f_code.co_name == sys.argv[1]:
         sys.setprofile(None)
