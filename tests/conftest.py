@@ -20,6 +20,7 @@ PLAIN = (
     "experiments/",
     "exploring/",
     "limits/",
+    "papers/",
     "policies/",
     "reading/",
     "storage/test_atomic.py",
