@@ -35,8 +35,9 @@ class Evaluation(NamedTuple):
         blocks: how it is cut.
         policy: `[S]` of all players.
         plan: `[S]` gets their plans.
-        got: `[S]` gets what the infosets below a sequence bring if its player plays the
-            policy, and at a player's empty sequence the expected return.
+        got: `[S]` gets what a sequence brings its player by the policy, counterfactually;
+            at a player's empty sequence that is the expected return. A root of a block
+            ends with its own value at its first sequence.
         best: `[S]` gets the same of a best response.
         choice: `[I]` gets the first sequence of the highest value at each infoset;
             `[0]` if nobody wants to know.
@@ -101,13 +102,21 @@ def evaluate_piece(work, desk, piece):
                 work.got[parent] += work.got[start]
                 work.best[parent] += work.best[start]
             else:
-                _respond(work, np.int64(infoset), infoset < 0)
+                is_root = infoset < 0  # no, but a constant would compile it twice
+                _respond(work, np.int64(infoset), is_root)
     else:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
         # Forward, in the order in which the leaves lie in memory, and for the top, too.
-        for infoset in range(begin, end):
-            if player <= work.infosets[infoset]["player"] < end_player:
-                _read_leaves(work, infoset)
+        if end_player - player == len(blocks.top_ends) - 1 and begin < end:
+            last = work.infosets[end - 1]
+            stop = last["first_sequence"] + last["num_actions"]
+            _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
+        else:
+            for infoset in range(begin, end):
+                start = work.infosets[infoset]["first_sequence"]
+                if player <= work.infosets[infoset]["player"] < end_player:
+                    stop = start + work.infosets[infoset]["num_actions"]
+                    _read_leaves(work, start, stop)
         for infoset in range(end - 1, begin - 1, -1):
             if not player <= work.infosets[infoset]["player"] < end_player:
                 continue
@@ -117,11 +126,10 @@ def evaluate_piece(work, desk, piece):
 
 
 @inlined
-def _read_leaves(work: Evaluation, infoset: int) -> None:
-    """Writes what the leaves right after an infoset's sequences pay."""
+def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
+    """Writes what the leaves right after the sequences `start .. stop - 1` pay."""
     num_others = work.passes.others.shape[1]
-    start = work.infosets[infoset]["first_sequence"]
-    for s in range(start, start + work.infosets[infoset]["num_actions"]):
+    for s in range(start, stop):
         paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
         work.got[s] = work.best[s] = paid
 
