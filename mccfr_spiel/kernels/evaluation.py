@@ -35,9 +35,9 @@ class Evaluation(NamedTuple):
         blocks: how it is cut.
         policy: `[S]` of all players.
         plan: `[S]` gets their plans.
-        got: `[S]` gets what a sequence brings its player by the policy, counterfactually;
-            at a player's empty sequence that is the expected return. A root of a block
-            ends with its own value at its first sequence.
+        got: `[S]` gets what a sequence brings its player by the policy,
+            counterfactually; at an empty sequence that is the expected return. A root
+            of a block ends with its own value at its first sequence.
         best: `[S]` gets the same of a best response.
         choice: `[I]` gets the first sequence of the highest value at each infoset;
             `[0]` if nobody wants to know.
@@ -102,7 +102,7 @@ def evaluate_piece(work, desk, piece):
                 work.got[parent] += work.got[start]
                 work.best[parent] += work.best[start]
             else:
-                is_root = infoset < 0  # no, but a constant would compile it twice
+                is_root = infoset < 0  # never; a constant would compile it twice
                 _respond(work, np.int64(infoset), is_root)
     else:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
