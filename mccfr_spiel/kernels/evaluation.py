@@ -35,8 +35,9 @@ class Evaluation(NamedTuple):
         blocks: how it is cut.
         policy: `[S]` of all players.
         plan: `[S]` gets their plans.
-        got: `[S]` gets what the infosets below a sequence bring if its player plays the
-            policy, and at a player's empty sequence the expected return.
+        got: `[S]` gets what a sequence brings its player by the policy,
+            counterfactually; at an empty sequence that is the expected return. A root
+            of a block ends with its own value at its first sequence.
         best: `[S]` gets the same of a best response.
         choice: `[I]` gets the first sequence of the highest value at each infoset;
             `[0]` if nobody wants to know.
@@ -84,11 +85,13 @@ def evaluate_piece(work, desk, piece):
         if piece == THE_TOP:
             for infoset in blocks.top:
                 if infoset >= 0:
-                    _start(work, np.int64(infoset))
+                    fill_plan_at(
+                        work.infosets, work.policy, work.plan, np.int64(infoset)
+                    )
         else:
             for infoset in range(blocks.ends[piece], blocks.ends[piece + 1]):
                 if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
-                    _start(work, infoset)
+                    fill_plan_at(work.infosets, work.policy, work.plan, infoset)
     elif piece == THE_TOP:
         begin, end = blocks.top_ends[player], blocks.top_ends[end_player]
         for visit in range(end - 1, begin - 1, -1):
@@ -99,48 +102,57 @@ def evaluate_piece(work, desk, piece):
                 work.got[parent] += work.got[start]
                 work.best[parent] += work.best[start]
             else:
-                parent = work.infosets[infoset]["parent"]
-                _respond(work, np.int64(infoset), parent)
+                is_root = infoset < 0  # never; a constant would compile it twice
+                _respond(work, np.int64(infoset), is_root)
     else:
-        for infoset in range(blocks.ends[piece + 1] - 1, blocks.ends[piece] - 1, -1):
+        begin, end = blocks.ends[piece], blocks.ends[piece + 1]
+        # Forward, in the order in which the leaves lie in memory, and for the top, too.
+        if end_player - player == len(blocks.top_ends) - 1 and begin < end:
+            last = work.infosets[end - 1]
+            stop = last["first_sequence"] + last["num_actions"]
+            _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
+        else:
+            for infoset in range(begin, end):
+                start = work.infosets[infoset]["first_sequence"]
+                if player <= work.infosets[infoset]["player"] < end_player:
+                    stop = start + work.infosets[infoset]["num_actions"]
+                    _read_leaves(work, start, stop)
+        for infoset in range(end - 1, begin - 1, -1):
             if not player <= work.infosets[infoset]["player"] < end_player:
                 continue
             if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
-                parent = work.infosets[infoset]["parent"]
-                if len(blocks.kinds) > 0 and blocks.kinds[infoset] == ROOT:
-                    parent = work.infosets[infoset]["first_sequence"]
-                _respond(work, infoset, parent)
+                is_root = len(blocks.kinds) > 0 and blocks.kinds[infoset] == ROOT
+                _respond(work, infoset, is_root)
 
 
 @inlined
-def _start(work: Evaluation, infoset: int) -> None:
-    """Writes the plan at an infoset, whose parent has one, and clears its values."""
-    fill_plan_at(work.infosets, work.policy, work.plan, infoset)
-    start = work.infosets[infoset]["first_sequence"]
-    for s in range(start, start + work.infosets[infoset]["num_actions"]):
-        work.got[s] = work.best[s] = 0.0
-
-
-@inlined
-def _respond(work: Evaluation, infoset: int, parent: int) -> None:
-    """Adds what the policy gets at an infoset, and what a best response gets, at the
-    parent, once it has cleared the values that it has used at the first sequence."""
+def _read_leaves(work: Evaluation, start: int, stop: int) -> None:
+    """Writes what the leaves right after the sequences `start .. stop - 1` pay."""
     num_others = work.passes.others.shape[1]
+    for s in range(start, stop):
+        paid = add_rows(work.passes, work.plan, s, num_others, 0.0)
+        work.got[s] = work.best[s] = paid
+
+
+@inlined
+def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
+    """Passes up what the policy gets at an infoset and what a best response gets."""
     start = np.uint64(work.infosets[infoset]["first_sequence"])  # see `add_rows`
     stop = start + np.uint64(work.infosets[infoset]["num_actions"])
     got, highest, chosen, s = 0.0, -np.inf, start, start
     while s < stop:
-        leaves = add_rows(work.passes, work.plan, s, num_others, 0.0)
-        got += work.policy[s] * (work.got[s] + leaves)
-        best = work.best[s] + leaves
-        if best > highest:
-            highest, chosen = best, s
+        got += work.policy[s] * work.got[s]
+        if work.best[s] > highest:
+            highest, chosen = work.best[s], s
         s += np.uint64(1)
     if len(work.choice) > 0:
         work.choice[infoset] = chosen
-    work.got[start] = work.best[start] = 0.0
-    work.got[np.uint64(parent)] += got
-    work.best[np.uint64(parent)] += highest
+    if is_root:  # the top takes it from here
+        work.got[start], work.best[start] = got, highest
+    else:
+        parent = np.uint64(work.infosets[infoset]["parent"])
+        work.got[parent] += got
+        work.best[parent] += highest
 
 
 # --- looking at policies ---------------------------------------------------------

@@ -262,8 +262,8 @@ class Growth:
         else:
             tree.check_length(state)
             if tree.num_nodes > self._many and not self._follows_one:
-                self._many = tree.max_nodes
                 self._check_size(tables, player)
+                self._many = tree.max_nodes  # it is looked at once
         self._look_at = tree.num_nodes + _FEW
 
     def _probs(
