@@ -21,6 +21,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import budget_of
+from mccfr_spiel.kernels.tables import WALKER
 from mccfr_spiel.limits import budget
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.limits.forecast import exceeds
@@ -269,7 +270,7 @@ def test_a_walk_that_a_budget_cut_short_is_saved_before_its_root(tmp_path, alter
         solver = Solver(game, algorithm, seed=1, max_memory=size)
         with contextlib.suppress(TreeFullError):
             solver.iterate(60)
-        midway += bool(solver.state.walk.cursor[1])  # a player after the first
+        midway += bool(solver.state.marks[WALKER])  # a player after the first
         solver.save(tmp_path / "solver")
         loaded = Solver.load(tmp_path / "solver", max_memory="1GiB")
         loaded.iterate(60 - loaded.num_iterations)
