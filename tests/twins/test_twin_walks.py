@@ -136,20 +136,6 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
 
 
 @pytest.mark.usefixtures("same_draws")
-@pytest.mark.parametrize("game", [LEDUC, HEX, BRIDGE])
-@pytest.mark.parametrize("name", QUICK)
-def test_infosets_are_numbered_as_in_a_tree_that_grows_through_pyspiel(game, name):
-    grown = Solver(game, ALGORITHMS[name], seed=6, twin=False)
-    walking = Solver(game, ALGORITHMS[name], seed=6, store="none")
-    for solver in (grown, walking):
-        solver.iterate(4)
-    assert not grown.tree.is_complete
-    assert walking.tree.info_states == grown.tree.info_states
-    np.testing.assert_array_equal(walking.tree.infosets, grown.tree.infosets)
-    assert (walking.average_vector() == grown.average_vector()).all()
-
-
-@pytest.mark.usefixtures("same_draws")
 @pytest.mark.parametrize("game", [KUHN, GOOFSPIEL])
 def test_policies_answer_openspiels_states(game, tmp_path):
     solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
@@ -177,8 +163,7 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
     """The strings of millions of infosets take more memory than all else."""
     solver = Solver(KUHN, ALGORITHMS["external"], seed=2, store="none")
     solver.iterate(30)
-    expected = Solver(KUHN, ALGORITHMS["external"], seed=2, twin=False)
-    expected.iterate(30)
+    expected = solver.average_policy().to_dict()
 
     def refuse(names):
         raise AssertionError
@@ -186,8 +171,7 @@ def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(KeyNames, "strings", refuse)
         solver.average_policy().save(tmp_path / "mine")
-    expected.average_policy().save(tmp_path / "theirs")
-    assert (tmp_path / "mine").read_bytes() == (tmp_path / "theirs").read_bytes()
+    assert ms.SequencePolicy.load(tmp_path / "mine").to_dict() == expected
 
 
 # --- strings and places ---------------------------------------------------------
