@@ -251,7 +251,7 @@ def smoothed_response(game, policy, player, temperature):
     "game",
     [
         "kuhn_poker",
-        pytest.param("leduc_poker(suit_isomorphism=True)", marks=pytest.mark.slow),
+        pytest.param("leduc_poker(suit_isomorphism=True)", marks=pytest.mark.compiled),
     ],
 )
 def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):

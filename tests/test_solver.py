@@ -77,7 +77,7 @@ def combinations():
             if RULES[rule].moves_everywhere and estimator != "full":
                 continue
             enough = rule == "regret_matching" or estimator in ("full", "external")
-            marks = [] if enough else [pytest.mark.slow]
+            marks = [] if enough else [pytest.mark.compiled]
             yield pytest.param(rule, estimator, marks=marks)
 
 
@@ -169,7 +169,7 @@ def start_without_ties(solver):
         plan[:] = full_pass(solver.tree).plan(tables.policy)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL, "uneven_deal", "three_players"])
 @pytest.mark.parametrize(
     ("rule", "estimator"), [param.values for param in combinations()]
@@ -280,7 +280,7 @@ TURN_BASED_GOOFSPIEL = (
     [
         "kuhn_poker",
         KUHN_3,
-        pytest.param("leduc_poker", marks=pytest.mark.slow),
+        pytest.param("leduc_poker", marks=pytest.mark.compiled),
         LEDUC,
         TURN_BASED_GOOFSPIEL.format("descending"),
         TURN_BASED_GOOFSPIEL.format("random"),
@@ -308,7 +308,7 @@ def test_nothing_sampled_is_openspiels_cfr_over_50_iterations(game, name):
             assert passes.plan(average.vector) == pytest.approx(plan, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", OPENSPIELS)
 def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name):
     # From the uniform policy there is a tie, see below.
@@ -541,7 +541,7 @@ def test_regret_matching_solves_rock_paper_scissors_from_random_regrets():
         ("balanced_outcome_sampling", 50_000, 0.03),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_samplers_approach_an_equilibrium_of_kuhn_poker(algorithm, iterations, most):
     for seed in range(3):
         solver = Solver("kuhn_poker", ms.ALGORITHMS[algorithm], seed=seed)
@@ -549,7 +549,7 @@ def test_samplers_approach_an_equilibrium_of_kuhn_poker(algorithm, iterations, m
         assert ms.nash_conv("kuhn_poker", solver.average_policy()) < most
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_external_sampling_samples_chance_by_its_probabilities():
     # Uniform chance would end at 0.883 here, a weight too many at more.
     solver = Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=0)

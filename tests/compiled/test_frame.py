@@ -13,6 +13,8 @@ from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
 from mccfr_spiel.compiled.jit import IS_COMPILED, jit
 from mccfr_spiel.compiled.prefetch import prefetch
 
+pytestmark = pytest.mark.both
+
 FLOAT = np.dtype(np.float64)
 
 

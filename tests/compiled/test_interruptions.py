@@ -207,7 +207,6 @@ print("done")
 
 
 @needs_jit
-@pytest.mark.slow
 @pytest.mark.parametrize(
     # A generator that numba keeps for all later compilations, the registration of
     # types when its modules are imported, the loading of machine code, a counter.

@@ -23,7 +23,7 @@ REGRET_BOUNDS = {
         lambda player, t: ms.outcome_sampling_regret_bound(player, t, P),
     ),
 }
-GAMES = ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.slow)]
+GAMES = ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.compiled)]
 
 FALLS = 0.95
 """The bounds on these games are far above what any solver regrets, so what is measured
@@ -71,7 +71,7 @@ def test_measured_regret_is_below_theorems_3_4_and_5(game, estimator, alternatin
         assert sums[-1] < FALLS * sums[0] or (game, estimator) in TOO_NOISY
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("estimator", REGRET_BOUNDS)
 def test_regret_falls_below_a_bound_that_a_solver_without_updates_exceeds(estimator):
     form = ms.sequence_form(PENNIES)
@@ -129,7 +129,7 @@ def test_measured_gap_is_below_proposition_2(game, rule, estimator):
         assert gaps[-1] < FALLS * gaps[0] or (game, estimator) in TOO_NOISY
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("estimator", SAMPLINGS)
 @pytest.mark.parametrize("rule", ["regret_matching", "regret_matching_plus", "ftrl"])
 def test_gap_falls_below_a_bound_far_below_that_of_uniform_players(rule, estimator):

@@ -208,7 +208,7 @@ def test_a_policy_that_is_no_distribution_is_told_in_words():
         ms.sampled_returns(game, policy, plays=20)
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_exact_returns_lie_in_the_interval():
     game = pyspiel.load_game(GAMES[2])
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, store="none")

@@ -150,7 +150,6 @@ def test_names_make_an_algorithm_which_has_a_name_and_a_file(
         assert read_settings(path) == settings
 
 
-@pytest.mark.plain
 def test_two_algorithms_never_have_one_name_nor_one_text():
     names, texts = {}, {}
     for sampling, minimizer, averaging, alternating in itertools.product(

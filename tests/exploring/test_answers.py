@@ -54,7 +54,7 @@ def test_numbers_are_openspiels_to_all_printed_digits(game):
 
 GAMES_OF_THE_FUNCTIONS = [
     *(*FIVE_GAMES, THREE_PLAYERS[0]),
-    pytest.param(THREE_PLAYERS[1], marks=pytest.mark.slow),
+    THREE_PLAYERS[1],
 ]
 
 
@@ -185,7 +185,6 @@ def test_each_state_shows_values_reach_and_beliefs_as_enumeration_has_them(game)
         )
 
 
-@pytest.mark.long_without_jit
 def test_parts_of_the_gain_add_up_to_openspiels_best_response():
     solver = solved("leduc_poker", 2_000)
     page = Page(solver)

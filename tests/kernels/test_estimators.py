@@ -204,7 +204,7 @@ def cases():
             combine = sampling.opponents and not sampling.draws_one_action
             if combine and (game == LEDUC or (game, estimator) == (KUHN_3, "opponent")):
                 continue
-            marks = [pytest.mark.slow] if game == LEDUC else []
+            marks = [pytest.mark.compiled] if game == LEDUC else []
             yield pytest.param(game, estimator, marks=marks)
 
 

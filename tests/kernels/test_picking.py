@@ -111,7 +111,7 @@ def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     assert not np.any(tables.gradient == SKIPPED)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_both_approach_an_equilibrium_of_leduc_poker():
     followed = ms.average_strategy(0.05, 1000.0, 100.0)
     for sampling in (followed, ms.EXTERNAL._replace(prune_below=-200.0)):

@@ -52,7 +52,7 @@ def test_until_something_is_left_out_it_is_cfr():
     assert pruned.num_iterations == 7
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("game", "iterations", "share", "most"),
     [("liars_dice(dice_sides=4)", 2_000, 0.4, 0.003), (LEDUC, 2_000, 0.9, 0.03)],

@@ -14,7 +14,6 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
@@ -32,9 +31,8 @@ GAMES = {
     "uneven_deal": uneven_deal,
     "three_players": three_players,
 }
-ONLY_COMPILED = pytest.mark.skipif(not IS_COMPILED, reason="takes long without the JIT")
 ALL_GAMES = [
-    pytest.param(name, marks=[ONLY_COMPILED] if name == "leduc" else [])
+    pytest.param(name, marks=[pytest.mark.compiled] if name == "leduc" else [])
     for name in GAMES
 ]
 FULL_ALGORITHMS = {
@@ -90,7 +88,7 @@ def test_a_pass_of_three_threads_is_the_textbooks():
             assert_same(solver, textbook)
 
 
-@ONLY_COMPILED
+@pytest.mark.compiled
 def test_a_thousand_runs_have_the_same_bits():
     tree = GameTree("liars_dice(dice_sides=3)").expand_all()
     alone = Solver(tree, ms.CFR_PLUS)
@@ -262,7 +260,7 @@ def test_the_metrics_of_a_solver_take_its_threads():
 # --- interruptions and errors --------------------------------------------------------
 
 
-@ONLY_COMPILED
+@pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     tree = GameTree("liars_dice(dice_sides=3)").expand_all()

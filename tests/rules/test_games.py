@@ -113,8 +113,8 @@ def depth_of(tree: GameTree) -> int:
         (2, 15, 10, 3.828),
         (3, 139, 72, 18.505),
         (4, 2_229, 738, 118.882),
-        pytest.param(5, 55_731, 9_948, 973.103, marks=pytest.mark.long_without_jit),
-        pytest.param(6, 2_006_323, 166_002, 9_706.113, marks=pytest.mark.slow),
+        pytest.param(5, 55_731, 9_948, 973.103, marks=pytest.mark.compiled),
+        pytest.param(6, 2_006_323, 166_002, 9_706.113, marks=pytest.mark.compiled),
     ],
 )
 def test_goofspiel_of_lanctot_has_its_sizes(cards, nodes, infosets, m_value, order):
@@ -125,7 +125,7 @@ def test_goofspiel_of_lanctot_has_its_sizes(cards, nodes, infosets, m_value, ord
     assert set(tree.utilities[:, 0]) == {-1, 0, 1}
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
     tree = tree_of(_THREE_DECKS)
     assert tree.num_nodes == 54_421
@@ -135,7 +135,9 @@ def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
     assert depth_of(tree) == 11
 
 
-@pytest.mark.parametrize("cards", [2, 3, 10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "cards", [2, 3, 10, pytest.param(100, marks=pytest.mark.compiled)]
+)
 def test_one_card_poker_has_its_sizes(cards):
     tree = tree_of(f"python_one_card_poker(cards={cards})")
     assert tree.num_nodes == 9 * cards * (cards - 1) + cards + 1
@@ -150,10 +152,10 @@ def test_one_card_poker_has_its_sizes(cards):
     [
         (3, 4_624),
         (4, 15_844),
-        pytest.param(5, 54_532, marks=pytest.mark.long_without_jit),
-        pytest.param(6, 187_692, marks=pytest.mark.slow),
-        pytest.param(7, 647_416, marks=pytest.mark.slow),
-        pytest.param(8, 2_233_176, marks=pytest.mark.slow),
+        pytest.param(5, 54_532, marks=pytest.mark.compiled),
+        pytest.param(6, 187_692, marks=pytest.mark.compiled),
+        pytest.param(7, 647_416, marks=pytest.mark.compiled),
+        pytest.param(8, 2_233_176, marks=pytest.mark.compiled),
     ],
 )
 def test_princess_and_monster_has_its_sizes(moves, nodes):
@@ -168,7 +170,7 @@ def test_princess_and_monster_has_its_sizes(moves, nodes):
     ("ranks", "nodes", "leaves", "infosets"),
     [
         (3, 1_936, None, 144),
-        pytest.param(13, 166_336, 98_956, 2_574, marks=pytest.mark.slow),
+        pytest.param(13, 166_336, 98_956, 2_574, marks=pytest.mark.compiled),
     ],
 )
 def test_leduc_ranks_has_the_sizes_of_farina(ranks, nodes, leaves, infosets):
@@ -185,8 +187,8 @@ def test_leduc_ranks_has_the_sizes_of_farina(ranks, nodes, leaves, infosets):
     ("turns", "nodes", "sequences"),
     [
         (4, 21_613, (52, 2_029)),
-        pytest.param(5, 87_927, (69, 11_830), marks=pytest.mark.slow),
-        pytest.param(6, 194_105, (78, 68_951), marks=pytest.mark.slow),
+        pytest.param(5, 87_927, (69, 11_830), marks=pytest.mark.compiled),
+        pytest.param(6, 194_105, (78, 68_951), marks=pytest.mark.compiled),
     ],
 )
 def test_search_has_the_sizes_of_farina(turns, nodes, sequences):
@@ -425,7 +427,7 @@ def test_observers_refuse_parameters_and_offer_no_public_view():
         ("python_goofspiel(num_cards=4)", 0),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_cfr_plus_reaches_the_value_certified_by_linear_programs(game, value):
     solver = ms.Solver(game, ms.CFR_PLUS)
     solver.iterate(1000)
@@ -560,7 +562,7 @@ def test_the_example_of_the_documentation_works(tmp_path, monkeypatch):
     assert returns == pytest.approx([0.5, -0.5], abs=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path):
     file = _write_example(tmp_path)
     package = tmp_path / "mccfr_spiel"  # a copy, which nobody else edits

@@ -85,7 +85,7 @@ def some(names):
     return [
         pytest.param(
             name,
-            marks=[] if name in quick or not IS_COMPILED else [pytest.mark.slow],
+            marks=[] if name in quick or not IS_COMPILED else [pytest.mark.compiled],
         )
         for name in names
         if not IS_COMPILED or name not in ONLY_PLAIN
@@ -176,7 +176,7 @@ def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
     assert solver.nodes_touched == textbook.nodes_touched
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_a_game_is_solved_without_a_tree():
     solver = Solver("python_leduc_ranks", seed=1, store="none")
     solver.iterate(30_000)
@@ -202,7 +202,7 @@ def test_a_tree_that_does_not_fit_is_not_kept():
     assert Solver("kuhn_poker", max_nodes=10).store == "tree"
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_a_large_game_with_rules_is_walked_over_its_rules():
     solver = Solver("python_goofspiel(num_cards=9)", ms.OUTCOME_SAMPLING)
     assert solver.store == "none"
@@ -285,7 +285,7 @@ def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
             assert (one.tree.actions == uncut.tree.actions).all()
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", some(["external", "outcome", "batches"]))
 def test_memory_that_is_full_ends_a_run_that_can_be_resumed(name, tmp_path):
     game, algorithm = "python_goofspiel(num_cards=5)", ALGORITHMS[name]
@@ -322,7 +322,7 @@ class AlarmError(Exception):
     pass
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="needs signals"
 )

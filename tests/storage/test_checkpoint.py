@@ -105,7 +105,6 @@ def smallest_store(game, algorithm, iterations):
 # --- the same bits -----------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "name"), [*zip(itertools.cycle(GAMES), ms.ALGORITHMS)]
 )
@@ -473,7 +472,6 @@ def test_of_two_writers_of_one_file_each_leaves_whole_files(
 # --- killed --------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_kills_at_random_moments_change_nothing():
     command = [sys.executable, "-m", "benchmarks.kills", "--kills=10"]

@@ -219,7 +219,7 @@ def assert_like_textbook(solver, textbook):
             assert list(row.values()) == pytest.approx(probs, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("minimizer", MINIMIZERS, ids=lambda part: part.rule)
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_cards_that_look_alike_are_played_alike():
     assert ms.nash_conv(game, best.average_policy()) < gap < 1
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_leduc_without_its_first_round_is_played():
     solver = Solver(LEDUC, seed=1, abstraction=without_first_round)
     solver.iterate(3000)
@@ -373,7 +373,7 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
     game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
     with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):

@@ -38,7 +38,7 @@ GAMES = {
     ]
 } | {"uneven_deal": uneven_deal, "three_players": three_players}
 
-_LONG = {"tiny_bridge_2p": [pytest.mark.long_without_jit]}  # its twin has a large tree
+_LONG = {"tiny_bridge_2p": [pytest.mark.compiled]}  # its twin has a large tree
 NAMES = [pytest.param(name, marks=_LONG.get(name, [])) for name in GAMES]
 
 
@@ -127,7 +127,7 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
         ("leduc_poker", 9457, 936),
         ("leduc_poker(suit_isomorphism=True)", None, 288),
         ("liars_dice(dice_sides=3)", None, None),
-        pytest.param("tiny_bridge_2p", None, None, marks=pytest.mark.long_without_jit),
+        pytest.param("tiny_bridge_2p", None, None, marks=pytest.mark.compiled),
     ],
 )
 def test_sizes_are_openspiels(game, num_nodes, num_infosets):

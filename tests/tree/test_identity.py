@@ -422,7 +422,6 @@ for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards
 """
 
 
-@pytest.mark.slow
 def test_prints_are_the_same_in_every_process():
     runs = [
         subprocess.run(

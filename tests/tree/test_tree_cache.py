@@ -160,9 +160,7 @@ def test_all_that_needs_a_whole_tree_takes_a_cached_one(game, folder):
 @pytest.mark.parametrize(
     "game",
     [
-        pytest.param("python_goofspiel(num_cards=4)", marks=pytest.mark.slow),
         "python_one_card_poker(cards=8)",
-        "python_princess_and_monster(rows=2,cols=2,horizon=6)",
         "leduc_poker",
     ],
 )
@@ -190,7 +188,6 @@ def test_a_cached_trees_nodes_can_be_dropped_and_grow_again(folder):
         assert cached.digest() == whole.digest()
 
 
-@pytest.mark.slow
 def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
     whole = GameTree("leduc_poker").expand_all()
     cached = cached_tree("leduc_poker", folder)

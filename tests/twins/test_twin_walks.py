@@ -66,7 +66,7 @@ QUICK = "external", "outcome"
 def some(names):
     """The names as parameters; all but the first few are slow to compile."""
     return [
-        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
+        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.compiled])
         for name in names
     ]
 
@@ -371,7 +371,7 @@ def own_decisions(state, player):
     return [len(actions), *itertools.chain(*below)]
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize("game", [LARGE, "python_goofspiel(num_cards=7)"])
 def test_a_walk_that_fits_is_never_refused(game, monkeypatch):
     def refusal(memory):
@@ -422,7 +422,7 @@ def test_what_a_walk_meets_is_estimated_without_bias(game):
 
 
 @pytest.mark.parametrize(
-    "name", [*QUICK, pytest.param("batches", marks=pytest.mark.slow)]
+    "name", [*QUICK, pytest.param("batches", marks=pytest.mark.compiled)]
 )
 def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
     solver, uncut = (
