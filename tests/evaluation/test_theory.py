@@ -54,10 +54,6 @@ def test_m_values_are_those_of_the_definition(name):
     assert m_values(tree) == pytest.approx(textbook_m_values(tree.game))
 
 
-def test_kuhn_is_one_card_poker_with_three_cards():
-    assert m_values("kuhn_poker") == pytest.approx((2 * math.sqrt(3), math.sqrt(6)))
-
-
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
 def test_m_values_lie_between_their_limits(game):
     for player in player_theory(game):
