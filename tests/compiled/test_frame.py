@@ -13,6 +13,8 @@ from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
 from mccfr_spiel.compiled.jit import IS_COMPILED, jit
 from mccfr_spiel.compiled.prefetch import prefetch
 
+pytestmark = pytest.mark.both
+
 FLOAT = np.dtype(np.float64)
 
 
@@ -98,7 +100,7 @@ def test_prefetching_does_nothing_else():
         assert code.count("call void @llvm.prefetch") == 2
 
 
-@pytest.mark.parametrize("algorithm", [ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING])
+@pytest.mark.parametrize("algorithm", [ms.OUTCOME_SAMPLING])
 def test_solvers_that_take_turns_on_a_growing_tree_do_not_disturb_each_other(algorithm):
     """Each meets arrays that the other has replaced by larger ones."""
     game = "leduc_poker(players=3)"

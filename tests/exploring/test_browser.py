@@ -37,8 +37,6 @@ ARGUMENTS = (
 )
 PATIENCE = 60
 
-pytestmark = pytest.mark.slow
-
 
 def options(program: str) -> webdriver.ChromeOptions:
     chosen = webdriver.ChromeOptions()

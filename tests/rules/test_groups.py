@@ -197,14 +197,14 @@ def test_what_cannot_be_shared_has_no_groups():
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert kernels.GROW in {status for _, status in calls}
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize("threads", [1, 3])
 def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     algorithm = batched(ms.OUTCOME, 4 * MANY)

@@ -18,7 +18,6 @@ from mccfr_spiel.tree.growth import WalkTooLargeError
 SEARCH = "python_search(turns=4)"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "name", "iterations"),
     [
@@ -193,7 +192,6 @@ print(sizes[-1] - sizes[1])
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no getrusage")
 def test_ten_solvers_one_after_the_other_take_the_memory_of_one():
     command = [sys.executable, "-c", _PEAK_OF_SOLVERS, "liars_dice(dice_sides=5)"]
