@@ -15,6 +15,8 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree.growth import WalkTooLargeError
 
+pytestmark = pytest.mark.compiled
+
 SEARCH = "python_search(turns=4)"
 
 
