@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import grouped, kernel, key_table, walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
@@ -27,7 +28,7 @@ _SEQUENCES, _VALUES = 4, 16
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 5, 8
 """What each thread's gradient and list take."""
 
-_NO_TASK = kernels.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
+_NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
 
 
 class GroupedWalks:
@@ -41,7 +42,7 @@ class GroupedWalks:
         self,
         tree: GameTree,
         store: RuleStore,
-        sampled: kernels.Sampled,
+        sampled: Sampled,
         rule: str,
         num_threads: int,
     ) -> None:
@@ -75,7 +76,7 @@ class GroupedWalks:
         return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
 
     def run(
-        self, task: kernels.Task, frame: np.ndarray, tables: kernels.Tables, walk: Any
+        self, task: layout.Task, frame: np.ndarray, tables: layout.Tables, walk: Any
     ) -> int:
         """Runs iterations up to the job's limits.
 
@@ -105,12 +106,12 @@ class GroupedWalks:
                 notes=grouped.NUM_GROUP_NOTES,
                 keep=(tables, walk, self._own, self._groups, self._framed),
             )
-            self._is_paused = status == kernels.PAUSED
-            if status == kernels.GROW:
+            self._is_paused = status == layout.PAUSED
+            if status == layout.GROW:
                 self._ask_for_room()
-            if status == kernels.STACK_FULL:
+            if status == layout.STACK_FULL:
                 self._height *= 2
-            elif status == kernels.LOG_FULL:
+            elif status == layout.LOG_FULL:
                 self._room *= 2
             else:
                 self._is_torn = False
@@ -131,22 +132,22 @@ class GroupedWalks:
         )
         self._store.ask_for(count, num_sequences, num_values)
 
-    def drop(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
         marks, infosets = walk.marks, self._store.infosets
-        for infoset in walk.met[: marks[kernels.NUM_MET]].tolist():
+        for infoset in walk.met[: marks[layout.NUM_MET]].tolist():
             start = infosets[infoset]["first_sequence"]
             count = infosets[infoset]["num_actions"]
             tables.is_met[infoset] = 0
             tables.gradient[start : start + count] = 0
         tables.gradient[: self._tree.num_players] = 0
-        for name in (kernels.NUM_MET, kernels.TOUCHED, kernels.WALK):
+        for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
             marks[name] = 0
-        marks[kernels.WALKER] = walk.cursor[kernels.PLAYER]
+        marks[layout.WALKER] = walk.cursor[layout.PLAYER]
         self._plan[:] = 0
         self._is_paused = self._is_torn = False
 
-    def _frame(self, tables: kernels.Tables) -> None:
+    def _frame(self, tables: layout.Tables) -> None:
         """Makes frames for the threads if arrays were replaced since the last time."""
         store = self._store
         framed = (store.infosets, *store.known, *tables)
@@ -167,7 +168,7 @@ class GroupedWalks:
                 gradient=np.zeros(len(tables.gradient) + _SEQUENCES * room),
                 is_met=np.zeros(num_infosets, np.uint8),
             )
-            stack = kernels.empty_walk(self._height, num_infosets)
+            stack = layout.empty_walk(self._height, num_infosets)
             path = store.new_path(is_counted=False)
             records = _NO_TASK, arrays, own, stack, store.game, store.known, path
             frames.append(walks.frame_of(*records))
