@@ -15,8 +15,8 @@ rule, so the others cost it nothing. The functions share these arguments:
     infoset: the infoset.
     parent: the player's sequence before it.
     start, stop: its sequences are start .. stop - 1.
-    parameters: `[K]` the numbers of the rule's value in algorithms/, in the order in which
-        its property `parameters` gives them.
+    parameters: `[K]` the numbers of the rule's value in algorithms/, in the order in
+        which its property `parameters` gives them.
     rates: the Rates, what the rule's parameters are in this iteration; see rates.py.
     place, seed: the infoset's place and the solver's seed, for a random start.
 """

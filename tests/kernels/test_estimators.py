@@ -20,7 +20,6 @@ from mccfr_spiel import (
     GameTree,
     average_strategy,
     full,
-    kernels,
     outcome,
     regret_matching,
 )
