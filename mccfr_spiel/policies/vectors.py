@@ -1,6 +1,7 @@
 """Reads any policy, OpenSpiel's or a file's, as a vector over sequences."""
 
 import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -77,21 +78,28 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
         raise ValueError(f"{policy!r} is not a policy.")
     vector = np.ones(tree.num_sequences)
     actions, table = tree.actions.tolist(), _table_of(policy)
-    states = representative_states(tree) if table is None else []
+    seen: Iterable[Any] = tree.infoset_names
+    if table is None:
+        seen = representative_states(tree)
     is_simultaneous = tree.source is not tree.game
-    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    for infoset, (name, (_, start, _, count, acting)) in enumerate(rows):
+    for where, (_, start, _, count, acting) in zip(seen, _records(tree), strict=True):
         if player not in (None, acting):
             vector[start : start + count] = 1 / count
             continue
         if table is None:
-            found = Answers(policy).action_probabilities(states[infoset])
+            found = Answers(policy).action_probabilities(where)
         else:
-            names = [name, without_turn(name)] if is_simultaneous else [name]
+            names = [where, without_turn(where)] if is_simultaneous else [where]
             found = row_in(table, names, acting)
         for s, action in enumerate(actions[start : start + count], start):
             vector[s] = found.get(action, 0.0)
     return checked_vector(tree, vector)
+
+
+def _records(tree: GameTree) -> Iterator[tuple[int, ...]]:
+    """The infosets' records as Python's tuples, some at a time: all may be many."""
+    for first in range(0, tree.num_infosets, _BATCH):
+        yield from tree.infosets[first : first + _BATCH].tolist()
 
 
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
@@ -122,6 +130,9 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
     names, vector = from_json(policy, tree.source)
     return SequencePolicy(names, checked_vector(names, vector))
 
+
+_BATCH = 1 << 16
+"""Records that are read at a time."""
 
 _numbers: weakref.WeakKeyDictionary[
     GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
@@ -171,8 +182,31 @@ def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
     return numbers
 
 
-def representative_states(tree: GameTree) -> list[pyspiel.State]:
-    """`[I]` a state of each infoset, the first that a depth-first walk meets.
+def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
+    """`[I]` a state of each infoset."""
+    return _first_states(tree) if tree.worlds is None else _states_in_worlds(tree)
+
+
+def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
+    """States made one by one from the history that was noted for each infoset.
+
+    The histories come depth first, so one of them shares most of its moves with the one
+    before. `states` has the states on the way to the present one.
+    """
+    states, moves = [tree.game.new_initial_state()], []
+    for length, *row in map(np.ndarray.tolist, tree.histories_of_infosets()):
+        history, same = row[:length], 0
+        while same < min(len(moves), length) and moves[same] == history[same]:
+            same += 1
+        del states[same + 1 :]
+        for move in history[same:]:
+            states.append(states[-1].child(move))
+        moves = history
+        yield states[-1]
+
+
+def _first_states(tree: GameTree) -> list[pyspiel.State]:
+    """The first state of each infoset that a depth-first walk meets.
 
     Each pass takes one state off the stack and, unless the game ends there, notes it if
     it is the first of its infoset and puts its successors on the stack. The last action
