@@ -246,7 +246,6 @@ class GameTree(ReadableTree):
         self.rule_store = RuleStore(rules, self.budget)
         return self.rule_store
 
-    @changes
     def find_worlds(self) -> "GameTree":
         """Makes this a tree of no nodes that knows all infosets and the game's worlds;
         returns the tree itself.
@@ -259,14 +258,21 @@ class GameTree(ReadableTree):
             GameError: the game's rules contradict themselves or what they declare.
         """
         if self.worlds is None:
-            rules = self._rules_of_worlds()
-            self._check_new()
-            found = known_worlds(rules, self.budget)
-            names = KeyNames(rules, found.keys, found.infosets["player"])
-            self.met.take_over(names, found.infosets, found.actions)
-            self.payoffs.take_over(np.unique(found.worlds.returns, axis=0))
-            self.worlds = found.worlds
+            self._find_worlds()
         return self
+
+    @changes
+    def _find_worlds(self) -> None:
+        if self.worlds is not None:  # by another thread, while this one waited
+            return
+        rules = self._rules_of_worlds()
+        self._check_new()
+        found = known_worlds(rules, self.budget)
+        names = KeyNames(rules, found.keys, found.infosets["player"])
+        self.met.take_over(names, found.infosets, found.actions)
+        worlds = found.worlds
+        self.payoffs.take_over(np.unique(worlds.returns[worlds.ends > 0], axis=0))
+        self.worlds = worlds
 
     def _rules_of_worlds(self) -> BoundRules:
         rules = self.rules
