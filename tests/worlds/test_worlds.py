@@ -1,4 +1,4 @@
-"""Games taken world by world: sizes, policies' values and solvers are those of trees."""
+"""Games taken world by world have the sizes, values and solvers of their trees."""
 
 import copy
 
@@ -8,6 +8,7 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
@@ -17,6 +18,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.twins import hidden_board
 from mccfr_spiel.twins.catalog import twin_of
+from mccfr_spiel.worlds import finding
 from mccfr_spiel.worlds.finding import find_worlds
 from mccfr_spiel.worlds.independence import check_independence
 
@@ -51,19 +53,27 @@ def random_policy(game, kind):
     return table
 
 
-@pytest.mark.parametrize("kind", ["uniform", "random", "deterministic", "sparse"])
+@pytest.mark.parametrize(
+    ("game", "kind"),
+    [
+        *((game, "random") for game in GAMES),
+        *((game, "sparse") for game in GAMES[:2]),
+        (GAMES[1], "uniform"),
+        (GAMES[1], "deterministic"),
+    ],
+    indirect=["game"],
+)
 def test_values_and_best_responses_are_openspiels(game, kind):
-    if game.num_distinct_actions() > 4 and kind != "sparse":
-        pytest.skip("OpenSpiel takes a minute for each policy of the larger board.")
     policy = random_policy(game, kind)
-    value = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+    tree = GameTree(game).expand_all()
+    value, best = full_pass(tree).values(policy_vector(tree, policy))
+    gain = (best - value).sum()
+    if game.num_distinct_actions() <= 4:  # a minute for each policy of the larger board
+        value = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+        gain = exploitability.nash_conv(game, policy)
     found = ms.expected_returns(game, policy, store="worlds")
     assert found == pytest.approx(value, abs=1e-12)
-    assert ms.nash_conv(game, policy, store="worlds") == pytest.approx(
-        exploitability.nash_conv(game, policy), abs=1e-12
-    )
-    tree = GameTree(game).expand_all()
-    best = full_pass(tree).values(policy_vector(tree, policy))[1]
+    assert ms.nash_conv(game, policy, store="worlds") == pytest.approx(gain, abs=1e-12)
     for player in (0, 1):
         response = ms.best_response_policy(game, policy, player, store="worlds")
         each = [policy, policy]
@@ -91,9 +101,15 @@ def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
 
     found = ms.nash_conv(game, Asked(game), store="worlds")
     assert len(asked) == len(set(asked)) == GameTree(game).find_worlds().num_infosets
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    expected = exploitability.nash_conv(game, uniform)
+    tree = GameTree(game).expand_all()
+    expected = full_pass(tree).nash_conv(uniform_vector(tree))
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_worlds_are_found_once_for_a_game(game, monkeypatch):
+    first = GameTree(game).find_worlds()
+    monkeypatch.setattr(finding, "find_worlds", None)
+    assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
 ALGORITHMS = (
