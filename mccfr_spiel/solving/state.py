@@ -27,8 +27,8 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
-from mccfr_spiel.worlds.finding import Worlds
 from mccfr_spiel.worlds.passes import WORLD_LAYOUT
+from mccfr_spiel.worlds.search import Worlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 28, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and

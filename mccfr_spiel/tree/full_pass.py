@@ -19,8 +19,8 @@ from mccfr_spiel.tree.blocks import (
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.worlds.finding import Worlds
 from mccfr_spiel.worlds.passes import add_gradient, respond
+from mccfr_spiel.worlds.search import Worlds
 
 
 class Response(NamedTuple):

@@ -29,7 +29,7 @@ from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
-from mccfr_spiel.worlds.finding import Worlds
+from mccfr_spiel.worlds.search import Worlds
 
 DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""

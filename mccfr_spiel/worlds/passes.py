@@ -1,6 +1,6 @@
 """Gradients, best responses and a solver's iterations by passes over worlds.
 
-A pass reads the lists of `finding.Worlds` once, from the beginning to the end. For a
+A pass reads the lists of `search.Worlds` once, from the beginning to the end. For a
 player's gradient it carries, down to each world, the other player's *reach*: the sum of
 the plan over the steps of the last edge along which the other moved. What the leaves
 below pay is *owed* to the player's last sequences. It is paid to each of them once,
@@ -28,7 +28,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.worlds.finding import MOST_ACTIONS, Worlds
+from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
 
 WORLD_LAYOUT = Layout(*LAYOUT.kinds, Worlds)
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""

@@ -69,7 +69,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     value, best = full_pass(tree).values(policy_vector(tree, policy))
     gain = (best - value).sum()
     if game.num_distinct_actions() <= 4:  # a minute for each policy of the larger board
-        value = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+        value = expected_game_score.policy_value(game.new_initial_state(), policy)
         gain = exploitability.nash_conv(game, policy)
     found = ms.expected_returns(game, policy, store="worlds")
     assert found == pytest.approx(value, abs=1e-12)
@@ -85,7 +85,9 @@ def test_values_and_best_responses_are_openspiels(game, kind):
 
 def test_worlds_have_all_histories_and_infosets(game):
     whole, worlds = GameTree(game).expand_all(), GameTree(game).find_worlds()
-    found = find_worlds(rules_of(game) or twin_of(game), whole.budget)
+    rules = rules_of(game) or twin_of(game)
+    assert rules is not None
+    found = find_worlds(rules, whole.budget)
     assert found.num_histories == (whole.nodes["player"] == -4).sum()
     assert set(worlds.info_states) == set(whole.info_states)
     assert worlds.num_sequences == whole.num_sequences
@@ -142,6 +144,7 @@ def broken_ties(game, algorithm, store):
             total = state.tables.memory[row].sum()
             state.tables.policy[row] = state.tables.memory[row] / total
         plan = full_pass(tree).plan(state.tables.policy[: tree.num_sequences])
+        assert state.whole
         state.whole[1].plan[:] = plan
     return solver
 
@@ -239,7 +242,9 @@ def declared(name, world_key) -> BoundRules:
 @pytest.mark.parametrize("name", [*GAMES, "phantom_ttt", "python_dark_hex"])
 def test_the_games_declarations_are_right(name):
     game = load_game(name)
-    assert check_independence(rules_of(game) or twin_of(game), 2000) > 20
+    rules = rules_of(game) or twin_of(game)
+    assert rules is not None
+    assert check_independence(rules, 2000) > 20
 
 
 def test_a_finer_world_is_right():
