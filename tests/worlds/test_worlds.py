@@ -69,7 +69,8 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     value, best = full_pass(tree).values(policy_vector(tree, policy))
     gain = (best - value).sum()
     if game.num_distinct_actions() <= 4:  # a minute for each policy of the larger board
-        value = expected_game_score.policy_value(game.new_initial_state(), policy)
+        both: list[openspiel_policy.Policy] = [policy, policy]
+        value = expected_game_score.policy_value(game.new_initial_state(), both)
         gain = exploitability.nash_conv(game, policy)
     found = ms.expected_returns(game, policy, store="worlds")
     assert found == pytest.approx(value, abs=1e-12)
