@@ -197,14 +197,14 @@ def test_what_cannot_be_shared_has_no_groups():
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert kernels.GROW in {status for _, status in calls}
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize("threads", [1, 3])
 def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     algorithm = batched(ms.OUTCOME, 4 * MANY)
@@ -212,7 +212,7 @@ def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     solver.iterate(1)
     with pytest.raises(MemoryBudgetError, match="met so far"):
         solver.iterate(1000)
-    assert {threads for threads, _ in calls} == {threads}
+    assert {count for count, _ in calls} == {threads}
     whole = started(LARGE, algorithm, 1)
     whole.iterate(solver.num_iterations + 2)
     more = Solver.from_contents(
