@@ -25,10 +25,10 @@ from mccfr_spiel.worlds.independence import check_independence
 GAMES = (
     "python_dark_hex(num_rows=2,num_cols=2)",
     "python_dark_hex(num_rows=2,num_cols=2,abrupt=true)",
-    "python_dark_hex(num_rows=2,num_cols=3)",
     "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)",
     "dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
 )
+LARGER = "python_dark_hex(num_rows=2,num_cols=3)"
 
 
 @pytest.fixture(scope="module", params=GAMES)
@@ -56,6 +56,7 @@ def random_policy(game, kind):
 @pytest.mark.parametrize(
     ("game", "kind"),
     [
+        pytest.param(LARGER, "random", marks=pytest.mark.compiled),
         *((game, "random") for game in GAMES),
         *((game, "sparse") for game in GAMES[:2]),
         (GAMES[1], "uniform"),
@@ -79,7 +80,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
         response = ms.best_response_policy(game, policy, player, store="worlds")
         each = [policy, policy]
         each[player] = response
-        assert ms.expected_returns(game, each, store="tree")[player] == pytest.approx(
+        assert ms.expected_returns(tree, each)[player] == pytest.approx(
             best[player], abs=1e-12
         )
 
@@ -168,6 +169,7 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
             assert row == pytest.approx(expected[name], abs=1e-9), name
 
 
+@pytest.mark.compiled
 def test_files_copies_and_policies_go_on_with_equal_bits(tmp_path):
     solver = ms.Solver(GAMES[0], ms.PCFR_PLUS, store="worlds")
     solver.iterate(5)
@@ -188,11 +190,11 @@ def test_files_copies_and_policies_go_on_with_equal_bits(tmp_path):
 
 
 def test_auto_takes_worlds_where_the_tree_does_not_fit():
-    game = load_game(GAMES[2])
+    game = load_game(GAMES[0])
     assert ms.Solver(game, ms.CFR_PLUS).store == "tree"
-    assert ms.Solver(game, ms.CFR_PLUS, max_nodes=1000).store == "worlds"
+    assert ms.Solver(game, ms.CFR_PLUS, max_nodes=100).store == "worlds"
     with pytest.raises(ms.TreeFullError):
-        ms.Solver(game, ms.CFR_PLUS, max_nodes=1000, store="tree")
+        ms.Solver(game, ms.CFR_PLUS, max_nodes=100, store="tree")
 
 
 def test_what_cannot_be_had_is_refused():
@@ -240,7 +242,7 @@ def declared(name, world_key) -> BoundRules:
     return rules
 
 
-@pytest.mark.parametrize("name", [*GAMES, "phantom_ttt", "python_dark_hex"])
+@pytest.mark.parametrize("name", [*GAMES, LARGER, "phantom_ttt", "python_dark_hex"])
 def test_the_games_declarations_are_right(name):
     game = load_game(name)
     rules = rules_of(game) or twin_of(game)
