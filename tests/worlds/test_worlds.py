@@ -10,6 +10,7 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.storage.checkpoint import CheckpointError
@@ -108,6 +109,52 @@ def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
     tree = GameTree(game).expand_all()
     expected = full_pass(tree).nash_conv(uniform_vector(tree))
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("store", ["tree", "worlds"])
+@pytest.mark.parametrize("game", GAMES[1:3], indirect=True)
+def test_a_function_is_asked_for_many_infosets_at_once(game, store):
+    """It is the same policy that OpenSpiel asks state by state."""
+
+    def logits(tensors, legal):
+        weights = np.sin(1.0 + np.arange(legal.shape[1] * tensors.shape[1]))
+        values = tensors @ weights.reshape(tensors.shape[1], -1)
+        return np.where(legal, np.exp(values), 9.0)
+
+    def function(tensors, legal, strings):
+        assert len(strings) == len(tensors) == len(legal)
+        found = logits(tensors, legal).astype(np.float32)
+        return found / (found * legal).sum(axis=1, keepdims=True)
+
+    class Asked(openspiel_policy.Policy):
+        def action_probabilities(self, state, player_id=None):
+            tensor = np.array(state.information_state_tensor(), np.float32)
+            legal = np.array(state.legal_actions_mask(), bool)
+            row = logits(tensor[None], legal[None])[0] * legal
+            return {a: row[a] / row.sum() for a in state.legal_actions()}
+
+    policy = Asked(game, [0, 1])
+    expected = exploitability.nash_conv(game, policy)
+    found = ms.nash_conv(game, function, store=store)
+    assert found == pytest.approx(expected, abs=1e-6)
+    each = [function, openspiel_policy.UniformRandomPolicy(game)]
+    expected = expected_game_score.policy_value(
+        game.new_initial_state(), [policy, each[1]]
+    )
+    found = ms.expected_returns(game, each, store=store)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_function_need_not_have_tensors_made(monkeypatch):
+    monkeypatch.setattr(vectors, "representative_states", None)
+    tree = GameTree(GAMES[0]).expand_all()
+    found = ms.nash_conv(tree, lambda _, legal, __: legal / legal.sum(1)[:, None])
+    expected = full_pass(tree).nash_conv(uniform_vector(tree))
+    assert found == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match=r"returned the shape \(5,\)"):
+        ms.nash_conv(GAMES[0], lambda _, legal, __: np.ones(5))
+    with pytest.raises(ValueError, match="is no distribution"):
+        ms.nash_conv(GAMES[0], lambda _, legal, __: legal / 2)
 
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
