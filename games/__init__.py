@@ -11,6 +11,7 @@ if __name__ == "games":
     raise ImportError("The papers' games are in mccfr_spiel.games: import that.")
 
 from . import (
+    dark_hex,
     goofspiel,
     leduc_ranks,
     one_card_poker,
@@ -20,6 +21,7 @@ from . import (
 
 __all__ = [
     "PAPER_GAMES",
+    "dark_hex",
     "goofspiel",
     "leduc_ranks",
     "one_card_poker",

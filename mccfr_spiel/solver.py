@@ -42,6 +42,7 @@ from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
+    can_take_worlds,
     kernel_name,
     needs_whole_tree,
     sampled_by,
@@ -52,6 +53,7 @@ from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.memory import Memory
+from mccfr_spiel.worlds.passes import make_world_iterate
 
 _SLICE_SECONDS = 0.25
 """Compiled code cannot be interrupted, so work runs in slices of about this many
@@ -62,7 +64,7 @@ _MOST_NODES_AHEAD = 20_000_000
 
 _FEW_NODES_AHEAD = 1_000_000
 
-STORES = "auto", "tree", "none"
+STORES = "auto", "tree", "none", "worlds"
 """What `store` may be."""
 
 _ENDLESS = 2**62
@@ -159,7 +161,11 @@ class Solver:
                 has. "auto" takes "none" for a game that could have it but whose whole
                 tree is not made in advance, since it has more than 20 million nodes, or
                 more than max_nodes or max_memory allow. A twin is used by itself for
-                trees of more than about half a million nodes.
+                trees of more than about half a million nodes. "worlds" is for
+                algorithms that sample nothing, on games that declare worlds (see
+                `rules.Description`): their passes go world by world, which takes far
+                fewer steps than there are histories. "auto" takes it for such a game if
+                its whole tree does not fit.
             threads: how many threads may share a pass over the whole tree, or the
                 walks of a batch on one or over compiled rules; None for one for each
                 core. Algorithms that sample nothing make such passes, and so do
@@ -241,6 +247,8 @@ class Solver:
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
             self.kernel = iterate_pruned
+        elif self.tree.worlds is not None:
+            self.kernel = make_world_iterate(rule)
         elif self.state.store is None:
             self.kernel = make_iterate(sampled, rule, is_abstract)
         else:
@@ -258,7 +266,15 @@ class Solver:
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
         tree = self.tree
-        if store == "none":
+        if store == "worlds" or tree.worlds is not None:
+            if store in ("tree", "none"):
+                raise ValueError(
+                    f"This tree of {tree.source} keeps worlds, not nodes. Give the "
+                    "solver the game instead of the tree."
+                )
+            _check_takes_worlds(self.algorithm)
+            tree.find_worlds()
+        elif store == "none":
             tree.walk_rules()
         elif tree.rule_store is not None:
             if store == "tree" or needs_whole_tree(self.algorithm):
@@ -267,7 +283,8 @@ class Solver:
                     "which keep no nodes. Give the solver the game instead of the tree."
                 )
         elif needs_whole_tree(self.algorithm):
-            tree.expand_all()
+            is_auto = store == "auto" and can_take_worlds(self.algorithm)
+            tree.make_whole("auto" if is_auto else "tree")
         elif not tree.num_infosets and tree.rules_for_walks() is not None:
             # A forecast takes half a second, in which small trees have long been made.
             for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
@@ -282,7 +299,9 @@ class Solver:
 
     @property
     def store(self) -> str:
-        """Where nodes are kept: "tree", or "none"."""
+        """Where nodes are kept: "tree", "none", or "worlds" in their place."""
+        if self.tree.worlds is not None:
+            return "worlds"
         return "tree" if self.state.store is None else "none"
 
     # --- how it looks --------------------------------------------------------
@@ -759,7 +778,7 @@ class Solver:
         It shares the tree if that is complete, and otherwise gets a tree of its own.
         """
         tree = self.tree
-        game = tree if tree.is_complete else tree.source
+        game = tree if tree.has_all_infosets else tree.source
         return self.from_contents(
             self.contents(),
             game,
@@ -829,6 +848,14 @@ def _checked_store(store: Any, algorithm: Algorithm) -> str:
             "store='tree', or external or outcome sampling."
         )
     return store
+
+
+def _check_takes_worlds(algorithm: Algorithm) -> None:
+    if not can_take_worlds(algorithm):
+        raise ValueError(
+            f"store='worlds' is for algorithms that sample and prune nothing, and "
+            f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
+        )
 
 
 def _store_on_cluster(store: str) -> str:

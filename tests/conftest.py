@@ -25,6 +25,7 @@ INTERPRETED = (
     "test_solver.py",
     "tree/",
     "twins/",
+    "worlds/",
 )
 """Files that compare loops with the textbook, with OpenSpiel and with each other. Each
 combination of options takes seconds to compile, and what it computes does not depend on

@@ -21,6 +21,9 @@ _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 
 Game = pyspiel.Game | str | GameTree
 
+STORES = "auto", "tree", "worlds"
+"""What `store` may be."""
+
 
 def read_policy(
     game: Game,
@@ -28,6 +31,7 @@ def read_policy(
     max_memory: MaxMemory,
     threads: int | None,
     twin: bool | None = None,
+    store: str = "auto",
 ) -> tuple[GameTree, np.ndarray]:
     """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
 
@@ -35,21 +39,23 @@ def read_policy(
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
+    if store not in STORES:
+        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
     each = policy if is_one_for_each(policy) else [policy]
     trees = [one.tree for one in each if isinstance(one, SequencePolicy)]
     grown = next((tree for tree in trees if isinstance(tree, GameTree)), None)
     if isinstance(game, GameTree):
-        tree = complete_tree(game, max_memory, twin=twin)
+        tree = complete_tree(game, max_memory, twin=twin, store=store)
         if tree is not game:  # which has other numbers, so vectors are read by strings
             each = [_named(game, one) for one in each]
             policy = each if is_one_for_each(policy) else each[0]
     elif grown is not None:
-        tree = whole_tree_beside(grown, game, max_memory, twin=twin)
+        tree = whole_tree_beside(grown, game, max_memory, twin=twin, store=store)
     else:
-        tree = complete_tree(game, max_memory, twin=twin)
+        tree = complete_tree(game, max_memory, twin=twin, store=store)
     infosets, sequences = tree.num_infosets, tree.num_sequences
     size = _BYTES_OF_SEQUENCE * sequences
-    if not isinstance(policy, np.ndarray):
+    if tree.worlds is None and not isinstance(policy, np.ndarray):
         size += _BYTES_OF_INFOSET * infosets
     tree.budget.require(size, "Reading the policy and its plans takes")
     return tree, policy_vector(tree, policy, threads=checked_threads(threads))
@@ -70,6 +76,7 @@ def expected_returns(
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,
+    store: str = "auto",
 ) -> np.ndarray:
     """`[P]` what each player gets on average when all follow the policy.
 
@@ -88,13 +95,18 @@ def expected_returns(
             change no bit of the result, and a small tree has fewer.
         twin: whether the game's compiled twin may expand a tree that the call makes,
             see `GameTree`.
+        store: "tree" makes the whole tree. "worlds" takes the game world by world,
+            which is exact as well, for games that declare worlds (see
+            `rules.Description`), such as phantom_ttt and python_dark_hex. Their worlds
+            are found once and kept as long as the process lives. "auto" does so where
+            the whole tree does not fit.
 
     Raises:
         TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
     return full_pass(tree, threads).values(vector)[0]
 
 
@@ -105,13 +117,14 @@ def nash_conv(
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,
+    store: str = "auto",
 ) -> float:
     """NashConv: the sum over players of what each would gain by a best response.
 
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
     return _nash_conv(tree, vector, policy, threads)
 
 
@@ -136,6 +149,7 @@ def exploitability(
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,
+    store: str = "auto",
 ) -> float:
     """NashConv / 2, for two-player constant-sum games only.
 
@@ -144,7 +158,7 @@ def exploitability(
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{tree.source} is not a two-player constant-sum game, for which alone "
@@ -170,6 +184,7 @@ def best_response_policy(
     max_memory: MaxMemory = None,
     threads: int | None = 1,
     twin: bool | None = None,
+    store: str = "auto",
 ) -> SequencePolicy:
     """The policy with the player's part replaced by a best response to the others.
 
@@ -178,7 +193,7 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)

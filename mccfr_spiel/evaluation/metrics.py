@@ -85,7 +85,7 @@ class HeadToHead:
 
     def __call__(self, solver: Any) -> float:
         """The mean over seats of what the solver's average policy wins."""
-        tree = complete_tree(solver.tree, None)
+        tree = complete_tree(solver.tree, None, store="auto")
         own = policy_vector(tree, solver.average_policy())
         if isinstance(self.opponent, str):
             other = uniform_vector(tree)

@@ -140,23 +140,26 @@ def update_infoset(
     tied: bool,
     rule: int,
     looks_ahead: bool,
+    has_rows: bool,
     parameters: np.ndarray,
     rates: Rates,
 ) -> None:
     """Adds the leaves' payoffs to an infoset's gradient and moves its policy.
 
-    The values of the infosets below it must be in the gradient, and in `Tables.ahead`
-    if the rule looks ahead. Its own value is added at `parent`, the sequence before it.
+    If there are no rows of leaves, their payoffs must be in the gradient already, as
+    the values of the infosets below it must be; and both in `Tables.ahead` if the rule
+    looks ahead. Its own value is added at `parent`, the sequence before it.
     """
     infosets, gradient = tree.infosets, tables.gradient
     num_others = passes.others.shape[1]
     start = infosets[infoset]["first_sequence"]
     stop = start + infosets[infoset]["num_actions"]
-    for s in range(start, stop):
-        below = gradient[s]
-        gradient[s] = add_rows(passes, plan, s, num_others, below)
-        if looks_ahead:
-            tables.ahead[s] += gradient[s] - below
+    if has_rows:
+        for s in range(start, stop):
+            below = gradient[s]
+            gradient[s] = add_rows(passes, plan, s, num_others, below)
+            if looks_ahead:
+                tables.ahead[s] += gradient[s] - below
     if tied:
         value = gather_regrets(tree, tables, infoset, start, stop)
     else:
@@ -223,9 +226,9 @@ def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -
         tables.ahead[start] = 0.0
 
 
-def make_piece(rule: int, tied: bool) -> Any:
+def make_piece(rule: int, tied: bool, *, has_rows: bool) -> Any:
     """Compiles `do_piece(frame, desk, piece)`, which goes the leader's way through a
-    piece, or through the top."""
+    piece, or through the top. `has_rows` is said at `update_infoset`."""
     looks_ahead = rule_of(rule).looks_ahead
 
     @inlined
@@ -264,6 +267,7 @@ def make_piece(rule: int, tied: bool) -> Any:
                     tied,
                     rule,
                     looks_ahead,
+                    has_rows,
                     task.parameters,
                     rates,
                 )
@@ -278,18 +282,27 @@ def make_piece(rule: int, tied: bool) -> Any:
     return do_piece
 
 
-def make_loop(rule: int, tied: bool, do_piece: Any) -> Any:
-    """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`."""
+@inlined
+def _has_rows(frame: np.ndarray, tables: Tables, first: int, end: int) -> None:
+    """Delivers nothing, since pieces read the rows of leaves."""
+
+
+def make_loop(rule: int, tied: bool, do_piece: Any, deliver: Any) -> Any:
+    """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
+
+    Before each update `deliver(frame, tables, first, end)` may write into the gradient
+    what the leaves pay the players `first .. end - 1`.
+    """
     floored = rule == number_of("regret_matching_plus")
     looks_ahead = rule_of(rule).looks_ahead
 
     @inlined
-    def loop(frame, task, tree, tables, walk, passes, blocks, desk, leads):
+    def loop(frame, task, tree, tables, walk, passes, blocks, num_nodes, desk, leads):
         if not leads:
             take_pieces(do_piece, frame, desk, False)
             return DONE
         job, cursor, num_blocks = task.job, walk.cursor, len(blocks.ends) - 1
-        num_players, num_nodes = tree.utilities.shape[1], len(tree.nodes)
+        num_players = tree.utilities.shape[1]
         start_tables(tree, tables, walk.known, rule, job[SEED], task.parameters)
         iteration, player = cursor[ITERATION], cursor[PLAYER]
         touched = cursor[NODES_TOUCHED]
@@ -306,6 +319,7 @@ def make_loop(rule: int, tied: bool, do_piece: Any) -> Any:
             first, end = player if job[ALTERNATING] != 0 else 0, player + 1
             desk[FIRST_PLAYER], desk[END_PLAYER] = first, end
             desk[ITERATION_NOW] = iteration
+            deliver(frame, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             if tied:
@@ -334,19 +348,21 @@ def make_passes(rule: int, tied: bool) -> Any:
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
     `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
     """
-    loop = make_loop(rule, tied, make_piece(rule, tied))
+    loop = make_loop(rule, tied, make_piece(rule, tied, has_rows=True), _has_rows)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):
         task = views(frame, Task)
+        tree = tree_in(frame, task.job)
         return loop(
             frame,
             task,
-            tree_in(frame, task.job),
+            tree,
             views(frame, Tables),
             views(frame, Walk),
             views(frame, Passes),
             views(frame, Blocks),
+            len(tree.nodes),
             desk,
             leads,
         )

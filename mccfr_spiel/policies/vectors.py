@@ -1,6 +1,9 @@
 """Reads any policy, OpenSpiel's or a file's, as a vector over sequences."""
 
+import inspect
+import itertools
 import weakref
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,8 +34,9 @@ def policy_vector(
         tree: a complete tree.
         policy: a vector `[S]`, a SequencePolicy, an OpenSpiel policy (Python's or
             pyspiel's), or a dictionary information-state string -> action ->
-            probability, such as json.load makes of a `policy.json`. Or a list `[P]` of
-            these, one for each player, which are asked at that player's states only.
+            probability, such as json.load makes of a `policy.json`; or a function, see
+            `_asked_in_batches`. Or a list `[P]` of these, one for each player, which
+            are asked at that player's states only.
         threads: at most so many threads look whether a vector is a policy; None for one
             for each core.
 
@@ -74,24 +78,107 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
         if policy.tree.abstraction is None:
             return checked_vector(tree, _translated(tree, policy))
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
-        raise ValueError(f"{policy!r} is not a policy.")
+        if not callable(policy):
+            raise ValueError(f"{policy!r} is not a policy.")
+        return checked_vector(tree, _asked_in_batches(tree, policy, player))
     vector = np.ones(tree.num_sequences)
     actions, table = tree.actions.tolist(), _table_of(policy)
-    states = representative_states(tree) if table is None else []
+    seen: Iterable[Any] = tree.infoset_names
+    if table is None:
+        seen = representative_states(tree)
     is_simultaneous = tree.source is not tree.game
-    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    for infoset, (name, (_, start, _, count, acting)) in enumerate(rows):
+    for where, (_, start, _, count, acting) in zip(seen, _records(tree), strict=True):
         if player not in (None, acting):
             vector[start : start + count] = 1 / count
             continue
         if table is None:
-            found = Answers(policy).action_probabilities(states[infoset])
+            found = Answers(policy).action_probabilities(where)
         else:
-            names = [name, without_turn(name)] if is_simultaneous else [name]
+            names = [where, without_turn(where)] if is_simultaneous else [where]
             found = row_in(table, names, acting)
         for s, action in enumerate(actions[start : start + count], start):
             vector[s] = found.get(action, 0.0)
     return checked_vector(tree, vector)
+
+
+def _asked_in_batches(
+    tree: GameTree, function: Callable[..., Any], player: int | None
+) -> np.ndarray:
+    """`[S]` the policy of a function that answers for B infosets at a time.
+
+    Args:
+        tree: with A different actions.
+        function: `function(tensors, legal, strings)` returns `[B, A]` probabilities;
+            those of illegal actions are not looked at. It gets `[B, D]` float32, the
+            information-state tensors (D is 0 if the game has none); `[B, A]` bool, the
+            legal actions; and a list of B information-state strings. If its signature
+            has three names, those that begin with an underscore get None, which saves
+            the time of making them: most of it goes into tensors.
+        player: whose infosets it is asked for; None for all. Elsewhere the vector is
+            uniform.
+
+    Raises:
+        ValueError: the answer has another shape.
+    """
+    names = list(inspect.signature(function).parameters)
+    wanted = (
+        [not one.startswith("_") for one in names] if len(names) == 3 else [True] * 3
+    )
+    states: Iterable[Any] = representative_states(tree) if wanted[0] else ()
+    states, strings = iter(states), iter(tree.infoset_names if wanted[2] else ())
+    vector, num_actions = np.ones(tree.num_sequences), tree.game.num_distinct_actions()
+    for first in range(0, tree.num_infosets, _ASKED):
+        infosets = tree.infosets[first : first + _ASKED]
+        size, start = len(infosets), infosets["first_sequence"][0]
+        rows = np.repeat(np.arange(size), infosets["num_actions"])
+        legal = np.zeros((size, num_actions), bool)
+        legal[rows, tree.actions[start : start + len(rows)]] = True
+        is_asked = (infosets["player"] == player) | (player is None)
+        asked = itertools.compress(itertools.islice(states, size), is_asked)
+        texts = itertools.compress(itertools.islice(strings, size), is_asked)
+        told = _tensors(tree.game, asked), legal[is_asked], list(texts)
+        table = legal / infosets["num_actions"][:, None]
+        if is_asked.any():
+            answer = function(
+                *(
+                    one if wants else None
+                    for one, wants in zip(told, wanted, strict=True)
+                )
+            )
+            table[is_asked] = _checked_answer(function, answer, told[1])
+        vector[start : start + len(rows)] = table[legal]
+    return vector
+
+
+def _tensors(game: pyspiel.Game, states: Iterable[pyspiel.State]) -> np.ndarray:
+    """`[B, D]` the information-state tensors of the players who act."""
+    if not game.get_type().provides_information_state_tensor:
+        return np.zeros((len(list(states)), 0), np.float32)
+    size = game.information_state_tensor_size()
+    rows = [np.array(one.information_state_tensor(), np.float32) for one in states]
+    return np.array(rows, np.float32).reshape(-1, size)
+
+
+def _checked_answer(function: Any, answer: Any, legal: np.ndarray) -> np.ndarray:
+    """`[B, A]` a function's answer at legal actions. Rows that sum to 1 but for the
+    rounding of single precision do so to all digits then."""
+    answer = np.asarray(answer, np.float64)
+    if answer.shape != legal.shape:
+        raise ValueError(
+            f"{function!r} returned the shape {answer.shape}, not {legal.shape}: a row "
+            "for each information state, and a column for each action."
+        )
+    answer = np.where(legal, answer, 0.0)
+    total = answer.sum(axis=1, keepdims=True)
+    return np.where(
+        np.abs(total - 1) < _SINGLE, answer / np.where(total, total, 1), answer
+    )
+
+
+def _records(tree: GameTree) -> Iterator[tuple[int, ...]]:
+    """The infosets' records as Python's tuples, some at a time: all may be many."""
+    for first in range(0, tree.num_infosets, _BATCH):
+        yield from tree.infosets[first : first + _BATCH].tolist()
 
 
 def _table_of(policy: Any) -> dict[str, dict[int, float]] | None:
@@ -122,6 +209,15 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
     names, vector = from_json(policy, tree.source)
     return SequencePolicy(names, checked_vector(names, vector))
 
+
+_ASKED = 4096
+"""The infosets that a function is asked for at once."""
+
+_SINGLE = 1e-4
+"""How far from 1 sums of float32 probabilities may be."""
+
+_BATCH = 1 << 16
+"""Records that are read at a time."""
 
 _numbers: weakref.WeakKeyDictionary[
     GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
@@ -171,8 +267,31 @@ def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
     return numbers
 
 
-def representative_states(tree: GameTree) -> list[pyspiel.State]:
-    """`[I]` a state of each infoset, the first that a depth-first walk meets.
+def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
+    """`[I]` a state of each infoset."""
+    return _first_states(tree) if tree.worlds is None else _states_in_worlds(tree)
+
+
+def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
+    """States made one by one from the history that was noted for each infoset.
+
+    The histories come depth first, so one of them shares most of its moves with the one
+    before. `states` has the states on the way to the present one.
+    """
+    states, moves = [tree.game.new_initial_state()], []
+    for length, *row in map(np.ndarray.tolist, tree.histories_of_infosets()):
+        history, same = row[:length], 0
+        while same < min(len(moves), length) and moves[same] == history[same]:
+            same += 1
+        del states[same + 1 :]
+        for move in history[same:]:
+            states.append(states[-1].child(move))
+        moves = history
+        yield states[-1]
+
+
+def _first_states(tree: GameTree) -> list[pyspiel.State]:
+    """The first state of each infoset that a depth-first walk meets.
 
     Each pass takes one state off the stack and, unless the game ends there, notes it if
     it is the first of its infoset and puts its successors on the stack. The last action

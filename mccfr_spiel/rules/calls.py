@@ -17,6 +17,7 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules.description import (
     SIGNATURES,
     SPELL_SIGNATURE,
+    WORLD_KEY_SIGNATURE,
     BoundRules,
     Rules,
 )
@@ -28,6 +29,9 @@ SPELL = 7
 """The place of `BoundRules.spell` behind them."""
 
 NUM_CALLED = 8
+
+WORLD_KEY = 8
+"""The number of `Description.world_key` for `call`; `callable_rules` leaves it out."""
 
 
 def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
@@ -117,4 +121,6 @@ def _make_emitter(signature: Any) -> Any:
     return intrinsic(emit)
 
 
-_EMITTERS = [_make_emitter(one) for one in (*SIGNATURES, SPELL_SIGNATURE)]
+_EMITTERS = [
+    _make_emitter(one) for one in (*SIGNATURES, SPELL_SIGNATURE, WORLD_KEY_SIGNATURE)
+]

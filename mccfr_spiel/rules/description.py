@@ -146,6 +146,12 @@ class Description(NamedTuple):
         utility_sum: what the players' returns add up to at every end: 0 for a zero-sum
             game, None for a general-sum game, where it varies. `exploitability`, linear
             programs and the offline methods rely on it, so it is checked.
+        world_key(settings, state, key) -> int: for two-player games without chance in
+            which what each player has done in secret is independent of what the other
+            has, given the *world* (see worlds/): writes the world as integers, at most
+            `Sizes.max_moves` of them, and returns how many there are. It is made by
+            `compiled`, and None for games that declare no worlds. `check_game` proves
+            the independence on the first moves.
     """
 
     short_name: str
@@ -156,6 +162,7 @@ class Description(NamedTuple):
     words: Words
     num_players: int = 2
     utility_sum: float | None = 0.0
+    world_key: Any = None
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -185,6 +192,9 @@ SPELL_SIGNATURE = types.int64(
     _FLOATS, types.int64, _INTEGERS, types.int64, types.Array(types.uint8, 1, "C")
 )
 """The types of `BoundRules.spell`."""
+
+WORLD_KEY_SIGNATURE = types.int64(_FLOATS, _INTEGERS, _INTEGERS)
+"""The types of `Description.world_key`."""
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:

@@ -55,6 +55,9 @@ def contents_of(
         "abstracted": checkpoint.saved_abstraction(tree.abstraction),
     }
     arrays = state.saved()
+    if tree.worlds is not None:
+        header["store"] = "worlds"
+        return checkpoint.Contents(header, arrays)
     if state.store is not None:
         header["store"] = "none"
         return checkpoint.Contents(header, arrays | state.store.saved())
@@ -130,11 +133,13 @@ def tree_of(
         )
     _check_game(tree.source, header)
     if tree is game:
-        if not tree.is_complete:
+        if not tree.has_all_infosets:
             raise ValueError(
                 f"The tree of {tree.source} is not complete; call its expand_all() "
                 "first, or give the game."
             )
+    elif header.get("store") == "worlds":
+        tree.find_worlds()
     elif header.get("store") == "none":
         checkpoint.check_infosets(
             len(arrays["key_ends"]),

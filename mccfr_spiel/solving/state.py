@@ -35,6 +35,8 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
+from mccfr_spiel.worlds.passes import WORLD_LAYOUT
+from mccfr_spiel.worlds.search import Worlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 28, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and
@@ -82,6 +84,12 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
     sampling, minimizer, *_ = algorithm
     whole = not sampling.is_sampled or sampling.player == "balanced"
     return whole or minimizer.needs_whole_tree
+
+
+def can_take_worlds(algorithm: Algorithm) -> bool:
+    """Whether an algorithm can run on worlds, where no nodes are kept."""
+    sampling = algorithm.sampling
+    return not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
 
 
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
@@ -206,13 +214,18 @@ class SolverState:
         self.start_infosets()
         self.walks = sampling.is_sampled or sampling.prune is True
         self.whole: (
-            tuple[()] | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
+            tuple[()]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds]
         ) = ()
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
-            if sampling.prunes_by_regret:
+            if tree.worlds is not None:
+                self._frame_of = WORLD_LAYOUT.frame_of
+                self.whole = passes.arrays, plans, passes.blocks, tree.worlds
+            elif sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()
             else:
                 if _can_share(tree, minimizer):
@@ -500,7 +513,7 @@ class SolverState:
         """A hash of what all leaves pay; None if no whole pass has listed them."""
         if self.whole and self._leaves_digest is None:
             digest = hashlib.blake2b(digest_size=16)
-            for array in self._tree.list_leaves():
+            for array in self._tree.worlds or self._tree.list_leaves():
                 digest.update(np.ascontiguousarray(array).view(np.uint8).data)
             self._leaves_digest = digest.hexdigest()
         return self._leaves_digest

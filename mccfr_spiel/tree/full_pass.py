@@ -19,6 +19,8 @@ from mccfr_spiel.tree.blocks import (
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.worlds.passes import add_gradient, respond
+from mccfr_spiel.worlds.search import Worlds
 
 
 class Response(NamedTuple):
@@ -109,6 +111,55 @@ class FullPass:
         return float(np.maximum(best - on_policy, 0.0).sum())
 
 
+class WorldPass(FullPass):
+    """Passes over the worlds of a tree of which no nodes are kept.
+
+    Attributes:
+        worlds: the worlds.
+    """
+
+    def __init__(self, tree: GameTree, worlds: Worlds) -> None:
+        """Lists the infosets by player; `arrays` have no rows."""
+        players = tree.infosets["player"]
+        arrays = Passes(
+            ends=np.zeros(1, np.int64),
+            others=np.zeros((0, 1), np.int32),
+            payoffs=np.zeros(0),
+            members=np.argsort(players, kind="stable").astype(np.int32),
+            member_ends=np.array([0, (players == 0).sum(), len(players)]),
+        )
+        super().__init__(tree, arrays, one_block(arrays))
+        self.worlds = worlds
+
+    def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
+        """As in FullPass."""
+        gradient = np.zeros_like(plan)
+        add_gradient(self.worlds, player, plan, gradient)
+        return gradient
+
+    def respond(self, policy: np.ndarray, player: int) -> Response:
+        """As in FullPass."""
+        choice = np.zeros(self.tree.num_infosets, np.int32)
+        _, best = self._values(policy, choice)
+        return Response(float(best[player]), choice)
+
+    def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As in FullPass."""
+        return self._values(policy, np.zeros(0, np.int32))
+
+    def _values(
+        self, policy: np.ndarray, choice: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        plan, got = self.plan(policy), np.zeros(len(policy))
+        for player in range(self.tree.num_players):
+            add_gradient(self.worlds, player, plan, got)
+        best = plan  # which is of no more use, so its memory is taken
+        best[:] = got
+        respond(self.tree.infosets, policy, got, best, choice)
+        players = self.tree.num_players
+        return got[:players].copy(), best[:players].copy()
+
+
 def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """The passes over a complete tree, which keeps the list of its leaves.
 
@@ -126,6 +177,8 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
         ValueError: the tree is not complete, or `threads` no number of threads.
     """
     threads = checked_threads(threads)
+    if tree.worlds is not None:
+        return WorldPass(tree, tree.worlds)
     passes = tree.list_leaves()
     num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
     blocks = one_block(passes) if num_threads == 1 else tree.list_blocks()

@@ -29,6 +29,12 @@ from mccfr_spiel.rules.declared import (
 )
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.twin_trees import known_twin
+from mccfr_spiel.worlds.finding import why_no_worlds
+from mccfr_spiel.worlds.independence import check_independence
+
+_HISTORIES_OF_WORLDS = 10_000
+"""So many histories are followed to check worlds, which takes a second."""
 
 
 class Checked(NamedTuple):
@@ -59,7 +65,9 @@ def check_game(
     It looks at the legal actions, chance, returns and what is declared of them; at
     information states (that they are strings, have one list of actions each, and that
     nobody forgets); at copies, serialized states and replayed histories. Compiled rules
-    also run as plain Python, where every index is checked, and must agree.
+    also run as plain Python, where every index is checked, and must agree. Where a game
+    declares worlds, all histories of the first moves are followed, to prove that what
+    players know in secret is independent given the world.
 
     What a player *should* know is written nowhere, so an information state that tells
     too little or too much of what others did cannot be found.
@@ -88,6 +96,9 @@ def check_game(
         played += 1
         if played == 1:  # rules are compiled in the first history
             until = time.monotonic() + seconds
+    rules = rules_of(check.game) or known_twin(check.game)
+    if why_no_worlds(rules) == "" and rules is not None:
+        check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
 
 

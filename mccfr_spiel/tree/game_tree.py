@@ -47,6 +47,11 @@ from mccfr_spiel.tree.twin_trees import (
 )
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.twin import BoundTwin
+from mccfr_spiel.worlds.finding import (
+    check_declares_worlds,
+    known_worlds,
+    why_no_worlds,
+)
 
 Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -239,6 +244,79 @@ class GameTree(ReadableTree):
         self._check_new()
         self.rule_store = RuleStore(rules, self.budget)
         return self.rule_store
+
+    def find_worlds(self) -> "GameTree":
+        """Makes this a tree of no nodes that knows all infosets and the game's worlds;
+        returns the tree itself.
+
+        What was found of a game is kept while the process lives.
+
+        Raises:
+            ValueError: the game declares no worlds, or the tree has been expanded.
+            MemoryBudgetError: they do not fit the budget.
+            GameError: the game's rules contradict themselves or what they declare.
+        """
+        if self.worlds is None:
+            self._find_worlds()
+        return self
+
+    @changes
+    def _find_worlds(self) -> None:
+        if self.worlds is not None:  # by another thread, while this one waited
+            return
+        rules = self._rules_of_worlds()
+        self._check_new()
+        found = known_worlds(rules, self.budget)
+        names = KeyNames(rules, found.keys, found.infosets["player"])
+        self.met.take_over(names, found.infosets, found.actions)
+        worlds = found.worlds
+        self.payoffs.take_over(np.unique(worlds.returns[worlds.ends > 0], axis=0))
+        self.worlds = worlds
+
+    def _rules_of_worlds(self) -> BoundRules:
+        rules = self.rules
+        if rules is None and self.twin is not False and self.abstraction is None:
+            rules = usable_twin(self, 0)
+        check_declares_worlds(rules, self.source)
+        assert rules is not None
+        return rules
+
+    @property
+    def declares_worlds(self) -> bool:
+        """Whether `find_worlds` is possible."""
+        rules = self.rules
+        if rules is None and self.twin is not False and self.abstraction is None:
+            rules = known_twin(self.game)
+        return why_no_worlds(rules) == ""
+
+    def make_whole(self, store: str) -> "GameTree":
+        """Has the tree know all infosets; returns the tree itself.
+
+        Args:
+            store: "tree" expands all nodes, "worlds" finds the worlds, and "auto"
+                expands the nodes if they fit and the game does not declare worlds
+                else.
+
+        Raises:
+            TreeFullError, MemoryBudgetError, ValueError: see `expand_all` and
+                `find_worlds`.
+        """
+        if store == "worlds":
+            return self.find_worlds()
+        if store == "auto" and self.declares_worlds and not self.is_complete:
+            if self.is_surely_larger_than(self.max_nodes):
+                return self.find_worlds()
+            try:
+                return self.expand_all()
+            except TreeFullError:
+                return self.find_worlds()
+        return self.expand_all()
+
+    def histories_of_infosets(self) -> np.ndarray:
+        """`[I, M + 1]` int8, of a tree with worlds: the number of moves that lead to a
+        state of each infoset, and these moves."""
+        rules = self._rules_of_worlds()
+        return known_worlds(rules, self.budget, with_histories=True).histories
 
     def rules_for_walks(self, *, is_forced: bool = False) -> BoundRules | None:
         """The compiled rules over which walks may go: the game's own, or its twin's.

@@ -15,6 +15,7 @@ IMPORT_WAY_OUT = "import the module that registers it first"
 """What helps if a game is not registered."""
 
 OUR_GAMES = {
+    "python_dark_hex",
     "python_goofspiel",
     "python_leduc_ranks",
     "python_one_card_poker",

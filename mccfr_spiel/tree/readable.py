@@ -30,6 +30,7 @@ from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
+from mccfr_spiel.worlds.search import Worlds
 
 DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
@@ -64,6 +65,8 @@ class ReadableTree:
             speed; None if it has none, or there is an abstraction.
         rule_store: where walks over these rules keep the infosets that they meet; None
             if no solver makes such walks, see `GameTree.walk_rules`.
+        worlds: the worlds of the game, for a tree that keeps no nodes but knows all
+            infosets, see `GameTree.find_worlds`; else None.
         infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
@@ -107,6 +110,7 @@ class ReadableTree:
         if abstraction is None:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
+        self.worlds: Worlds | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -134,6 +138,8 @@ class ReadableTree:
         )
 
     def _completeness(self) -> str:
+        if self.worlds is not None:
+            return f"{len(self.worlds.edges):,} worlds"
         if self.rule_store is not None:
             return "no nodes kept"
         if not self.num_infosets:
@@ -272,6 +278,11 @@ class ReadableTree:
     def is_complete(self) -> bool:
         """Whether every node has been expanded."""
         return self.node_store.are_complete
+
+    @property
+    def has_all_infosets(self) -> bool:
+        """Whether the tree knows every infoset: it is complete, or has worlds."""
+        return self.worlds is not None or self.is_complete
 
     @property
     @reads

@@ -26,6 +26,7 @@ def complete_tree(
     max_memory: MaxMemory = None,
     *,
     twin: bool | None = None,
+    store: str = "tree",
 ) -> GameTree:
     """The whole tree of a game.
 
@@ -38,13 +39,15 @@ def complete_tree(
         max_memory: as in `GameTree`, for a tree that is made here. By default a tree
             beside another has the `max_memory` that the other was given.
         twin: likewise; by default a tree beside one that refuses its twin does, too.
+        store: what the whole tree keeps, see `GameTree.make_whole`.
 
     Raises:
-        TreeFullError, MemoryBudgetError: see `GameTree.expand_all`.
+        TreeFullError, MemoryBudgetError: see `GameTree.make_whole`.
         ValueError: see `GameTree`, or the GameTree has an abstraction.
     """
     if not isinstance(game, GameTree):
-        return GameTree(game, max_memory=max_memory, twin=twin).expand_all()
+        tree = GameTree(game, max_memory=max_memory, twin=twin)
+        return tree.make_whole(store)
     if game.abstraction is not None:
         raise ValueError(
             f"This tree of {game.source} has an abstraction, in which players may "
@@ -53,8 +56,8 @@ def complete_tree(
         )
     is_new = game.num_nodes == 1 and not game.num_infosets
     if is_new and game.rule_store is None:
-        return game.expand_all()
-    return whole_tree_beside(game, game.source, max_memory, twin=twin)
+        return game.make_whole(store)
+    return whole_tree_beside(game, game.source, max_memory, twin=twin, store=store)
 
 
 def whole_tree_beside(
@@ -64,29 +67,30 @@ def whole_tree_beside(
     *,
     max_nodes: int | None = None,
     twin: bool | None = None,
+    store: str = "tree",
 ) -> GameTree:
     """The whole tree of a game, which may be a policy's tree if that is of this game.
 
     Args:
         grown: the policy's tree, which is not changed.
         game: in which to evaluate the policy, be it the tree's game or another.
-        max_memory, twin: see `complete_tree`.
+        max_memory, twin, store: see `complete_tree`.
         max_nodes: of a tree that is made here; by default as many as the policy's tree
             may have.
 
     Returns:
-        `grown` itself if it is complete and surely of that game; else the tree that is
+        `grown` itself if it is whole and surely of that game; else the tree that is
         kept with it, if that is surely of that game; else a new one.
     """
     source = load_game(game)
-    if grown.abstraction is None and _is_of(grown, source) and grown.is_complete:
+    if grown.abstraction is None and _is_of(grown, source) and _keeps(grown, store):
         return grown
     kept = _kept.get(grown)
-    if kept is not None and _is_of(kept, source):
+    if kept is not None and _is_of(kept, source) and _keeps(kept, store):
         return kept
     told = told_by_string(source)
     whole = _by_string.get(str(source)) if told else None
-    if whole is None:
+    if whole is None or not _keeps(whole, store):
         most = max(DEFAULT_MAX_NODES, grown.max_nodes)
         most = most if max_nodes is None else max_nodes
         if max_memory is None and not grown.budget.is_default:
@@ -96,11 +100,18 @@ def whole_tree_beside(
             max_nodes=most,
             max_memory=max_memory,
             twin=False if twin is None and grown.twin is False else twin,
-        ).expand_all()
+        ).make_whole(store)
     _kept[grown] = whole
     if told:
         _by_string[str(source)] = whole
     return whole
+
+
+def _keeps(tree: GameTree, store: str) -> bool:
+    """Whether a tree is whole, and keeps what is wanted."""
+    if tree.worlds is None:
+        return store != "worlds" and tree.is_complete
+    return store != "tree"
 
 
 def _is_of(tree: GameTree, game: pyspiel.Game) -> bool:

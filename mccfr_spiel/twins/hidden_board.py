@@ -22,19 +22,21 @@ _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
 # The state has who acts, the winner + 1 (3: nobody), the moves made, each player's
 # stones and the cells that each player knows, as sets of bits; then each move as
 # 2 * cell + 1 if it succeeded, plus 2 * cells if it was player 1's.
-_TURN, _WINNER, _COUNT, _STONES, _KNOWN, _MOVES = 0, 1, 2, 3, 5, 7
+_TURN, _WINNER, _COUNT, _STONES, _KNOWN, MOVES = 0, 1, 2, 3, 5, 7
 _DRAW = 3
 _LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)
 """The lines of tic-tac-toe as sets of cells."""
 
 
 @compiled
-def _acting(settings, state):
+def acting(settings, state):
+    """`Rules.acting`."""
     return TERMINAL if state[_WINNER] != 0 else state[_TURN]
 
 
 @compiled
-def _legal_actions(settings, state, actions):
+def legal_actions(settings, state, actions):
+    """`Rules.legal_actions`: the cells that the player does not know to be taken."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     known = state[_KNOWN + state[_TURN]]
     count = 0
@@ -84,18 +86,19 @@ def _connects(settings, stones, cell, player):
 
 
 @compiled
-def _apply_action(settings, state, action):
+def play(settings, state, action, is_hex, is_abrupt):
+    """Makes a move; of the settings it reads the rows and columns."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     player = state[_TURN]
     is_free = not (state[_STONES] | state[_STONES + 1]) >> action & 1
     state[_KNOWN + player] |= 1 << action
     move = 2 * cells * player + 2 * action + int(is_free)
-    state[_MOVES + state[_COUNT]] = move
+    state[MOVES + state[_COUNT]] = move
     state[_COUNT] += 1
     if is_free:
         state[_STONES + player] |= 1 << action
         stones = state[_STONES + player]
-        if settings[_IS_HEX] != 0.0:
+        if is_hex:
             wins = _connects(settings, stones, action, player)
         else:
             wins = _has_line(stones)
@@ -103,8 +106,53 @@ def _apply_action(settings, state, action):
             state[_WINNER] = player + 1
         elif state[_STONES] | state[_STONES + 1] == (1 << cells) - 1:
             state[_WINNER] = _DRAW
-    if is_free or settings[_IS_ABRUPT] != 0.0:
+    if is_free or is_abrupt:
         state[_TURN] = 1 - player
+
+
+@compiled
+def _apply_action(settings, state, action):
+    is_hex, is_abrupt = settings[_IS_HEX] != 0.0, settings[_IS_ABRUPT] != 0.0
+    play(settings, state, action, is_hex, is_abrupt)
+
+
+@compiled
+def world_of(settings, state, key, shows_tries):
+    """Writes the stones in the order in which they were put, each as in the state.
+
+    A try in vain is private. Where both players hear of it (`shows_tries`), that it was
+    made belongs to the world as well, and only its cell is private.
+    """
+    in_vain = 4 * int(settings[_ROWS]) * int(settings[_COLUMNS])
+    length = 0
+    for k in range(state[_COUNT]):
+        if state[MOVES + k] & 1:
+            key[length] = state[MOVES + k]
+            length += 1
+        elif shows_tries:
+            key[length] = in_vain
+            length += 1
+    return length
+
+
+@compiled
+def _world_key(settings, state, key):
+    shows = settings[_IS_ABRUPT] != 0.0 or settings[_SHOWS_TURNS] != 0.0
+    return world_of(settings, state, key, shows)
+
+
+@compiled
+def own_moves(settings, state, player, key, first):
+    """Writes from `first` on what a player knows who hears nothing of the other: the
+    own moves in order, each with its answer. Returns the length with these."""
+    cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
+    length = first
+    for k in range(state[_COUNT]):
+        move = state[MOVES + k] - 2 * cells * player
+        if 0 <= move < 2 * cells:
+            key[length] = 1 + move
+            length += 1
+    return length
 
 
 @compiled
@@ -121,7 +169,7 @@ def _info_key(settings, state, player, key):
     first = 2 * cells * player
     shows = settings[_SHOWS_TURNS] != 0.0
     for k in range(state[_COUNT]):
-        move = state[_MOVES + k] - first  # 0 .. 2 * cells - 1 if it was the player's
+        move = state[MOVES + k] - first  # 0 .. 2 * cells - 1 if it was the player's
         if 0 <= move < 2 * cells:
             key[length] = 1 + move
             length += 1
@@ -132,11 +180,12 @@ def _info_key(settings, state, player, key):
 
 
 @compiled
-def _returns(settings, state, returns):
+def returns(settings, state, values):
+    """`Rules.returns`: 1 for the winner, -1 for the other."""
     if state[_WINNER] != _DRAW:
         winner = state[_WINNER] - 1
-        returns[winner] = 1.0
-        returns[1 - winner] = -1.0
+        values[winner] = 1.0
+        values[1 - winner] = -1.0
 
 
 @compiled
@@ -180,14 +229,14 @@ def _spell(settings, player, key, length, text):
 
 _RULES = Rules(
     start=start_from_zeros,
-    acting=_acting,
-    legal_actions=_legal_actions,
+    acting=acting,
+    legal_actions=legal_actions,
     chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
-    returns=_returns,
+    returns=returns,
 )
-_MOST_CELLS = 49
+MOST_CELLS = 49
 """A set of cells, shifted by a row, must fit 63 bits."""
 
 _SHOWN = {"reveal-nothing": False, "reveal-numturns": True}
@@ -216,7 +265,7 @@ def dark_hex(parameters: Mapping[str, Any]) -> Twin | None:
     if set(parameters) != names:
         return None
     rows, columns = int(parameters["num_rows"]), int(parameters["num_cols"])
-    if min(rows, columns) < 2 or rows * columns > _MOST_CELLS:
+    if min(rows, columns) < 2 or rows * columns > MOST_CELLS:
         return None
     versions = {"cdh": False, "adh": True}
     return _twin(
@@ -237,7 +286,7 @@ def _twin(
     longest = 2 * cells - 1
     count = (longest + 1,) if board["is_hex"] else ()
     sizes = sizes_without_chance(
-        state=_MOVES + longest,
+        state=MOVES + longest,
         num_actions=cells,
         max_moves=longest,
         key=(*count, *(2 * cells + 1,) * (longest if shows else cells)),
@@ -249,5 +298,6 @@ def _twin(
         sizes=sizes,
         rules=_RULES,
         spell=_spell,
+        world_key=_world_key,
         text_size=cells + board["rows"] + 8 + 8 * longest,
     )

@@ -52,6 +52,7 @@ def make_twin(
     rules: Rules,
     spell: Any,
     text_size: int,
+    world_key: Any = None,
 ) -> Twin:
     """A twin of the OpenSpiel game of that name.
 
@@ -62,6 +63,7 @@ def make_twin(
         sizes: as in a Description; the least and greatest return do not matter.
         rules: the compiled functions.
         spell, text_size: see `Twin`.
+        world_key: as in a Description.
     """
     description = Description(
         short_name=short_name,
@@ -71,6 +73,7 @@ def make_twin(
         rules=rules,
         words=_WORDS,
         num_players=num_players,
+        world_key=world_key,
     )
     return Twin(description, spell, text_size, values)
 

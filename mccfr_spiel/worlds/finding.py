@@ -1,0 +1,330 @@
+"""Finds the worlds of a game, and keeps what was found while the process lives."""
+
+import functools
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from mccfr_spiel.arrays import NODE
+from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.rules.calls import address_of
+from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import SPARE, WORLD_KEY_SIGNATURE, BoundRules
+from mccfr_spiel.rules.key_table import RowTable
+from mccfr_spiel.rules.store import RuleStore, resize
+from mccfr_spiel.rules.walks import BROKEN
+from mccfr_spiel.worlds.search import (
+    BYTE,
+    ENTERS,
+    HEIGHT,
+    HISTORIES,
+    LAYOUT,
+    LEVEL,
+    MANY_ENTRIES,
+    MOST_ACTIONS,
+    NOT_SHARED,
+    NUM_AT,
+    NUM_EDGES,
+    NUM_STEPS,
+    NUM_WORLDS,
+    OUT_OF_TIME,
+    ROOM,
+    Search,
+    Worlds,
+    find,
+)
+
+_FEW_ENTRIES = 2048
+"""The entries of a world that there is room for at first."""
+
+_SLICE = 200_000
+"""Worlds that are found between two looks for Ctrl-C, in about a second."""
+
+WORLDS, LISTS = "the lists of worlds", "the search for worlds"
+"""Under these names a budget holds what `Worlds` takes, and `Search`."""
+
+
+class Found(NamedTuple):
+    """What was found of a game.
+
+    Attributes:
+        infosets: `[I]` of dtype INFOSET, ancestors first.
+        actions: `[S]` the action of each sequence.
+        keys: of the infosets, each with the player before it.
+        worlds: the worlds.
+        num_histories: how many histories end the game.
+        histories: as in `Search`.
+    """
+
+    infosets: np.ndarray
+    actions: np.ndarray
+    keys: RowTable
+    worlds: Worlds
+    num_histories: int
+    histories: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        parts = *self, *self.keys, *self.worlds
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+
+def why_no_worlds(rules: BoundRules | None) -> str:
+    """Why worlds cannot be found by rules, behind the name of the game; else ""."""
+    if rules is None or rules.description.world_key is None:
+        return "declares no worlds (Description.world_key)"
+    if rules.num_players != 2 or rules.sizes.max_chance_moves:
+        return "is not a game of two players without chance"
+    if rules.sizes.num_actions > MOST_ACTIONS:
+        return f"has more than {MOST_ACTIONS} actions"
+    return ""
+
+
+def check_declares_worlds(rules: BoundRules | None, source: object) -> None:
+    """Raises ValueError unless worlds can be found by these rules.
+
+    Args:
+        rules: the game's, or its twin's; None if it has none that may be used.
+        source: the game, for the message.
+    """
+    why = why_no_worlds(rules)
+    if why:
+        raise ValueError(
+            f"store='worlds' takes a game world by world, but {source} {why}. Use "
+            "store='tree', or an algorithm that samples."
+        )
+
+
+_kept: dict[tuple[Any, ...], Found] = {}
+"""What was found, by what makes a game, as long as the process lives."""
+
+_KEPT = "worlds and their infosets"
+"""Under this name a budget holds what is kept."""
+
+
+def known_worlds(
+    rules: BoundRules, budget: Budget, *, with_histories: bool = False
+) -> Found:
+    """As `find_worlds`, but of a game whose worlds were found before they are taken.
+
+    What the process keeps of other games is forgotten if these do not fit else.
+    """
+    description = rules.description
+    game = description.short_name, description.rules, rules.settings.tobytes()
+    found = _kept.get(game)
+    if found is None or (with_histories and not len(found.histories)):
+        try:
+            again = find_worlds(rules, budget, with_histories=with_histories)
+        except MemoryBudgetError:
+            if not (budget.is_default and _kept.keys() - {game}):
+                raise
+            _kept.clear()
+            again = find_worlds(rules, budget, with_histories=with_histories)
+        found = again
+        if game in _kept:  # whose arrays others have
+            found = _kept[game]._replace(histories=again.histories)
+    budget.hold(_KEPT, found.nbytes)
+    _kept[game] = found
+    return found
+
+
+def find_worlds(
+    rules: BoundRules,
+    budget: Budget,
+    *,
+    with_histories: bool = False,
+) -> Found:
+    """Finds all worlds of a game.
+
+    Args:
+        rules: with a `world_key`.
+        budget: the bytes that the search, and what is found, may take.
+        with_histories: whether to note a history for each infoset.
+
+    Raises:
+        MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
+        GameError: the rules contradict themselves or their `world_key`.
+    """
+    entries = _FEW_ENTRIES
+    while True:
+        search = _Finding(rules, budget, entries, with_histories)
+        found = search.run()
+        if found is not None:
+            return found
+        entries *= 4
+
+
+class _Finding:
+    """A search under way."""
+
+    def __init__(
+        self, rules: BoundRules, budget: Budget, entries: int, with_histories: bool
+    ) -> None:
+        self._rules = rules
+        # Of its own, so that a search that fails has taken nothing.
+        self._budget = Budget(max(budget.left, 1), note=", which others left")
+        self._store = RuleStore(rules, self._budget)
+        self._path = self._store.new_path()
+        self._one = self._store.node_arrays()
+        self._world_key = address_of(
+            "world_key", rules.description.world_key, WORLD_KEY_SIGNATURE
+        )
+        self._entries = entries
+        moves = rules.sizes.max_moves
+        height = moves + 2
+        size = 2 * height * entries * (8 * rules.sizes.state + moves + 32)
+        self._budget.hold(LISTS, size)
+        self._search = _new_search(rules, height, entries, with_histories)
+        state, of_player_1 = rules.start(), height * entries
+        self._search.states[0] = self._search.states[of_player_1] = state
+        self._search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
+        key = self._search.key
+        length = rules.description.world_key(rules.settings, state, key)
+        self._search.key_lengths[0] = length
+        self._search.keys[0, :length] = key[:length]
+        self._worlds = Worlds(
+            steps=np.zeros(0, INT),
+            lengths=np.zeros(0, INT),
+            ends=np.zeros(0, FLAG),
+            returns=np.zeros((0, 2), FLOAT),
+            actors=np.zeros(0, FLAG),
+            edges=np.zeros(0, FLAG),
+            height=np.zeros(1, LONG),
+        )
+
+    def run(self) -> Found | None:
+        """Finds the worlds; None if one has more entries than there is room for."""
+        most = _SLICE
+        while True:
+            status = self._go_on(most)
+            if status == DONE:
+                return self._trimmed()
+            if status == MANY_ENTRIES:
+                return None
+            if status == GROW:
+                self._make_room()
+            elif status == OUT_OF_TIME:
+                most += _SLICE
+            elif status == NOT_SHARED:
+                self._refuse()
+            else:
+                self._store.raise_broken(status - BROKEN, self._path)
+
+    def _go_on(self, most: int) -> int:
+        store = self._store
+        tree = TreeArrays(
+            nodes=np.zeros(0, NODE),
+            infosets=store.infosets,
+            ties=np.zeros((0, 3), np.int32),
+            **self._one,
+        )
+        frame = LAYOUT.frame_of(
+            tree, store.game, store.known, self._path, self._worlds, self._search
+        )
+        return find(frame, store.called, self._world_key, most)
+
+    def _refuse(self) -> NoReturn:
+        level = int(self._search.at[LEVEL])
+        key = self._search.keys[level, : self._search.key_lengths[level]].tolist()
+        raise GameError(
+            f"{self._rules.description.short_name}: Description.world_key gives the "
+            f"world {key} to states that differ in who acts, or in what their moves "
+            "mean. ms.check_game shows two histories on a smaller board."
+        )
+
+    def _make_room(self) -> None:
+        """Makes room for the next world, whatever it has."""
+        rules, store, at = self._rules, self._store, self._search.at.tolist()
+        entries, actions = self._entries, rules.sizes.num_actions
+        longest = len(rules.sizes.key) + 1
+        store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
+        store.grow()
+        needed = {
+            "steps": at[NUM_STEPS] + entries * actions + 1,
+            "edges": at[NUM_WORLDS] + 1,
+            "actors": at[NUM_WORLDS] + 1,
+        }
+        needed |= dict.fromkeys(
+            ("lengths", "ends", "returns"), at[NUM_EDGES] + actions + 1
+        )
+        sizes = {name: len(getattr(self._worlds, name)) for name in needed}
+        grown = {
+            name: sizes[name] if size <= sizes[name] else size + size // 4
+            for name, size in needed.items()
+        }
+        rows = self._worlds._asdict()
+        self._budget.hold(
+            WORLDS,
+            sum(
+                size * rows[name].itemsize * int(np.prod(rows[name].shape[1:]))
+                for name, size in grown.items()
+            ),
+        )
+        for name, size in grown.items():
+            if size > sizes[name]:
+                resize(rows[name], size)
+        histories = self._search.histories
+        if len(histories) and store.sizes()[0] + entries >= len(histories):
+            resize(histories, len(store.infosets))
+
+    def _trimmed(self) -> Found:
+        """What was found, without the room that arrays have to spare."""
+        at, store, worlds = self._search.at.tolist(), self._store, self._worlds
+        store.trim()
+        for name, array in worlds._asdict().items():
+            if name != "height":
+                size = at[NUM_EDGES]
+                if name == "steps":
+                    size = at[NUM_STEPS]
+                elif name in ("actors", "edges"):
+                    size = at[NUM_WORLDS]
+                resize(array, size)
+        worlds.height[0] = at[HEIGHT]
+        histories = self._search.histories
+        if len(histories):
+            resize(histories, len(store.infosets))
+        return Found(
+            infosets=store.infosets,
+            actions=store.known.actions,
+            keys=store.keys(),
+            worlds=worlds,
+            num_histories=at[HISTORIES],
+            histories=histories,
+        )
+
+
+def _new_search(
+    rules: BoundRules, height: int, entries: int, with_histories: bool
+) -> Search:
+    """A search that stands before the first world."""
+    actions, moves = rules.sizes.num_actions, rules.sizes.max_moves
+    key = moves + SPARE
+    integers = functools.partial(np.zeros, dtype=np.int64)
+    rows = 2 * height * entries
+    search = Search(
+        states=integers((rows, rules.sizes.state)),
+        sequences=np.zeros(rows, INT),
+        pasts=np.zeros((rows, moves if with_histories else 0), BYTE),
+        lengths=np.zeros(rows, INT),
+        counts=integers((2, height)),
+        infosets=np.zeros(height * entries, INT),
+        legal=integers(height * entries),
+        keys=integers((height, key)),
+        key_lengths=integers(height),
+        acting=integers(height),
+        next_edge=integers(height),
+        num_edges=integers(height),
+        edge_keys=integers((height * actions, key)),
+        edge_lengths=integers(height * actions),
+        edge_actions=integers(height * actions),
+        edge_ends=np.zeros(height * actions, FLAG),
+        histories=np.zeros((int(with_histories), moves + 1), BYTE),
+        key=integers(key),
+        at=integers(NUM_AT),
+    )
+    search.at[ROOM] = entries
+    search.counts[:, 0] = 1
+    search.at[ENTERS] = 1
+    return search

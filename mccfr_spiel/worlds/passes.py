@@ -1,0 +1,200 @@
+"""Gradients, best responses and a solver's iterations by passes over worlds.
+
+A pass reads the lists of `search.Worlds` once, from the beginning to the end. For a
+player's gradient it carries, down to each world, the other player's *reach*: the sum of
+the plan over the steps of the last edge along which the other moved. What the leaves
+below pay is *owed* to the player's last sequences. It is paid to each of them once,
+when the pass comes back over their edge.
+"""
+
+import contextlib
+import functools
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.compiled.frame import Layout
+from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.kernels.minimizers import number_of, rule_of
+from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.passes import make_loop, make_piece
+from mccfr_spiel.kernels.tables import (
+    LAYOUT,
+    Blocks,
+    Passes,
+    Plans,
+    Tables,
+    Task,
+    Walk,
+    tree_in,
+)
+from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
+
+WORLD_LAYOUT = Layout(*LAYOUT.kinds, Worlds)
+"""What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
+
+_views = WORLD_LAYOUT.viewer()
+
+
+@inlined
+def _sum_of(plan, steps, begin, length):
+    """The sum of a plan over the steps of an edge."""
+    total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
+    while k < stop:  # unsigned, see `kernels.passes.add_rows`
+        total += plan[np.uint64(steps[k])]
+        k += np.uint64(1)
+    return total
+
+
+@inlined
+def _pay(gradient, steps, begin, length, value):
+    """Adds a value at all steps of an edge."""
+    k, stop = np.uint64(begin), np.uint64(begin + length)
+    while k < stop:
+        gradient[np.uint64(steps[k])] += value
+        k += np.uint64(1)
+
+
+@jit(nogil=True)
+def add_gradient(
+    worlds: Worlds, player: int, plan: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Adds a player's utility gradient at the leaves, given the other's plan `[S]`.
+
+    Each pass of the loop is at one world. It enters the world and reads the edges that
+    end the game, if it has not done so; then it goes along the next edge or, if there
+    is none, back to the world before. `where` has, by level, where the steps of each
+    edge begin.
+    """
+    steps, lengths, ends, returns, actors, edges, heights = worlds
+    height = heights[0] + 1
+    where = np.zeros((height, MOST_ACTIONS), np.int64)
+    first, here = np.zeros(height, np.int64), np.zeros(height, np.int64)
+    stop, is_mine = np.zeros(height, np.int64), np.zeros(height, np.bool_)
+    reach, owed = np.ones(height), np.zeros(height)
+    world, edge, at, level, enters = 0, 0, 0, 0, True
+    while True:
+        if enters:
+            enters = False
+            first[level] = here[level] = edge
+            stop[level] = edge + np.int64(edges[world])
+            is_mine[level] = actors[world] == player
+            owed[level] = 0.0
+            world += 1
+            while edge < stop[level]:
+                where[level, edge - first[level]] = at
+                paid = returns[edge, player]
+                if ends[edge] and paid != 0.0:
+                    if is_mine[level]:
+                        value = paid * reach[level]
+                        _pay(gradient, steps, at, lengths[edge], value)
+                    else:
+                        owed[level] += paid * _sum_of(plan, steps, at, lengths[edge])
+                at += lengths[edge]
+                edge += 1
+        while here[level] < stop[level] and ends[here[level]]:
+            here[level] += 1
+        if here[level] < stop[level]:
+            along, below = here[level], reach[level]
+            if not is_mine[level]:
+                begin = where[level, along - first[level]]
+                below = _sum_of(plan, steps, begin, lengths[along])
+            level += 1
+            reach[level] = below
+            enters = True
+            continue
+        below = owed[level]
+        if level == 0:
+            gradient[player] += below
+            return
+        level -= 1
+        along = here[level]
+        here[level] += 1
+        if not is_mine[level]:
+            owed[level] += below
+        elif below != 0.0:
+            begin = where[level, along - first[level]]
+            _pay(gradient, steps, begin, lengths[along], below)
+
+
+@jit(nogil=True)
+def respond(
+    infosets: np.ndarray,
+    policy: np.ndarray,
+    got: np.ndarray,
+    best: np.ndarray,
+    choice: np.ndarray,
+) -> None:
+    """Turns gradients at the leaves into values, for both players.
+
+    Args:
+        infosets: `[I]`, ancestors first.
+        policy: `[S]` of both players.
+        got, best: `[S]` the gradients; each sequence gets what it brings its player by
+            the policy, and by a best response.
+        choice: as in `kernels.evaluation.Evaluation`.
+    """
+    for infoset in range(len(infosets) - 1, -1, -1):
+        start = infosets[infoset]["first_sequence"]
+        value, highest, chosen = 0.0, -np.inf, start
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            value += policy[s] * got[s]
+            if best[s] > highest:
+                highest, chosen = best[s], s
+        if len(choice) > 0:
+            choice[infoset] = chosen
+        got[infosets[infoset]["parent"]] += value
+        best[infosets[infoset]["parent"]] += highest
+
+
+@functools.cache
+def make_world_iterate(rule: str) -> Any:
+    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
+    delivers the gradient. The nodes that an update touches are the steps.
+
+    Args:
+        rule: as in `kernels.make_iterate`.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        number = number_of(rule)
+        return _make_iterate(number, rule_of(number).looks_ahead)
+
+
+def _make_iterate(number: int, looks_ahead: bool) -> Any:
+    @inlined
+    def deliver(frame, tables, first, end):
+        worlds, plan = _views(frame, Worlds), _views(frame, Plans).plan
+        passes, task = _views(frame, Passes), _views(frame, Task)
+        for player in range(first, end):
+            add_gradient(worlds, player, plan, tables.gradient)
+        if looks_ahead:
+            infosets = tree_in(frame, task.job).infosets
+            for m in range(passes.member_ends[first], passes.member_ends[end]):
+                start = infosets[passes.members[m]]["first_sequence"]
+                count = infosets[passes.members[m]]["num_actions"]
+                for s in range(start, start + count):
+                    tables.ahead[s] += tables.gradient[s]
+
+    do_piece = make_piece(number, False, has_rows=False)
+    loop = make_loop(number, False, do_piece, deliver)
+
+    @jit(nogil=True)
+    def iterate(frame, desk, leads):
+        task = _views(frame, Task)
+        return loop(
+            frame,
+            task,
+            tree_in(frame, task.job),
+            _views(frame, Tables),
+            _views(frame, Walk),
+            _views(frame, Passes),
+            _views(frame, Blocks),
+            len(_views(frame, Worlds).steps),
+            desk,
+            leads,
+        )
+
+    return iterate

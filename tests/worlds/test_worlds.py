@@ -1,0 +1,355 @@
+"""Games taken world by world have the sizes, values and solvers of their trees."""
+
+import copy
+
+import numpy as np
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score, exploitability
+
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.policies import vectors
+from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
+from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.twins import hidden_board
+from mccfr_spiel.twins.catalog import twin_of
+from mccfr_spiel.worlds import finding
+from mccfr_spiel.worlds.finding import find_worlds
+from mccfr_spiel.worlds.independence import check_independence
+
+GAMES = (
+    "python_dark_hex(num_rows=2,num_cols=2)",
+    "python_dark_hex(num_rows=2,num_cols=2,abrupt=true)",
+    "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)",
+    "dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
+)
+LARGER = "python_dark_hex(num_rows=2,num_cols=3)"
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def game(request):
+    return load_game(request.param)
+
+
+def random_policy(game, kind):
+    """OpenSpiel's table of all states, filled at random."""
+    rng = np.random.default_rng(3)
+    table = openspiel_policy.TabularPolicy(game)
+    legal = table.legal_actions_mask
+    weights = {
+        "uniform": legal,
+        "random": legal * rng.exponential(size=legal.shape),
+        "deterministic": np.eye(legal.shape[1])[
+            np.argmax(legal * rng.random(legal.shape), axis=1)
+        ],
+        "sparse": legal * np.where(rng.random(legal.shape) < 0.5, 1.0, 1e-300),
+    }[kind]
+    table.action_probability_array[:] = weights / weights.sum(axis=1, keepdims=True)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("game", "kind"),
+    [
+        pytest.param(LARGER, "random", marks=pytest.mark.compiled),
+        *((game, "random") for game in GAMES),
+        *((game, "sparse") for game in GAMES[:2]),
+        (GAMES[1], "uniform"),
+        (GAMES[1], "deterministic"),
+    ],
+    indirect=["game"],
+)
+def test_values_and_best_responses_are_openspiels(game, kind):
+    policy = random_policy(game, kind)
+    tree = GameTree(game).expand_all()
+    value, best = full_pass(tree).values(policy_vector(tree, policy))
+    gain = (best - value).sum()
+    if game.num_distinct_actions() <= 4:  # a minute for each policy of the larger board
+        both: list[openspiel_policy.Policy] = [policy, policy]
+        value = expected_game_score.policy_value(game.new_initial_state(), both)
+        gain = exploitability.nash_conv(game, policy)
+    found = ms.expected_returns(game, policy, store="worlds")
+    assert found == pytest.approx(value, abs=1e-12)
+    assert ms.nash_conv(game, policy, store="worlds") == pytest.approx(gain, abs=1e-12)
+    for player in (0, 1):
+        response = ms.best_response_policy(game, policy, player, store="worlds")
+        each = [policy, policy]
+        each[player] = response
+        assert ms.expected_returns(tree, each)[player] == pytest.approx(
+            best[player], abs=1e-12
+        )
+
+
+def test_worlds_have_all_histories_and_infosets(game):
+    whole, worlds = GameTree(game).expand_all(), GameTree(game).find_worlds()
+    rules = rules_of(game) or twin_of(game)
+    assert rules is not None
+    found = find_worlds(rules, whole.budget)
+    assert found.num_histories == (whole.nodes["player"] == -4).sum()
+    assert set(worlds.info_states) == set(whole.info_states)
+    assert worlds.num_sequences == whole.num_sequences
+
+
+def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
+    asked = []
+
+    class Asked(openspiel_policy.UniformRandomPolicy):
+        def action_probabilities(self, state, player_id=None):
+            asked.append((state.current_player(), state.information_state_string()))
+            return super().action_probabilities(state, player_id)
+
+    found = ms.nash_conv(game, Asked(game), store="worlds")
+    assert len(asked) == len(set(asked)) == GameTree(game).find_worlds().num_infosets
+    tree = GameTree(game).expand_all()
+    expected = full_pass(tree).nash_conv(uniform_vector(tree))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("store", ["tree", "worlds"])
+@pytest.mark.parametrize("game", GAMES[1:3], indirect=True)
+def test_a_function_is_asked_for_many_infosets_at_once(game, store):
+    """It is the same policy that OpenSpiel asks state by state."""
+
+    def logits(tensors, legal):
+        weights = np.sin(1.0 + np.arange(legal.shape[1] * tensors.shape[1]))
+        values = tensors @ weights.reshape(tensors.shape[1], -1)
+        return np.where(legal, np.exp(values), 9.0)
+
+    def function(tensors, legal, strings):
+        assert len(strings) == len(tensors) == len(legal)
+        found = logits(tensors, legal).astype(np.float32)
+        return found / (found * legal).sum(axis=1, keepdims=True)
+
+    class Asked(openspiel_policy.Policy):
+        def action_probabilities(self, state, player_id=None):
+            tensor = np.array(state.information_state_tensor(), np.float32)
+            legal = np.array(state.legal_actions_mask(), bool)
+            row = logits(tensor[None], legal[None])[0] * legal
+            return {a: row[a] / row.sum() for a in state.legal_actions()}
+
+    policy = Asked(game, [0, 1])
+    expected = exploitability.nash_conv(game, policy)
+    found = ms.nash_conv(game, function, store=store)
+    assert found == pytest.approx(expected, abs=1e-6)
+    each = [function, openspiel_policy.UniformRandomPolicy(game)]
+    expected = expected_game_score.policy_value(
+        game.new_initial_state(), [policy, each[1]]
+    )
+    found = ms.expected_returns(game, each, store=store)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_function_need_not_have_tensors_made(monkeypatch):
+    monkeypatch.setattr(vectors, "representative_states", None)
+    tree = GameTree(GAMES[0]).expand_all()
+    found = ms.nash_conv(tree, lambda _, legal, __: legal / legal.sum(1)[:, None])
+    expected = full_pass(tree).nash_conv(uniform_vector(tree))
+    assert found == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match=r"returned the shape \(5,\)"):
+        ms.nash_conv(GAMES[0], lambda _, legal, __: np.ones(5))
+    with pytest.raises(ValueError, match="is no distribution"):
+        ms.nash_conv(GAMES[0], lambda _, legal, __: legal / 2)
+
+
+def test_worlds_are_found_once_for_a_game(game, monkeypatch):
+    first = GameTree(game).find_worlds()
+    monkeypatch.setattr(finding, "find_worlds", None)
+    assert GameTree(str(game)).find_worlds().worlds is first.worlds
+
+
+ALGORITHMS = (
+    ms.CFR,
+    ms.CFR_PLUS,
+    ms.DCFR,
+    ms.PCFR_PLUS,
+    ms.PDCFR_PLUS,
+    ms.CFR._replace(alternating=False),
+    ms.CFR._replace(minimizer=ms.algorithms.ftrl(0.5)),
+    ms.CFR._replace(minimizer=ms.algorithms.optimistic_omd(0.5), alternating=False),
+)
+
+
+def broken_ties(game, algorithm, store):
+    """A solver whose regrets are random at first, the same for each string.
+
+    Regrets that are exactly equal are told apart by rounding, which depends on the
+    order of sums.
+    """
+    solver = ms.Solver(game, algorithm, store=store)
+    if solver.keeps_regrets:
+        state, tree = solver.state, solver.tree
+        for name, (_, start, _, count, _) in zip(
+            tree.info_states, tree.infosets.tolist(), strict=True
+        ):
+            rng = np.random.default_rng(list(name.encode()))
+            row = slice(start, start + count)
+            state.tables.memory[row] = rng.exponential(size=count)
+            total = state.tables.memory[row].sum()
+            state.tables.policy[row] = state.tables.memory[row] / total
+        plan = full_pass(tree).plan(state.tables.policy[: tree.num_sequences])
+        assert state.whole
+        state.whole[1].plan[:] = plan
+    return solver
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+@pytest.mark.parametrize("game", GAMES[:2], indirect=True)
+def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
+    on_worlds, on_tree = (
+        broken_ties(game, algorithm, store) for store in ("worlds", "tree")
+    )
+    for solver in (on_worlds, on_tree):
+        solver.iterate(7)
+    assert (on_worlds.store, on_tree.store) == ("worlds", "tree")
+    for policy in ("current_policy", "average_policy"):
+        found, expected = (
+            getattr(solver, policy)().to_dict() for solver in (on_worlds, on_tree)
+        )
+        assert found.keys() == expected.keys()
+        for name, row in found.items():
+            assert row == pytest.approx(expected[name], abs=1e-9), name
+
+
+@pytest.mark.compiled
+def test_files_copies_and_policies_go_on_with_equal_bits(tmp_path):
+    solver = ms.Solver(GAMES[0], ms.PCFR_PLUS, store="worlds")
+    solver.iterate(5)
+    solver.save(tmp_path / "solver")
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    others = ms.Solver.load(tmp_path / "solver"), copy.copy(solver)
+    for one in (solver, *others):
+        one.iterate(5)
+        assert one.store == "worlds"
+        assert (one.average_vector() == solver.average_vector()).all()
+    loaded = ms.SequencePolicy.load(tmp_path / "policy")
+    assert ms.nash_conv(GAMES[0], loaded, store="worlds") == pytest.approx(
+        ms.nash_conv(GAMES[0], policy, store="tree"), abs=1e-12
+    )
+    with pytest.raises(CheckpointError):
+        ms.Solver.load(tmp_path / "solver", GAMES[1])
+
+
+def test_auto_takes_worlds_where_the_tree_does_not_fit():
+    game = load_game(GAMES[0])
+    assert ms.Solver(game, ms.CFR_PLUS).store == "tree"
+    assert ms.Solver(game, ms.CFR_PLUS, max_nodes=100).store == "worlds"
+    with pytest.raises(ms.TreeFullError):
+        ms.Solver(game, ms.CFR_PLUS, max_nodes=100, store="tree")
+
+
+def test_what_cannot_be_had_is_refused():
+    with pytest.raises(ValueError, match="declares no worlds"):
+        ms.Solver("kuhn_poker", ms.CFR, store="worlds")
+    with pytest.raises(ValueError, match="declares no worlds"):
+        ms.nash_conv("kuhn_poker", {}, store="worlds")
+    with pytest.raises(ValueError, match="store='world' is not one of"):
+        ms.nash_conv(GAMES[0], {}, store="world")
+    with pytest.raises(ValueError, match="sample and prune nothing"):
+        ms.Solver(GAMES[0], ms.EXTERNAL_SAMPLING, store="worlds")
+    with pytest.raises(ValueError, match="keeps worlds, not nodes"):
+        ms.Solver(GameTree(GAMES[0]).find_worlds(), ms.CFR, store="tree")
+    tree = GameTree("python_dark_hex", max_memory="20MB")
+    with pytest.raises(MemoryBudgetError, match="max_memory"):
+        tree.find_worlds()
+
+
+# --- declarations -------------------------------------------------------------------
+
+
+@compiled
+def without_tries(settings, state, key):
+    """Right for the plain form only."""
+    return hidden_board.world_of(settings, state, key, False)
+
+
+@compiled
+def with_tries(settings, state, key):
+    """Right for both, but finer than it must be for the plain form."""
+    return hidden_board.world_of(settings, state, key, True)
+
+
+@compiled
+def nothing(settings, state, key):
+    """One world for all, in which what one tries depends on the other."""
+    return 0
+
+
+def declared(name, world_key) -> BoundRules:
+    game = load_game(name)
+    rules = rules_of(game) or twin_of(game)
+    assert rules is not None
+    rules.description = rules.description._replace(world_key=world_key)
+    return rules
+
+
+@pytest.mark.parametrize("name", [*GAMES, LARGER, "phantom_ttt", "python_dark_hex"])
+def test_the_games_declarations_are_right(name):
+    game = load_game(name)
+    rules = rules_of(game) or twin_of(game)
+    assert rules is not None
+    assert check_independence(rules, 2000) > 20
+
+
+def test_a_finer_world_is_right():
+    assert check_independence(declared("phantom_ttt", with_tries), 2000) > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "world_key"),
+    [
+        ("phantom_ttt(gameversion=abrupt)", without_tries),
+        ("python_dark_hex(num_rows=2,num_cols=2,abrupt=true)", without_tries),
+        ("python_dark_hex(num_rows=2,num_cols=2)", nothing),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_two_histories(name, world_key):
+    rules = declared(name, world_key)
+    with pytest.raises(GameError, match=r"histories \[.*\] and \[.*\] one world"):
+        check_independence(rules, 2000)
+
+
+def test_check_game_looks_at_worlds(monkeypatch):
+    game = load_game(GAMES[0])
+    ms.check_game(game, histories=5)
+    monkeypatch.setattr(game, "rules", declared(GAMES[0], nothing))
+    with pytest.raises(GameError, match="one world"):
+        ms.check_game(game, histories=5)
+
+
+# --- dark hex -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(2, 2), (2, 3), (3, 3), (4, 3)])
+@pytest.mark.parametrize("abrupt", [False, True])
+def test_dark_hex_has_openspiels_moves_and_returns(size, abrupt):
+    board = f"num_rows={size[0]},num_cols={size[1]}"
+    version = "adh" if abrupt else "cdh"
+    ours = load_game(f"python_dark_hex({board},abrupt={str(abrupt).lower()})")
+    theirs = load_game(f"dark_hex({board},gameversion={version})")
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        one, other = ours.new_initial_state(), theirs.new_initial_state()
+        while not other.is_terminal():
+            assert one.current_player() == other.current_player()
+            assert one.legal_actions() == other.legal_actions()
+            action = rng.choice(other.legal_actions())
+            one.apply_action(action)
+            other.apply_action(action)
+        assert one.is_terminal()
+        assert one.returns() == other.returns()
+
+
+def test_a_player_of_dark_hex_knows_own_moves_and_their_answers_only():
+    state = load_game("python_dark_hex").new_initial_state()
+    for action in (4, 4, 2):
+        state.apply_action(action)
+    assert state.information_state_string(0) == "p0 4"
+    assert state.information_state_string(1) == "p1 4! 2"
+    assert str(state) == "..o\n.x.\n..."
