@@ -6,6 +6,7 @@ threads walk the groups changes no bit.
 """
 
 import operator
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,21 @@ from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.walk import Sampled
+from mccfr_spiel.limits.budget import Budget
 from mccfr_spiel.rules import grouped, kernel, key_table, walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 
-_HEIGHT, _ROOM = 256, 2**10
+_HEIGHT, _ROOM = 256, 2**8
 """What there is room for at first: the nodes in a stack, and the infosets of a group, a
 power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
 """The sequences and the numbers of keys that a group has room for, for each infoset."""
+
+_SMALL = 4
+"""This part of a budget may be taken though it is not left: the store takes room in
+advance, and it is the store that shall be found to be full."""
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 5, 8
 """What each thread's gradient and list take."""
@@ -64,6 +70,9 @@ class GroupedWalks:
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
         self._is_paused = self._is_torn = False
+        self._taken = [0]  # of the tree's budget, for the groups
+        end = weakref.finalize(self, _give_back, tree.budget, self._taken)
+        end.atexit = False
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
@@ -176,16 +185,31 @@ class GroupedWalks:
         self._frames, self._framed = np.array(frames), framed
 
     def _new_groups(self) -> grouped.Groups:
+        """Room for what groups find; raises MemoryBudgetError if it does not fit."""
         room, num_groups = self._room, grouped.NUM_GROUPS
+        shapes = {
+            "infosets": (room, INFOSET),
+            "actions": (_SEQUENCES * room, np.int64),
+            "values": (_VALUES * room, walks.KEY),
+            "rows": (room + 1, kernel.ROW),
+            "table": (2 * room, key_table.SLOT),
+            "sizes": (grouped.NUM_COUNTS, np.int64),
+            "final": (room, np.int64),
+            "event": (room, np.int32),
+            "value": (_SEQUENCES * room, np.float64),
+            "counts": (grouped.NUM_COUNTS, np.int64),
+        }
+        size = sum(n * np.dtype(kind).itemsize for n, kind in shapes.values())
+        more = num_groups * size - self._taken[0]
+        budget = self._tree.budget
+        if more > budget.limit // _SMALL:
+            budget.require(more, "What the groups of a batch find takes")
+        budget.take(more)
+        self._taken[0] += more
         return grouped.Groups(
-            infosets=np.zeros(num_groups * room, INFOSET),
-            actions=np.zeros(num_groups * _SEQUENCES * room, np.int64),
-            values=np.zeros(num_groups * _VALUES * room, walks.KEY),
-            rows=np.zeros(num_groups * (room + 1), kernel.ROW),
-            table=np.zeros(num_groups * 2 * room, key_table.SLOT),
-            sizes=np.zeros(num_groups * grouped.NUM_COUNTS, np.int64),
-            final=np.zeros(num_groups * room, np.int64),
-            event=np.zeros(num_groups * room, np.int32),
-            value=np.zeros(num_groups * _SEQUENCES * room),
-            counts=np.zeros(num_groups * grouped.NUM_COUNTS, np.int64),
+            **{name: np.zeros(num_groups * n, k) for name, (n, k) in shapes.items()}
         )
+
+
+def _give_back(budget: Budget, taken: list[int]) -> None:
+    budget.take(-taken[0])

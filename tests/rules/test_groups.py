@@ -209,7 +209,7 @@ def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     algorithm = batched(ms.OUTCOME, 4 * MANY)
-    solver = started(LARGE, algorithm, threads, max_memory="6MB")
+    solver = started(LARGE, algorithm, threads, max_memory="10MB")
     solver.iterate(1)
     with pytest.raises(MemoryBudgetError, match="met so far"):
         solver.iterate(1000)
