@@ -1,10 +1,11 @@
 """The update after some walks: the only writer of what a solver has learned.
 
 Walks leave a gradient that is 0 except at the sequences of the infosets that they met,
-and the list of these infosets, ancestors first. An update goes through that list twice.
-Ancestors first, each infoset pays its debt to the average, while no policy has moved
-yet. From the last one up, a rule moves each policy, clears the gradient that it has
-used, and passes a value up to the parent's gradient.
+and the list of these infosets, ancestors first. An update takes the infosets from the
+last one up. Each pays its debt to the average, then a rule moves its policy, clears the
+gradient that it has used, and passes a value up to the parent's gradient. A walk alone
+has carried along what the average has before each infoset. Otherwise all debts are paid
+first, ancestors first, while no policy has moved yet.
 """
 
 from typing import Any

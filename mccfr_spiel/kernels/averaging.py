@@ -54,8 +54,6 @@ def pay_debt(
         start: the infoset's first sequence.
         stop: the end of its sequences.
     """
-    # The debt is computed anew for each action, which is as quick as keeping it. LLVM
-    # would else make a loop for many actions of this one, which has two or three.
     debt = settled - tables.paid[infoset]
     for s in range(start, stop):
         tables.average[s] += tables.policy[s] * debt

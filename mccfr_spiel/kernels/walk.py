@@ -278,6 +278,28 @@ def meet(
 
 
 @inlined
+def carry(
+    tables: Tables, infoset: int, sequence: int, debt: float
+) -> tuple[float, float]:
+    """Carries what the average is owed down to an infoset of the updated player.
+
+    Nothing is paid before the update. What the average will have by then at a sequence
+    follows from what its infoset owes now, without waiting for any sum to be stored.
+
+    Args:
+        tables: with the average and the policies.
+        infoset: the infoset.
+        sequence: the player's sequence before it.
+        debt: what the infoset of that sequence owes.
+
+    Returns:
+        What the average will have at the sequence, and what the infoset then owes.
+    """
+    settled = tables.average[sequence] + tables.policy[sequence] * debt
+    return settled, settled - tables.paid[infoset]
+
+
+@inlined
 def log_leaf(log, leaf, payoff, sequence):
     """Logs a leaf in the top; returns how many there are now, and whether there is
     room."""
@@ -400,8 +422,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 )
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                 if carries and acting == player:
-                    settled = tables.average[sequence] + tables.policy[sequence] * debt
-                    debt = settled - tables.paid[infoset]
+                    settled, debt = carry(tables, infoset, sequence, debt)
                 at = Visit(first, start, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
