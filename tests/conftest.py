@@ -12,57 +12,23 @@ import pytest
 # Both imports register games. Every test may name them, whichever ran before it.
 importlib.import_module("mccfr_spiel.games")
 
-PLAIN = (
-    "command_line/",
-    "display/",
-    "docs/",
-    "drawing/",
-    "experiments/",
-    "exploring/",
-    "limits/",
-    "papers/",
-    "policies/",
-    "reading/",
-    "storage/test_atomic.py",
-    "storage/test_folders.py",
-    "test_all_games.py",
-    "test_drop_in.py",
-    "test_package.py",
-    "test_readme.py",
-    "test_structure.py",
-)
-"""Files whose tests read sources, pages and settings, or run loops, some of them in
-programs that they start, which other tests run in each mode."""
-
-LONG_WITHOUT_JIT = (
-    "storage/test_checkpoint.py",
-    "tree/test_tree_cache.py",
-    "tree/test_tree_lock.py",
-)
-"""Files that compare compiled loops with themselves, after a file was written and read
-or a lock was taken; where indices are checked they show what damaged files can do."""
-
-
-CHECKED = (
-    "compiled/",
+INTERPRETED = (
+    "cluster/test_cluster.py",
     "evaluation/",
     "kernels/",
     "offline/",
     "rules/",
-    "storage/test_checkpoint.py",
+    "test_fuzz.py",
     "test_newer_rules.py",
+    "test_own_rule.py",
+    "test_reference.py",
+    "test_solver.py",
     "tree/",
     "twins/",
 )
-"""Where loops are that must not leave their arrays. Other files run the same ones."""
-
-NOT_CHECKED = (
-    "evaluation/test_bounds.py",
-    "evaluation/test_theory.py",
-    "offline/test_linear_program.py",
-    "tree/test_memory.py",
-)
-"""Files in the folders above that run no loop of their own."""
+"""Files that compare loops with the textbook, with OpenSpiel and with each other. Each
+combination of options takes seconds to compile, and what it computes does not depend on
+that; test_golden_bits.py shows it for all of them."""
 
 
 def pytest_configure() -> None:
@@ -87,16 +53,13 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives the tests of these files their markers."""
+    """Marks the tests that run without the JIT, unless they say how they run."""
     tests = pathlib.Path(__file__).parent
     for item in items:
         file = item.path.relative_to(tests).as_posix()
-        if file.startswith(PLAIN):
-            item.add_marker(pytest.mark.plain)
-        if file.startswith(LONG_WITHOUT_JIT):
-            item.add_marker(pytest.mark.long_without_jit)
-        if file.startswith(CHECKED) and not file.startswith(NOT_CHECKED):
-            item.add_marker(pytest.mark.checked)
+        says_how = any(map(item.get_closest_marker, ("compiled", "both")))
+        if file.startswith(INTERPRETED) and not says_how:
+            item.add_marker(pytest.mark.interpreted)
 
 
 @pytest.fixture

@@ -71,7 +71,6 @@ def test_a_game_that_cannot_be_solved_is_refused_by_its_reason(game):
             Solver(game, algorithm, seed=1).iterate(1000)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("game", LARGE)
 def test_a_walk_without_end_is_refused_soon(game):
     # Battleship has a twin, and the walk goes on until memory is full.
@@ -94,7 +93,6 @@ def test_a_walk_without_end_is_refused_soon(game):
     assert np.isfinite(solver.average_vector()).all()
 
 
-@pytest.mark.long_without_jit
 def test_a_walk_that_is_large_but_fits_is_not_refused():
     solver = Solver("phantom_ttt", ms.EXTERNAL_SAMPLING)
     solver.iterate(1)

@@ -35,11 +35,6 @@ NOT_ABOUT_THESE_CLASSES = {
     "test_cce_dist_kuhn_3p_cpp": "runs pyspiel's solver only",
     "test_cce_dist_sheriff_cpp": "runs pyspiel's solver only",
 }
-SLOW = {"test_cfr_cce_ce_dist_goofspiel"}
-LONG_WITHOUT_JIT = {
-    "test_outcome_sampling_leduc_2p",
-    "test_outcome_sampling_kuhn_3p",
-}
 
 
 def openspiels_tests():
@@ -59,10 +54,7 @@ def openspiels_tests():
                 assert isinstance(test, unittest.TestCase)
                 method = test._testMethodName.split(" ")[0]
                 if method not in NOT_ABOUT_THESE_CLASSES:
-                    marks = [pytest.mark.slow] if method in SLOW else []
-                    if method in LONG_WITHOUT_JIT:
-                        marks.append(pytest.mark.long_without_jit)
-                    yield pytest.param(test, id=f"{name}-{method}", marks=marks)
+                    yield pytest.param(test, id=f"{name}-{method}")
 
 
 TESTS = list(openspiels_tests())
@@ -112,7 +104,6 @@ MCCFR_IMPORTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sampling", "most"), [("external", 0.06), ("outcome", 0.15)])
 def test_openspiels_mccfr_example_runs(sampling, most, tmp_path):
     lines = run_example(
@@ -146,7 +137,6 @@ CPP_IMPORTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["external", "outcome"])
 def test_openspiels_example_of_its_compiled_solvers_runs(sampling, tmp_path):
     lines = run_example(

@@ -140,7 +140,7 @@ def test_nash_conv_and_returns_are_openspiels(game, seed):
     assert ms.nash_conv(tree, policy) == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @fuzz()
 @hypothesis.given(games((2,), zero_sum=True, most_leaves=60))
 def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
@@ -162,7 +162,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
     assert after < 0.01 * np.ptp(solver.tree.utilities[:, 0]) + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @fuzz()
 @hypothesis.given(games(most_leaves=60), SEEDS)
 def test_growth_drops_and_checkpoints_change_nothing(game, seed):
@@ -323,14 +323,12 @@ def reads_or_says_why(content):
         assert str(path) in words
 
 
-@pytest.mark.plain
 @fuzz(10)
 @hypothesis.given(strategies.dictionaries(FIELDS | strategies.text(max_size=5), JSON))
 def test_settings_of_any_values_are_read_or_refused_in_words(values):
     reads_or_says_why(json.dumps({"settings": values}).encode())
 
 
-@pytest.mark.plain
 @fuzz(10)
 @hypothesis.given(BYTES | JSON.map(lambda value: json.dumps(value).encode()), SEEDS)
 def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):

@@ -56,6 +56,7 @@ def test_every_run_is_recorded():
     assert json.loads(FILE.read_text()).keys() == RUNS.keys()
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", RUNS)
 def test_the_policy_is_the_recorded_one(name):
     recorded = json.loads(FILE.read_text())[name]

@@ -6,8 +6,6 @@ import pytest
 
 from tests.golden_bits import FILE, RUNS, result
 
-pytestmark = pytest.mark.plain
-
 
 def test_every_run_is_recorded():
     assert json.loads(FILE.read_text()).keys() == RUNS.keys()

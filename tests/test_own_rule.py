@@ -294,7 +294,7 @@ def test_a_wrong_rule_is_told_where(function, textbook, words):
             check_rule(nan)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_the_pages_example_runs_and_converges(capsys):
     page = pathlib.Path(__file__).parents[1] / "docs" / "own_rule.md"
     code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]

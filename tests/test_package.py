@@ -131,7 +131,6 @@ def version_of(distribution: str) -> int:
         return 0
 
 
-@pytest.mark.slow
 def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
     if version_of("pip") < 1 or version_of("setuptools") < 77:
         pytest.skip("Building the wheel takes pip and setuptools 77.")

@@ -19,7 +19,6 @@ def run_block(containing: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.slow
 def test_ten_lines_print_falling_nash_conv_and_half_of_it(capsys):
     lines = run_block("leduc_poker", capsys)
     early, half, late = (float(line) for line in lines)
@@ -43,7 +42,6 @@ def test_commands_are_two_lines_that_start_from_nothing():
     ]
 
 
-@pytest.mark.slow
 def test_the_sweep_of_the_documentation_leaves_its_figure(tmp_path):
     text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -62,7 +60,6 @@ def test_the_sweep_of_the_documentation_leaves_its_figure(tmp_path):
     assert (tmp_path / "my_sweep" / "figure.png").stat().st_size > 1000
 
 
-@pytest.mark.slow
 def test_the_code_about_comparing_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)

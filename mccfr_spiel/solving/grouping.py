@@ -18,8 +18,8 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 
 _HEIGHT, _ROOM = 256, 2**10
-"""What there is room for at first: the nodes in a stack, and the infosets of a group.
-"""
+"""What there is room for at first: the nodes in a stack, and the infosets of a group, a
+power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
 """The sequences and the numbers of keys that a group has room for, for each infoset."""

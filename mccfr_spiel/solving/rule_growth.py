@@ -11,7 +11,13 @@ from mccfr_spiel.rules import kernel, walks
 from mccfr_spiel.rules.declared import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.growth import Growth, WalkTooLargeError, present_walk
+from mccfr_spiel.tree.growth import (
+    PROBES,
+    PROBES_OF_INFOSETS,
+    Growth,
+    WalkTooLargeError,
+    present_walk,
+)
 from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.twins.twin import BoundTwin
@@ -85,7 +91,7 @@ class RuleGrowth:
         self._is_forecast = True
         tree, player = self._tree, walk.marks.item(kernels.WALKER)
         tree.note_met()
-        if self._probes.surely_meets_more(_MOST_NODES, tables, player):
+        if self._probes.surely_meets_more(_MOST_NODES, tables, player, PROBES):
             self._is_forecast = False
             raise WalkTooLargeError(
                 f"A single walk over {tree.source} surely visits more than "
@@ -118,7 +124,9 @@ class RuleGrowth:
         self._is_measured = True
         tree.note_met()
         player, rates = walk.marks.item(kernels.WALKER), store.least_rates()
-        if self._probes.surely_meets_more(most, tables, player, rates):
+        if self._probes.surely_meets_more(
+            most, tables, player, PROBES_OF_INFOSETS, rates
+        ):
             self._is_measured = False
             raise WalkTooLargeError(
                 f"A single walk over {tree.source} surely meets more information sets "

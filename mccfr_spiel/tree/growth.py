@@ -28,9 +28,9 @@ _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-_PROBES, _PROBES_OF_INFOSETS = 25, 400
-"""The most histories that tell of a walk's nodes, and of its infosets. Those must tell
-a walk that does not fit from one that just fits."""
+PROBES, PROBES_OF_INFOSETS = 25, 400
+"""The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
+infosets. Those must tell a walk that does not fit from one that just fits."""
 
 Rates = tuple[int, int]
 """The bytes that an infoset takes, and each of its sequences."""
@@ -125,7 +125,7 @@ class Growth:
             self._draws.append(draws)
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
-        self._look_at = self._many = 0
+        self._look_at = self._began_at = self._many = 0
         self._open: list[_Open] = []
         self._stops = 0
         self._uncounted = 0
@@ -254,16 +254,18 @@ class Growth:
     def _look(
         self, tables: kernels.Tables, walk: kernels.Walk, state: Any, player: int
     ) -> None:
-        """Looks, every `_FEW` nodes, whether the walk's histories end; once, when it
-        has expanded `_MANY`, whether the walk is far too large."""
+        """Looks, every `_FEW` nodes, whether the walk's histories end; and when it has
+        expanded `_MANY`, and twice as many, and so on, whether it is far too large."""
         tree, present = self._tree, present_walk(walk)
         if present != self._walk:
-            self._walk, self._many = present, tree.num_nodes + _MANY
+            self._walk, self._many = present, _MANY
+            self._began_at = tree.num_nodes
         else:
             tree.check_length(state)
-            if tree.num_nodes > self._many and not self._follows_one:
+            expanded = tree.num_nodes - self._began_at
+            if expanded > self._many and not self._follows_one:
                 self._check_size(tables, player)
-                self._many = tree.max_nodes  # it is looked at once
+                self._many *= 2
         self._look_at = tree.num_nodes + _FEW
 
     def _probs(
@@ -293,7 +295,8 @@ class Growth:
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        if self.surely_meets_more(most, tables, player):
+        probes = PROBES * (self._many // _MANY)  # little beside so many expansions
+        if self.surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
 
     def surely_meets_more(
@@ -301,6 +304,7 @@ class Growth:
         most: int,
         tables: kernels.Tables,
         player: int,
+        probes: int,
         rates: Rates | None = None,
     ) -> bool:
         """Whether walks for a player visit more nodes than that, by all probability.
@@ -312,6 +316,7 @@ class Growth:
             most: nodes, or bytes if there are `rates`.
             tables: those of the walk.
             player: the updated one.
+            probes: the most histories to follow.
             rates: if given, what the player's infosets take that the walk meets is
                 compared with `most`. Then it must have `follows_all_own`.
         """
@@ -320,7 +325,6 @@ class Growth:
         generator = random.Random(0)
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
-        probes = _PROBES if rates is None else _PROBES_OF_INFOSETS
         while time.monotonic() < end and len(estimates) < probes:
             size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)

@@ -15,7 +15,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms, kernels
 from mccfr_spiel.cluster import InThisProcess, Ray, batches, crews
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.experiments import Settings, runs
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.solving import sharing
@@ -33,20 +32,11 @@ GAMES = {
     "auction": "first_sealed_auction(max_value=4)",
 }
 SPLIT = {
-    name: algorithm._replace(batch=10 if IS_COMPILED else 3)
+    name: algorithm._replace(batch=3)
     for name, algorithm in ms.ALGORITHMS.items()
     if algorithm.sampling.is_sampled and name != "average_strategy_sampling"
 }
 """Every named algorithm whose batches can be split."""
-
-COMPILED = {"external_sampling": [], "outcome_sampling": [pytest.mark.slow]}
-"""Kernels of another sampling or rule take seconds to compile, and so that of external
-sampling is compiled, that of outcome sampling where slow tests run, and the others run
-with the JIT off."""
-
-ONLY_PLAIN = [pytest.mark.skipif(IS_COMPILED, reason="compiles for long")]
-
-MANY = 6 if IS_COMPILED else 1
 
 
 @pytest.fixture(autouse=True)
@@ -152,21 +142,13 @@ ROWS = [("external_sampling", game) for game in GAMES] + [
 """External sampling with every game, and every algorithm with one."""
 
 
-@pytest.mark.parametrize(
-    ("name", "game"),
-    [
-        pytest.param(
-            *row, marks=COMPILED.get(row[0], ONLY_PLAIN) if IS_COMPILED else []
-        )
-        for row in dict.fromkeys(ROWS)
-    ],
-)
+@pytest.mark.parametrize(("name", "game"), list(dict.fromkeys(ROWS)))
 def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
     for alternating in (True, False):
         algorithm = SPLIT[name]._replace(alternating=alternating)
         clusters = [*map(InThisProcess, (1, 2, 3)), LossyCluster(2, {3, -6})]
         solvers = solvers_of(algorithm, *clusters, game=GAMES[game])
-        assert_equal(solvers, (1, 1, MANY))
+        assert_equal(solvers, (1, 1, 1))
 
 
 def test_a_batch_split_by_three_workers_is_the_textbooks():
@@ -226,16 +208,14 @@ def test_walks_that_workers_cannot_make_are_made_by_the_driver(
     assert split.cluster.num_shared == updates
 
 
-@pytest.mark.long_without_jit
 def test_a_growing_batch_has_the_bits_of_one_process():
     solvers = solvers_of(batched(batch="auto"), InThisProcess(2))
     assert_equal(solvers, (1, 1, 130))
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiles for long; the JIT has no part in it")
 def test_rules_of_users_are_split():
     algorithm = batched(ms.OUTCOME, 8, algorithms.own_rule(half_regrets))
-    assert_equal(solvers_of(algorithm, InThisProcess(2)), (1, MANY))
+    assert_equal(solvers_of(algorithm, InThisProcess(2)), (1, 1))
 
 
 def half_regrets(policy, memory, gradient, parameters, t):
@@ -325,7 +305,6 @@ def test_impossible_clusters_are_refused_in_words(monkeypatch):
 # --- losses, errors and interruptions ------------------------------------------------
 
 
-@pytest.mark.long_without_jit
 @pytest.mark.parametrize("first", range(1, 7))
 def test_a_worker_lost_at_any_turn_is_replaced(first):
     for losing in ({first}, {-first}, {first, first + 1}, {-first, first + 2}):
@@ -383,7 +362,6 @@ def test_a_game_that_is_another_one_on_the_worker_is_told(monkeypatch):
     )
 
 
-@pytest.mark.slow
 def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
     states, words = [], []
     for cluster in (None, InThisProcess(2)):

@@ -14,10 +14,7 @@ from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.cluster import Ray, batches
 from tests.cluster.test_cluster import batched, bits
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # Ray's own
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 GAME = "liars_dice(dice_sides=3)"
 
 

@@ -209,7 +209,6 @@ def elsewhere(base, before="", **variables):
     return warned, tuple(int(count) for count in counts.split())
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
 @pytest.mark.parametrize("limit", [0, 100, 3000])
 def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
@@ -219,7 +218,6 @@ def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
     assert elsewhere(tmp_path) == ([], (0, 1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["MCCFR_SPIEL_CACHE", "NUMBA_CACHE_DIR", "HOME"])
 def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path, variable):
     (tmp_path / "file").write_text("")
@@ -227,7 +225,6 @@ def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path, variabl
     assert elsewhere(None, **place) == (["CompileCacheWarning"], (0, 1))
 
 
-@pytest.mark.slow
 def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         first = list(pool.map(elsewhere, [tmp_path] * 4))

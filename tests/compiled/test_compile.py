@@ -73,7 +73,6 @@ def run(folder, program=PROGRAM):
     return policy, tuple(int(count) for count in counts.split())
 
 
-@pytest.mark.slow
 def test_an_edit_in_a_callees_file_is_compiled_and_no_edit_is_not(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     copy = tmp_path / "mccfr_spiel"
@@ -95,7 +94,6 @@ def test_an_edit_in_a_callees_file_is_compiled_and_no_edit_is_not(tmp_path):
     assert run(tmp_path) == (first, (1, 0))
 
 
-@pytest.mark.slow
 def test_a_loop_that_knows_another_compiled_function_is_compiled_once(tmp_path):
     """That function is a variable of the factory around the loop."""
     ignored = shutil.ignore_patterns("__pycache__")
@@ -105,7 +103,6 @@ def test_a_loop_that_knows_another_compiled_function_is_compiled_once(tmp_path):
     assert run(tmp_path, SAMPLED) == (first, (1, 0))
 
 
-@pytest.mark.plain
 def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     copy = tmp_path / "mccfr_spiel"

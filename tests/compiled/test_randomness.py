@@ -4,6 +4,7 @@ import itertools
 import random
 
 import numpy as np
+import pytest
 
 from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
@@ -16,6 +17,8 @@ from mccfr_spiel.compiled.randomness import (
     stream_key,
     uniform,
 )
+
+pytestmark = pytest.mark.both
 
 
 def key(seed, iteration, player, num_players):

@@ -23,6 +23,8 @@ from mccfr_spiel.compiled.atomics import (
 )
 from mccfr_spiel.compiled.jit import jit
 
+pytestmark = pytest.mark.both
+
 
 @jit(nogil=True)
 def count_tickets(done, rounds, desk, leads):

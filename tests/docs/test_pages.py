@@ -144,7 +144,6 @@ WITH_CODE = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_CODE)
 def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch):
     pytest.importorskip("pandas")

@@ -61,7 +61,6 @@ def test_there_are_five_tutorials_and_all_of_their_cells_were_run():
         assert numbers == list(range(1, len(cells) + 1)), name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tutorial_shows_what_its_page_shows(name, tmp_path):
     kept, fresh = run(name, str(tmp_path))

@@ -34,7 +34,7 @@ GAMES = {
 SLOW = {"leduc_poker", "liars_dice(dice_sides=3)"}
 SMALL = [game for game in GAMES if game not in SLOW]
 MARKED = [
-    pytest.param(game, marks=[pytest.mark.slow] if game in SLOW else [])
+    pytest.param(game, marks=[pytest.mark.compiled] if game in SLOW else [])
     for game in GAMES
 ]
 
@@ -236,7 +236,7 @@ def test_nash_conv_on_leduc_poker_after_20_iterations(algorithm, published):
     assert conv == pytest.approx(published, abs=5e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_exploitability_of_cfr_on_leduc_poker():
     # The source counts iterations from 0. Rounding grows: 1e-12 after 50 iterations,
     # 3e-6 after 1000 between two of OpenSpiel's own programs.
@@ -252,7 +252,7 @@ def test_exploitability_of_cfr_on_leduc_poker():
         assert mine == pytest.approx(published, abs=rounding)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("game", "published"), [("leduc_poker", 0.004581), (LEDUC, 0.004625)]
 )
@@ -265,7 +265,7 @@ def test_nash_conv_of_cfr_plus_after_300_iterations(game, published):
     assert conv == pytest.approx(published, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("game", "value"),
     [

@@ -27,7 +27,7 @@ def trained():
     return solver.average_policy()
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("game", [LEDUC, KUHN_3, GOOFSPIEL], ids=str)
 def test_95_percent_of_the_intervals_hold_the_exact_value(game):
     policy = ms.Solver(game, ms.CFR).average_policy()
@@ -72,7 +72,7 @@ def test_simultaneous_moves_are_drawn_for_each_player():
         assert estimate.low <= value <= estimate.high
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("player", [0, 1])
 def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
     trained, player
@@ -110,7 +110,7 @@ def exact_value(response, policy, player, game=LEDUC):
     return ms.expected_returns(game, table)[player]
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
     # One external walk over this tree does not fit; outcome sampling takes over.
     policy = ms.Solver(LEDUC, ms.OUTCOME_SAMPLING).average_policy()  # uniform
@@ -120,7 +120,7 @@ def test_the_bound_is_reached_in_a_game_too_large_for_a_walk():
     assert bound.gain.low > 0.5  # of 2.1 that a best response gains
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "iterations", "least"),
     [
@@ -140,7 +140,7 @@ def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least)
     assert bound.gain.low > least
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_a_response_faces_the_policy_in_games_of_compiled_rules_too():
     # Expanded by its rules, the tree would let the opponent learn as well.
     game = pyspiel.load_game("python_one_card_poker(cards=5)")

@@ -54,10 +54,6 @@ def test_m_values_are_those_of_the_definition(name):
     assert m_values(tree) == pytest.approx(textbook_m_values(tree.game))
 
 
-def test_kuhn_is_one_card_poker_with_three_cards():
-    assert m_values("kuhn_poker") == pytest.approx((2 * math.sqrt(3), math.sqrt(6)))
-
-
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", GOOFSPIEL])
 def test_m_values_lie_between_their_limits(game):
     for player in player_theory(game):
@@ -145,7 +141,7 @@ def test_bad_numbers_are_named():
         gap_bound(player_theory("kuhn_poker(players=3)"), 10, 0.1, (1, 1), "external")
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("cards", "published"), [(2, 3.828), (3, 18.505), (4, 118.882), (5, 973.103)]
 )
@@ -155,7 +151,7 @@ def test_goofspiel_with_less_information_has_the_tables_m_values(cards, publishe
     assert [f"{value:.3f}" for value in values] == [f"{published:.3f}"] * 2
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize("cards", [3, 20, 100])
 def test_one_card_poker_has_the_tables_m_values(cards):
     # 44.721 and 31.623 at 500 cards: 2 sqrt N and sqrt(2 N).

@@ -19,7 +19,7 @@ VALUES = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name == "leduc_poker" else ())
+        pytest.param(name, marks=pytest.mark.compiled if name == "leduc_poker" else ())
         for name in VALUES
     ],
 )

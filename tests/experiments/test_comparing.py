@@ -210,7 +210,6 @@ print(repr(list(table.double)))
 """
 
 
-@pytest.mark.slow
 def test_a_script_without_a_guard_runs_in_processes_with_the_same_numbers(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     result = subprocess.run(

@@ -220,7 +220,6 @@ def test_help_names_every_setting():
         assert f"--{name}:" in result.stdout or f"--[no]{name}:" in result.stdout
 
 
-@pytest.mark.slow
 def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
     # Of processor time, since other tests run on the same cores.
     seconds = [interrupt_a_run(tmp_path / f"out{k}") for k in range(3)]
@@ -306,7 +305,6 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     assert seconds == sorted(seconds)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path, number):
     pieces, whole = tmp_path / "pieces", tmp_path / "whole"
@@ -400,7 +398,6 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
 # --- experiments -----------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
     args = ["--experiment=offline", "--only=search_4_turns_cfr", "--workers=2"]
     args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]

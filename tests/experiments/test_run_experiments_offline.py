@@ -13,7 +13,6 @@ from tests.experiments.test_run_experiments import read_rows, refused, run
 VALUE = -1 / 18
 
 
-@pytest.mark.plain
 def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
     for algorithm in ("egt", "practical_egt", "mirror_prox"):
         folder = tmp_path / algorithm
@@ -38,7 +37,6 @@ def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tm
         assert gaps[-1] < 0.05
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("algorithm", ["lp", "sparsified_lp"])
 def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algorithm):
     folder = tmp_path / "out"
@@ -75,7 +73,6 @@ def test_bounds_are_above_the_measured_nash_conv(algorithm):
     assert rows[0]["bound"] is None
 
 
-@pytest.mark.plain
 def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
     message = refused("--algorithm=lp", "--resume", f"--output_dir={tmp_path / 'a'}")
     assert "lp makes no checkpoints" in message

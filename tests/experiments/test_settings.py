@@ -127,6 +127,37 @@ FULL_DRM = "full_discounted_regret_matching"
             ms.Algorithm(ms.outcome(0.4), ms.omd(2.0), ms.LINEAR),
         ),
         (
+            {"algorithm": "outcome_sampling", "batch": 16},
+            "outcome_sampling_batch=16",
+            ms.OUTCOME_SAMPLING._replace(batch=16),
+        ),
+        (
+            {"algorithm": "outcome_sampling", "batch": "auto"},
+            "outcome_sampling_batch=auto",
+            ms.OUTCOME_SAMPLING._replace(batch="auto"),
+        ),
+        (
+            {"sampling": "outcome", "baseline": "learned", "baseline_rate": 0.2},
+            "outcome_learned_baseline_rate=0.2_regret_matching",
+            None,
+        ),
+        (
+            {"algorithm": "external_sampling", "baseline": "predictive"},
+            "external_predictive_regret_matching",
+            None,
+        ),
+        (
+            {"sampling": "average_strategy", "epsilon": 0.1, "bonus": 2.0},
+            "average_strategy_epsilon=0.1_bonus=2_regret_matching",
+            None,
+        ),
+        ({"prune_below": -3.0}, "external_prune_below=-3_regret_matching", None),
+        (
+            {"sampling": "pruned_by_regret"},
+            "pruned_by_regret_regret_matching",
+            ms.Algorithm(ms.full(prune="regret"), ms.regret_matching()),
+        ),
+        (
             {"algorithm": "Algorithm(Sampling(False, True, 'epsilon', 0.3), OMD(2))"},
             "opponents+epsilon_epsilon=0.3_omd_step_size=2",
             None,
@@ -150,7 +181,6 @@ def test_names_make_an_algorithm_which_has_a_name_and_a_file(
         assert read_settings(path) == settings
 
 
-@pytest.mark.plain
 def test_two_algorithms_never_have_one_name_nor_one_text():
     names, texts = {}, {}
     for sampling, minimizer, averaging, alternating in itertools.product(
@@ -277,6 +307,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"algorithm": "crf"}, "algorithm='crf' is none of cfr, pruned"),
         ({"sampling": "none"}, "sampling='none' is none of full, pruned"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
+        ({"algorithm": "cfr", "batch": 2}, "nothing is sampled"),
         ({"iterations": 0}, "iterations=0 is not at least 1"),
         ({"threads": 0}, "threads=0 is not at least 1"),
         ({"keep_policies": 0}, "keep_policies=0 is not at least 1"),

@@ -23,7 +23,7 @@ from mccfr_spiel.limits import budget
 from mccfr_spiel.offline.methods import EGT
 
 ROOT = pathlib.Path(__file__).parents[2]
-KILLS = int(os.environ.get("SWEEP_KILLS", "4"))
+KILLS = int(os.environ.get("SWEEP_KILLS", "2"))
 LEDUC = "leduc_poker(suit_isomorphism=True)"
 
 SWEEP = {
@@ -79,12 +79,8 @@ def test_rows_are_those_of_the_solver(expected):
     assert [row["iteration"] for row in expected["iterations"]][-1] == "50"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_any_number_of_processes_gives_the_same_rows(
-    workers, expected, trees, tmp_path
-):
-    executor = functools.partial(executors.local, workers=workers)
+def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
+    executor = functools.partial(executors.local, workers=2)
     shares = []
     sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
     assert table(tmp_path) == expected
@@ -96,7 +92,6 @@ def test_any_number_of_processes_gives_the_same_rows(
     assert after == before  # nothing is run again
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray_gives_the_same_rows(expected, tmp_path):
     pytest.importorskip("ray")
@@ -188,7 +183,6 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
         assert table(copy, ["one"]) == table(whole, ["one"])
 
 
-@pytest.mark.slow
 def test_workers_that_die_at_once_are_replaced(expected, trees, tmp_path, monkeypatch):
     """Even those that are gone before every task is handed in."""
     pools = []
@@ -245,7 +239,6 @@ def workers_of(process):
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="Linux only")
 def test_a_killed_worker_is_replaced(expected, trees, tmp_path):
     script = tmp_path / "script.py"
@@ -265,7 +258,6 @@ def test_a_killed_worker_is_replaced(expected, trees, tmp_path):
     assert table(tmp_path) == expected
 
 
-@pytest.mark.slow
 def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypatch):
     (tmp_path / "deadly.py").write_text("import os; os._exit(1)")
     monkeypatch.syspath_prepend(tmp_path)
@@ -277,7 +269,6 @@ def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypat
     assert "killed again and again" in str(failure.error)
 
 
-@pytest.mark.slow
 def test_a_sweep_killed_at_random_ends_with_the_same_rows(expected, trees, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(RUN)

@@ -117,7 +117,6 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed):
         assert found[start : start + 2].tolist() == row
 
 
-@pytest.mark.slow
 def test_solving_on_without_anything_fixed_reaches_an_equilibrium_of_leduc():
     tree = ms.GameTree("leduc_poker").expand_all()
     found = solve_on(tree, uniform_vector(tree), frozenset(), 300)

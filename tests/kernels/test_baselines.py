@@ -5,9 +5,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.flags import flags_of, named_settings
-from mccfr_spiel.solving import files, state
+from mccfr_spiel.solving import state
 from tests.kernels.test_estimators import SourceOfWalk
 from tests.reference import (
     Textbook,
@@ -38,9 +36,15 @@ KINDS = ("learned", "predictive")
 BASES = {"outcome": ms.outcome(0.4), "external": ms.EXTERNAL}
 
 
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("game", "kind", "base"),
+    [
+        ("kuhn_poker", "learned", "outcome"),
+        (KUHN_3, "learned", "external"),
+        (LEDUC, "predictive", "outcome"),
+        ("three_players", "predictive", "external"),
+    ],
+)
 def test_the_solver_is_the_textbook(game, kind, base):
     game = GAMES[game]()
     sampling = BASES[base]._replace(baseline=kind, baseline_rate=0.3)
@@ -55,24 +59,22 @@ def test_the_solver_is_the_textbook(game, kind, base):
         solver = Solver(GameTree(game).expand_all(), case, seed=5)
         textbook = Textbook(game, *case, seed=5)
         start_together(solver, textbook)
-        for more in (1, 1, 48):
+        for more in (1, 1, 18):
             solver.iterate(more)
             textbook.run(more)
             assert_same(solver, textbook)
         assert textbook.baseline
 
 
-def cases():
-    """(game, sampling) as far as the sample paths can be listed, as in
-    test_estimators.py."""
-    for game in GAMES:
-        for base in (ms.outcome(0.3), ms.BALANCED_OUTCOME, ms.EXTERNAL):
-            combine = base == ms.EXTERNAL
-            if not (combine and game == LEDUC):
-                yield pytest.param(game, base, id=f"{game}-{base}")
-
-
-@pytest.mark.parametrize(("game", "base"), list(cases()))
+@pytest.mark.parametrize(
+    ("game", "base"),
+    [
+        ("kuhn_poker", ms.EXTERNAL),
+        ("three_players", ms.EXTERNAL),
+        (LEDUC, ms.outcome(0.3)),
+        (KUHN_3, ms.BALANCED_OUTCOME),
+    ],
+)
 def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
     game, base, monkeypatch
 ):
@@ -108,12 +110,12 @@ def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind, base):
     most = 20 if base == "outcome" else 60
     small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=most)
     for solver in (whole, grown, small):
-        solver.iterate(150)
+        solver.iterate(60)
         assert_equal_bit_for_bit(solver, whole)
     assert small.tree.num_nodes <= most
     again = Solver.from_contents(grown.contents())
     for solver in (again, whole):
-        solver.iterate(50)
+        solver.iterate(20)
     assert_equal_bit_for_bit(again, whole)
     assert np.abs(again.state.tables.baseline).max() > 1
 
@@ -153,20 +155,3 @@ def test_what_cannot_work_is_refused_in_words():
     for changes in ({"batch": 2}, {"alternating": False}):
         with pytest.raises(ValueError, match='choose baseline="learned"'):
             Solver("kuhn_poker", foreseeing._replace(**changes))
-
-
-def test_files_names_and_flags_know_them():
-    settings = named_settings(
-        algorithm="outcome_sampling", baseline="learned", baseline_rate=0.2
-    )
-    algorithm = settings.algorithm
-    assert isinstance(algorithm, ms.Algorithm)
-    assert algorithm.sampling.baseline_rate == 0.2
-    other = named_settings(algorithm="external_sampling", baseline="predictive")
-    assert name_of(other.algorithm) == "external_predictive_regret_matching"
-    assert str(algorithms.external(baseline="learned")) == (
-        "external sampling with learned baselines"
-    )
-    assert name_of(algorithm) == "outcome_learned_baseline_rate=0.2_regret_matching"
-    assert named_settings(**flags_of(settings)) == settings
-    assert files.algorithm_from_json(files.algorithm_to_json(algorithm)) == algorithm

@@ -4,6 +4,7 @@ What runs is the Python source of the compiled walk. Only its draws are replaced
 script that takes every path once.
 """
 
+import itertools
 import types
 
 import numpy as np
@@ -192,23 +193,16 @@ def with_zeros(policy, seed):
     return thinned
 
 
-def cases():
-    """(game, estimator) as far as the sample paths can be listed.
-
-    Where the player's actions are followed, the draws at many infosets of the opponents
-    combine: 2^28 paths in opponent sampling of three-player Kuhn poker. So there is a
-    smaller game of three players.
-    """
-    for game in GAMES:
-        for estimator, sampling in ESTIMATORS.items():
-            combine = sampling.opponents and not sampling.draws_one_action
-            if combine and (game == LEDUC or (game, estimator) == (KUHN_3, "opponent")):
-                continue
-            marks = [pytest.mark.slow] if game == LEDUC else []
-            yield pytest.param(game, estimator, marks=marks)
+CASES = [
+    *itertools.product(["kuhn_poker", "uneven_deal", "three_players"], ESTIMATORS),
+    *itertools.product([KUHN_3, LEDUC], ["chance", "outcome"]),
+    *itertools.product([GOOFSPIEL], ["external", "balanced_outcome", "pruned"]),
+]
+"""Where the player's actions are followed, draws at many infosets of the opponents
+combine: opponent sampling of three-player Kuhn poker has 2^28 paths."""
 
 
-@pytest.mark.parametrize(("game", "estimator"), list(cases()))
+@pytest.mark.parametrize(("game", "estimator"), CASES)
 def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
     game, estimator, monkeypatch
 ):

@@ -1,10 +1,8 @@
 """No policy of NaN leaves a solver: what would overflow is refused in words."""
 
 import math
-from typing import Any
 
 import numpy as np
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -34,7 +32,7 @@ def test_the_weights_of_an_average_add_up_to_a_double(gamma):
     assert most == 2**62 or (gamma + 1) * math.log10(most + 2) > 290
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("sampling", [ms.FULL, ms.OUTCOME])
 def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
     algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.polynomial(100))
     solver = ms.Solver("kuhn_poker", algorithm)
@@ -52,23 +50,14 @@ def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
     assert ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.7
 
 
-def test_iterate_until_ends_where_iterations_may_end():
-    algorithm = ms.Algorithm(ms.EXTERNAL, ms.regret_matching(), ms.polynomial(100))
-    solver = ms.Solver("kuhn_poker", algorithm)
-    solver.iterate_until(1000)
-    with pytest.raises(ValueError, match="more than 743 iterations"):
-        solver.iterate_until(10**9)
-    assert solver.num_iterations == 743
-    assert plain(solver)
-
-
 @pytest.mark.parametrize("step", [1e-100, 1e-30, 1e30, 1e100])
 @pytest.mark.parametrize("rule", [ms.ftrl, ms.omd])
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 3e99])
+@pytest.mark.parametrize(
+    ("sampling", "scale"), [*zip(SAMPLINGS, (1e-100, 3e99, 1.0, 3e99), strict=True)]
+)
 def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, scale):
     solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule(step)))
-    solver.iterate(500)
+    solver.iterate(100)
     assert plain(solver)
 
 
@@ -77,7 +66,7 @@ def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, 
 def test_the_extreme_payoffs_give_policies(sampling, rule):
     for scale in (1e-300, 3e99):
         solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule()))
-        solver.iterate(500)
+        solver.iterate(100)
         assert plain(solver)
         assert math.isfinite(ms.nash_conv(solver.tree, solver.average_policy()))
 
@@ -101,8 +90,15 @@ def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
             ask()
 
 
-@pytest.mark.parametrize("table", ["policy", "memory", "average", "paid"])
-@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("table", "value"),
+    [
+        ("policy", math.nan),
+        ("memory", math.inf),
+        ("average", math.nan),
+        ("paid", math.inf),
+    ],
+)
 def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
     table, value, tmp_path
 ):
@@ -129,12 +125,3 @@ def test_weights_of_a_deep_tree_that_overflow_are_refused():
     solver = ms.Solver(game, ms.Algorithm(ms.FULL, ms.ftrl(1.0)))
     solver.iterate(5)
     assert plain(solver)
-
-
-def test_sane_runs_are_left_alone():
-    game = pyspiel.load_game("kuhn_poker")
-    solver = ms.Solver(game, ms.CFR_PLUS)
-    counts: list[Any] = [2.0, np.int64(3)]
-    for count in counts:
-        solver.iterate(count)
-    assert solver.num_iterations == 5

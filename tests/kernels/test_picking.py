@@ -8,10 +8,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.flags import flags_of, named_settings
 from mccfr_spiel.kernels.pruning import FLOOR, SKIPPED
-from mccfr_spiel.solving import files
 from tests.reference import Textbook
 from tests.small_games import three_players
 from tests.test_solver import (
@@ -41,8 +38,10 @@ GAMES = {
 }
 
 
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("name", SAMPLINGS)
+@pytest.mark.parametrize(
+    ("name", "game"),
+    [*zip(SAMPLINGS, GAMES, strict=False), ("soon", KUHN_3), ("published", LEDUC)],
+)
 def test_the_solver_is_the_textbook(game, name):
     game = GAMES[game]()
     for alternating in (True, False):
@@ -89,6 +88,7 @@ def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(name, max_nod
     assert_equal_bit_for_bit(again, whole)
 
 
+@pytest.mark.compiled
 def test_both_visit_fewer_nodes_than_external_sampling():
     touched = {}
     for name in ("external", "gibson", "published", "soon"):
@@ -101,6 +101,7 @@ def test_both_visit_fewer_nodes_than_external_sampling():
     assert touched["soon"] < 0.9 * touched["external"]
 
 
+@pytest.mark.compiled
 def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     algorithm = ms.Algorithm(SAMPLINGS["later"], ms.regret_matching())
     solver = Solver("leduc_poker", algorithm, seed=1)
@@ -111,7 +112,7 @@ def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     assert not np.any(tables.gradient == SKIPPED)
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 def test_both_approach_an_equilibrium_of_leduc_poker():
     followed = ms.average_strategy(0.05, 1000.0, 100.0)
     for sampling in (followed, ms.EXTERNAL._replace(prune_below=-200.0)):
@@ -152,23 +153,3 @@ def test_what_cannot_work_is_refused_in_words():
             Solver("kuhn_poker", algorithm, abstraction=told)
         with pytest.raises(ValueError, match="neither about average-strategy"):
             nash_conv_bound("kuhn_poker", algorithm)
-
-
-@pytest.mark.parametrize(
-    ("flags", "name"),
-    [
-        ({"algorithm": "average_strategy_sampling"}, "average_strategy_sampling"),
-        (
-            {"sampling": "average_strategy", "epsilon": 0.1, "bonus": 2.0},
-            "average_strategy_epsilon=0.1_bonus=2_regret_matching",
-        ),
-        ({"prune_below": -300.0}, "external_prune_below=-300_regret_matching"),
-    ],
-)
-def test_files_names_and_flags_know_them(flags, name):
-    settings = named_settings(game="kuhn_poker", **flags)
-    algorithm = settings.algorithm
-    assert isinstance(algorithm, ms.Algorithm)
-    assert name_of(algorithm) == name
-    assert named_settings(**flags_of(settings)) == settings
-    assert files.algorithm_from_json(files.algorithm_to_json(algorithm)) == algorithm

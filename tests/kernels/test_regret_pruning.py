@@ -6,9 +6,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
-from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.flags import flags_of, named_settings
-from mccfr_spiel.solving import files
 from tests.pruned_reference import PrunedTextbook
 from tests.test_solver import LEDUC, assert_equal_bit_for_bit, assert_same
 from tests.vectors import start_together
@@ -21,10 +18,9 @@ GENERAL_SUM = (
 )
 
 
-@pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize(
-    ("game", "iterations"),
-    [("kuhn_poker", 60), (LIARS, 50), (GENERAL_SUM, 40)],
+    ("game", "iterations", "alternating"),
+    [("kuhn_poker", 60, True), (LIARS, 50, False), (GENERAL_SUM, 20, True)],
 )
 def test_the_solver_is_the_textbook(game, iterations, alternating):
     algorithm = ms.Algorithm(full(prune="regret"), START, ms.LINEAR, alternating)
@@ -52,7 +48,7 @@ def test_until_something_is_left_out_it_is_cfr():
     assert pruned.num_iterations == 7
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("game", "iterations", "share", "most"),
     [("liars_dice(dice_sides=4)", 2_000, 0.4, 0.003), (LEDUC, 2_000, 0.9, 0.03)],
@@ -88,14 +84,6 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
     assert expected.state.tables.skips.any()
 
 
-def test_its_tables_are_counted():
-    tree = GameTree("liars_dice(dice_sides=2)").expand_all()
-    plain = Solver(tree, ms.CFR).memory()
-    pruned = Solver(tree, PRUNED).memory()
-    more = 8 * plain.num_infosets + (4 * 8 + 1) * plain.num_sequences
-    assert pruned.tables - plain.tables == more
-
-
 def test_what_cannot_work_is_refused_in_words():
     for make, words in (
         (lambda: full(prune="regrets"), "prune='regrets' is not True or False, nor \""),
@@ -124,13 +112,3 @@ def test_what_cannot_work_is_refused_in_words():
 
     with pytest.raises(ValueError, match='prune="regret" goes by the regrets'):
         Solver("kuhn_poker", PRUNED, abstraction=told)
-
-
-def test_files_names_and_flags_know_it():
-    settings = named_settings(game="kuhn_poker", sampling="pruned_by_regret")
-    assert settings.algorithm == PRUNED._replace(minimizer=ms.regret_matching())
-    assert name_of(PRUNED) == "pruned_by_regret_regret_matching"
-    assert named_settings(**flags_of(settings)) == settings
-    assert files.algorithm_from_json(files.algorithm_to_json(PRUNED)) == PRUNED
-    assert repr(PRUNED.sampling) == "full(prune='regret')"
-    assert str(PRUNED) == "CFR pruned by regret"

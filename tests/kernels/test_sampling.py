@@ -13,6 +13,8 @@ from mccfr_spiel.kernels.sampling import (
     plain_draw_explored,
 )
 
+pytestmark = pytest.mark.both
+
 NEAR_ONE = float(np.nextafter(1.0, 0.0))
 
 

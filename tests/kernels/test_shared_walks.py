@@ -149,7 +149,7 @@ def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch, helped):
     assert bits(shared) == bits(alone)
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="takes long without the JIT")
+@pytest.mark.compiled
 def test_repeated_runs_have_the_same_bits():
     tree, algorithm = whole(LIARS_DICE), batched(ms.EXTERNAL, 40)
     alone = Solver(tree, algorithm)

@@ -23,6 +23,8 @@ from mccfr_spiel.kernels.tables import (
     views,
 )
 
+pytestmark = pytest.mark.both
+
 
 def records():
     """One record of each class, every array with a length of its own."""

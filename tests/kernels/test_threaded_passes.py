@@ -14,29 +14,22 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.kernels.interruptions import iterate_interrupted
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same, modern
+from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
 
 THREADS = (1, 2, 3, 7)
 GAMES = {
     "kuhn_3": lambda: KUHN_3,
     "goofspiel": lambda: GOOFSPIEL,
-    "leduc": lambda: LEDUC,
     "liars_dice": lambda: "liars_dice(dice_sides=3)",
     "uneven_deal": uneven_deal,
     "three_players": three_players,
 }
-ONLY_COMPILED = pytest.mark.skipif(not IS_COMPILED, reason="takes long without the JIT")
-ALL_GAMES = [
-    pytest.param(name, marks=[ONLY_COMPILED] if name == "leduc" else [])
-    for name in GAMES
-]
 FULL_ALGORITHMS = {
     **{f"rule {name}": ms.Algorithm(ms.FULL, rule) for name, rule in RULES.items()},
     **{
@@ -64,15 +57,16 @@ def bits(solver) -> dict[str, bytes]:
 # --- the bits ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", ALL_GAMES)
-@pytest.mark.parametrize("name", FULL_ALGORITHMS)
+@pytest.mark.parametrize(
+    ("name", "game"), [*zip(FULL_ALGORITHMS, itertools.cycle(GAMES), strict=False)]
+)
 def test_any_number_of_threads_has_the_bits_of_one(name, game):
     tree = GameTree(GAMES[game]()).expand_all()
     for alternating in (True, False):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
         solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
         assert [solver.state.num_threads for solver in solvers] == [*THREADS]
-        for more in (1, 1, 5):
+        for more in (1, 2):
             for solver in solvers:
                 solver.iterate(more)
             alone, *others = map(bits, solvers)
@@ -90,7 +84,7 @@ def test_a_pass_of_three_threads_is_the_textbooks():
             assert_same(solver, textbook)
 
 
-@ONLY_COMPILED
+@pytest.mark.compiled
 def test_a_thousand_runs_have_the_same_bits():
     tree = GameTree("liars_dice(dice_sides=3)").expand_all()
     alone = Solver(tree, ms.CFR_PLUS)
@@ -164,7 +158,7 @@ def sequences(tree: GameTree, infoset: int) -> range:
     return range(first, first + int(record["num_actions"]))
 
 
-@pytest.mark.parametrize("game", ALL_GAMES)
+@pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("most", [1, 5, 40])
 def test_no_two_pieces_write_one_place(game, most, monkeypatch):
     """By the tree alone: which sequences each piece's update and plans change."""
@@ -175,7 +169,7 @@ def test_no_two_pieces_write_one_place(game, most, monkeypatch):
     cut, members = tree.list_blocks(), tree.list_leaves().members
     num_blocks = len(cut.ends) - 1
     assert 1 <= num_blocks <= most
-    is_cut = most > 1 and game in ("goofspiel", "leduc", "liars_dice")
+    is_cut = most > 1 and game in ("goofspiel", "liars_dice")
     assert num_blocks > 1 or not is_cut
     assert (cut.ends[0], cut.ends[-1]) == (0, tree.num_infosets)
     owner = {s: i for i in range(tree.num_infosets) for s in sequences(tree, i)}
@@ -226,7 +220,7 @@ def test_the_top_is_all_that_is_above_another_block():
 # --- evaluation ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", ALL_GAMES)
+@pytest.mark.parametrize("game", GAMES)
 def test_evaluation_in_threads_has_the_bits_of_one_and_openspiels_values(game):
     tree = GameTree(GAMES[game]()).expand_all()
     solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=2)
@@ -262,7 +256,7 @@ def test_the_metrics_of_a_solver_take_its_threads():
 # --- interruptions and errors --------------------------------------------------------
 
 
-@ONLY_COMPILED
+@pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
     tree = GameTree("liars_dice(dice_sides=3)").expand_all()
@@ -295,7 +289,7 @@ def test_an_error_in_a_rule_is_raised_whatever_thread_met_it(threads):
 
 
 def test_solvers_on_one_tree_in_two_threads_of_the_user(no_collection):
-    tree = GameTree(KUHN_3).expand_all()
+    tree = GameTree("kuhn_poker").expand_all()
     alone = Solver(tree, ms.DCFR)
     alone.iterate(40)
     solvers = [Solver(tree, ms.DCFR, threads=2) for _ in range(3)]

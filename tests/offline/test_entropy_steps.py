@@ -32,7 +32,7 @@ def make_solver(game, sampling, rule, weights, *, alternating=True):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("weights", ["constant", "kroer"])
 @pytest.mark.parametrize(
-    "game", ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.slow)]
+    "game", ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.compiled)]
 )
 def test_omd_and_ftrl_have_the_same_iterates_to_1e_10(game, weights, estimator):
     tree = ms.GameTree(game).expand_all()

@@ -25,7 +25,7 @@ SOLVERS = {
     "mirror_prox": MirrorProx,
 }
 
-LEDUC = pytest.param("leduc_poker", marks=pytest.mark.slow)
+LEDUC = pytest.param("leduc_poker", marks=pytest.mark.compiled)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ LEDUC = pytest.param("leduc_poker", marks=pytest.mark.slow)
             ExcessiveGap,
             "leduc_poker",
             {100: 1.52748, 300: 0.61179},
-            marks=pytest.mark.slow,
+            marks=pytest.mark.compiled,
         ),
         pytest.param(
             MirrorProx,
             "leduc_poker",
             {100: 1.62890, 300: 0.71321},
-            marks=pytest.mark.slow,
+            marks=pytest.mark.compiled,
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_values_are_known_and_policies_are_certified_by_openspiel(game, method, 
     assert openspiel_nash_conv(solution, sequences.tree.game) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", ["simplex", "interior_point"])
 def test_liars_dice_is_minus_7_over_258(method):
     solution = solve_lp("liars_dice", method=method)
@@ -149,7 +149,7 @@ def test_openspiels_own_program_has_the_same_value():
 # --- bad input ---------------------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_time_limit_is_told_in_words_and_the_work_is_kept():
     form = sequence_form("liars_dice")
     with pytest.raises(LinearProgramError, match="limit of time") as caught:

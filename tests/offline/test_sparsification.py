@@ -55,7 +55,7 @@ def test_factors_multiply_back_to_any_matrix(matrix, method):
     assert factors.num_nonzeros <= sparse.nnz
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_differences_of_a_triangle_are_linear_in_its_size():
     # Zhang and Sandholm's Example 1, of full rank: n (n + 1) / 2 nonzeros.
     for size in (20, 200):

@@ -123,7 +123,6 @@ def test_the_papers_experiments_have_their_published_sizes():
         panels.sweep(reproduction.EXPERIMENTS["lanctot2009_figure1"], only="chess")
 
 
-@pytest.mark.slow
 def test_table_1_measures_what_it_says(tmp_path, monkeypatch):
     monkeypatch.setattr(table_1, "_TIMED_SECONDS", 0.01)
     row = table_1.measure_game(LEDUC, (), tmp_path)

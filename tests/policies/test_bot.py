@@ -43,9 +43,7 @@ def openspiel_returns(state, policy):
     return total
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("leduc_poker", marks=pytest.mark.slow), GOOFSPIEL]
-)
+@pytest.mark.parametrize("name", ["leduc_poker", GOOFSPIEL])
 def test_matches_of_bots_pay_what_the_policy_gets(name):
     game = pyspiel.load_game(name)
     policy = solved(name, ms.CFR)  # knows all states, as a dictionary must

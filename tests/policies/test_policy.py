@@ -224,15 +224,6 @@ def test_a_pickled_policy_is_the_same_in_another_process(game, tmp_path):
     assert again.to_dict() == policy.to_dict()
 
 
-def test_a_policy_copies_its_vector():
-    tree = GameTree("kuhn_poker").expand_all()
-    probs = random_policy("kuhn_poker", seed=1)
-    vector = vector_of(tree, probs)
-    policy = SequencePolicy(tree, vector)
-    vector[:] = 0
-    assert policy.to_dict() == probs
-
-
 def test_a_state_of_another_game_is_refused():
     _, policy = policy_of("kuhn_poker")
     other = pyspiel.load_game("leduc_poker").new_initial_state().child(0).child(1)

@@ -17,7 +17,7 @@ from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
 THREADS = (1, 2, 3)
-LARGE = "python_goofspiel(num_cards=5)"
+LARGE = "python_goofspiel(num_cards=6)"
 MANY = 400 if IS_COMPILED else 10
 """The walks of a batch that is cut into groups."""
 
@@ -137,7 +137,7 @@ def test_groups_change_sums_by_roundings_only():
         assert policy == pytest.approx(theirs[state], abs=1e-9)
 
 
-@pytest.mark.parametrize("room", [1, 9])
+@pytest.mark.parametrize("room", [1, 8])
 def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
     monkeypatch.setattr(grouping, "_ROOM", room)
     monkeypatch.setattr(grouping, "_HEIGHT", 2)
@@ -197,39 +197,29 @@ def test_what_cannot_be_shared_has_no_groups():
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert kernels.GROW in {status for _, status in calls}
 
 
-@pytest.mark.long_without_jit
-def test_full_memory_leaves_what_was_learned_as_before(calls):
+@pytest.mark.compiled
+@pytest.mark.parametrize("threads", [1, 3])
+def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     algorithm = batched(ms.OUTCOME, 4 * MANY)
-    solvers, words = [], []
-    for threads in (1, 3):
-        solver = started(LARGE, algorithm, threads, max_memory="5MB")
-        solver.iterate(1)
-        with pytest.raises(MemoryBudgetError, match="met so far") as caught:
-            while True:
-                solver.iterate(1)
-        words.append(str(caught.value))
-        solvers.append(solver)
-    assert {threads for threads, _ in calls} == {1, 3}
-    assert words[0] == words[1]
-    assert bits(solvers[0]) == bits(solvers[1])
+    solver = started(LARGE, algorithm, threads, max_memory="6MB")
+    solver.iterate(1)
+    with pytest.raises(MemoryBudgetError, match="met so far"):
+        solver.iterate(1000)
+    assert {count for count, _ in calls} == {threads}
     whole = started(LARGE, algorithm, 1)
-    done = solvers[0].num_iterations
-    whole.iterate(done)
-    theirs = solvers[0].average_policy().to_dict()
-    assert whole.average_policy().to_dict().items() <= theirs.items()
-    whole.iterate(2)
-    for solver, threads in zip(solvers, (3, 1), strict=True):
-        contents = solver.contents()
-        more = Solver.from_contents(contents, max_memory="100MB", threads=threads)
-        more.iterate(2)
-        assert bits(more) == bits(whole)
+    whole.iterate(solver.num_iterations + 2)
+    more = Solver.from_contents(
+        solver.contents(), max_memory="100MB", threads=4 - threads
+    )
+    more.iterate(2)
+    assert bits(more) == bits(whole)
 
 
 @pytest.mark.parametrize("interrupts", [False, True])
@@ -241,12 +231,13 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     stretches another solver adds infosets to the same store."""
     if IS_COMPILED:
         pytest.skip("its stretches are too long to be cut")
-    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2))  # of one walk
     game, algorithm = "leduc_poker", batched(ms.EXTERNAL, 70, alternating=False)
     alone, cut = (started(game, algorithm, k) for k in (1, threads))
     other = started(cut.tree, batched(ms.OUTCOME, 1), 1)
     for solver in (alone, cut):
         solver.iterate(1)
+    mean = alone.nodes_touched // (2 * 70)
+    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
     pauses, run = [], teams.run
 
     def paused(*arguments, **more):

@@ -8,6 +8,8 @@ import pytest
 from mccfr_spiel.rules import kernel
 from mccfr_spiel.rules.key_table import MOST_USED, SLOT, enter_key, find_key, refill
 
+pytestmark = pytest.mark.both
+
 
 @pytest.mark.parametrize("num_hashes", [1, 7, 10_000])
 def test_keys_are_found_by_all_their_numbers_whatever_their_hashes(num_hashes):

@@ -14,7 +14,6 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.rules.store import RuleStore
@@ -68,28 +67,6 @@ ALGORITHMS = SAMPLINGS | {
     for rule in MINIMIZERS
     for label, sampling in (("external", ms.EXTERNAL), ("outcome", ms.OUTCOME))
 }
-ONLY_PLAIN = (
-    "plus_external",
-    "initial_outcome",
-    "discounted_outcome",
-    "ftrl_outcome",
-    "omd_external",
-)
-"""These are compared without the JIT alone: of each rule one loop is compiled here, of
-each sampling as well, and the parts that they are made of are the same."""
-
-
-def some(names):
-    """The names as parameters; all but the first few are slow to compile."""
-    quick = "external", "outcome", "chance", "average_strategy", "ftrl_external"
-    return [
-        pytest.param(
-            name,
-            marks=[] if name in quick or not IS_COMPILED else [pytest.mark.slow],
-        )
-        for name in names
-        if not IS_COMPILED or name not in ONLY_PLAIN
-    ]
 
 
 def whole_and_walking(game, algorithm, seed=5):
@@ -118,14 +95,14 @@ def tables_by_name(solver):
 # --- the same bits --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("name", some(ALGORITHMS))
+@pytest.mark.parametrize(
+    ("name", "game"), [*zip(ALGORITHMS, itertools.cycle(GAMES), strict=False)]
+)
 def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     algorithm = ALGORITHMS[name]
     whole, walking = whole_and_walking(game, algorithm)
     grown = Solver(game, algorithm, seed=5, store="none")
-    many = 30 if IS_COMPILED else 7
-    for more in (0, 1, 2, many, 7):
+    for more in (0, 1, 2, 14):
         whole.iterate(more)
         walking.iterate(more)
         assert walking.nodes_touched == whole.nodes_touched
@@ -133,7 +110,7 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     assert mine == {info_state: theirs[info_state] for info_state in mine}
     if "initial" not in name:
         assert_equal_bit_for_bit(walking, whole)
-    grown.iterate(10 + many)
+    grown.iterate(17)
     assert tables_by_name(grown) == mine
     assert walking.tree.num_nodes == 1
 
@@ -176,22 +153,6 @@ def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
     assert solver.nodes_touched == textbook.nodes_touched
 
 
-@pytest.mark.slow
-def test_a_game_is_solved_without_a_tree():
-    solver = Solver("python_leduc_ranks", seed=1, store="none")
-    solver.iterate(30_000)
-    game = pyspiel.load_game("python_leduc_ranks")
-    policy = solver.average_policy()
-    # The uniform policy has 4.7. OpenSpiel computes this one.
-    conv = ms.nash_conv(game, policy)
-    assert conv < 0.25
-    tabular = policy.to_tabular()
-    from_openspiel = importlib.import_module(
-        "open_spiel.python.algorithms.exploitability"
-    )
-    assert from_openspiel.nash_conv(game, tabular) == pytest.approx(conv, abs=1e-9)
-
-
 # --- which is chosen --------------------------------------------------------------
 
 
@@ -200,13 +161,6 @@ def test_a_tree_that_does_not_fit_is_not_kept():
     assert Solver(SEARCH, max_nodes=600).store == "none"
     assert Solver(SEARCH, max_nodes=600, store="tree").store == "tree"
     assert Solver("kuhn_poker", max_nodes=10).store == "tree"
-
-
-@pytest.mark.slow
-def test_a_large_game_with_rules_is_walked_over_its_rules():
-    solver = Solver("python_goofspiel(num_cards=9)", ms.OUTCOME_SAMPLING)
-    assert solver.store == "none"
-    assert "no nodes kept" in repr(solver.tree)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +220,7 @@ def test_a_tree_with_nodes_is_not_walked_without_them():
 # --- stops and files ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", some(["external", "outcome", "batches", "baseline"]))
+@pytest.mark.parametrize("name", ["external", "outcome", "batches", "baseline"])
 def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
     algorithm = ALGORITHMS[name]
     solver = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
@@ -285,8 +239,8 @@ def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
             assert (one.tree.actions == uncut.tree.actions).all()
 
 
-@pytest.mark.long_without_jit
-@pytest.mark.parametrize("name", some(["external", "outcome", "batches"]))
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["outcome", "batches"])
 def test_memory_that_is_full_ends_a_run_that_can_be_resumed(name, tmp_path):
     game, algorithm = "python_goofspiel(num_cards=5)", ALGORITHMS[name]
     most = "500KB" if name == "batches" else "400KB"
@@ -322,7 +276,7 @@ class AlarmError(Exception):
     pass
 
 
-@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="needs signals"
 )

@@ -1,5 +1,6 @@
 """Players who forget: what is updated and averaged is what the docstrings define."""
 
+import itertools
 import pickle
 import re
 from collections import defaultdict
@@ -219,26 +220,19 @@ def assert_like_textbook(solver, textbook):
             assert list(row.values()) == pytest.approx(probs, abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("minimizer", MINIMIZERS, ids=lambda part: part.rule)
 @pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize(
-    ("game", "abstraction", "iterations"),
-    [
-        (random_game(2), own_first_move, 20),
-        (random_game(3), own_first_move, 10),
-        (LEDUC, without_first_round, 4),
-    ],
-)
-def test_a_solver_is_the_textbook(game, abstraction, iterations, sampling, minimizer):
+@pytest.mark.parametrize("players", [2, 3])
+def test_a_solver_is_the_textbook(players, sampling, minimizer):
+    game = random_game(players)
     for alternating in (True, False):
         algorithm = ms.Algorithm(sampling, minimizer, ms.LINEAR, alternating)
-        tree = GameTree(game, abstraction=abstraction).expand_all()
+        tree = GameTree(game, abstraction=own_first_move).expand_all()
         solver = Solver(tree, algorithm, seed=3)
-        textbook = Textbook(game, algorithm, abstraction, 3)
+        textbook = Textbook(game, algorithm, own_first_move, 3)
         for _ in range(2):
-            solver.iterate(iterations // 2)
-            textbook.run(iterations // 2)
+            solver.iterate(5)
+            textbook.run(5)
             assert_like_textbook(solver, textbook)
 
 
@@ -255,8 +249,10 @@ def test_these_abstractions_make_players_forget():
         assert len(strings) < GameTree(game).expand_all().num_infosets
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", LEDUC, GOOFSPIEL])
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize(
+    ("sampling", "game"),
+    [*zip(SAMPLINGS, itertools.cycle(["kuhn_poker", GOOFSPIEL]), strict=False)],
+)
 def test_the_identity_changes_no_bit(game, sampling):
     algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
     plain = Solver(game, algorithm, seed=4)
@@ -293,7 +289,7 @@ def test_cards_that_look_alike_are_played_alike():
     assert ms.nash_conv(game, best.average_policy()) < gap < 1
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_leduc_without_its_first_round_is_played():
     solver = Solver(LEDUC, seed=1, abstraction=without_first_round)
     solver.iterate(3000)
@@ -373,7 +369,7 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
-@pytest.mark.long_without_jit
+@pytest.mark.compiled
 def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
     game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
     with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):

@@ -1,5 +1,6 @@
 """Games of one string are told apart: by evaluation, policies and checkpoints."""
 
+import itertools
 import json
 import os
 import pickle
@@ -25,6 +26,8 @@ from mccfr_spiel.tree.identity import (
     told_by_string,
 )
 from tests.small_games import chance, leaf, move, small_game
+
+pytestmark = pytest.mark.compiled
 
 FIRST = [[3.0, -1.0], [0.0, 1.0]]
 SECOND = [[-1.0, 2.0], [4.0, -3.0]]
@@ -83,8 +86,10 @@ def openspiels(game, policy) -> tuple[Any, Any]:
     return exploitability.nash_conv(form, policy), returns
 
 
-@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING], ids=str)
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize(
+    ("pair", "algorithm"),
+    [*zip(PAIRS, itertools.cycle([ms.CFR, ms.EXTERNAL_SAMPLING]), strict=False)],
+)
 def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
     for one, other in (PAIRS[pair], reversed(PAIRS[pair])):
         solver = ms.Solver(one, algorithm, seed=1)
@@ -97,18 +102,6 @@ def test_a_policy_is_evaluated_in_the_game_that_is_asked_for(pair, algorithm):
             best = ms.best_response_policy(game, policy, 0)
             gain = ms.expected_returns(game, best)[0] - returns[0]
             assert -1e-12 <= gain <= nash_conv + 1e-12
-
-
-def test_the_reported_matrix_games():
-    one = pyspiel.create_matrix_game(
-        "m", "m", ["a", "b"], ["c", "d"], [[1, 1], [0, 0]], [[-1, -1], [0, 0]]
-    )
-    two = pyspiel.create_matrix_game(
-        "m", "m", ["a", "b"], ["c", "d"], [[0, 0], [2, 2]], [[0, 0], [-2, -2]]
-    )
-    policy = ms.solve_lp(one).policy
-    assert ms.nash_conv(one, policy) == pytest.approx(0, abs=1e-12)
-    assert ms.nash_conv(two, policy) == pytest.approx(2, abs=1e-12)
 
 
 def test_a_policy_is_refused_in_a_game_of_other_information_states():
@@ -136,8 +129,10 @@ def test_a_policy_is_refused_where_other_actions_are_legal():
 # --- files and pickles -------------------------------------------------------
 
 
-@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING], ids=str)
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize(
+    ("pair", "algorithm"),
+    [*zip(PAIRS, itertools.cycle([ms.EXTERNAL_SAMPLING, ms.CFR]), strict=False)],
+)
 def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
     pair, algorithm, tmp_path
 ):
@@ -285,15 +280,6 @@ def test_games_that_differ_are_not_the_same(pair):
     assert content_print(one) != content_print(other)
 
 
-def test_games_around_one_that_is_not_told_are_not_told():
-    for game in (
-        pyspiel.convert_to_turn_based(matrix_game(FIRST)),
-        pyspiel.load_game("turn_based_simultaneous_game(game=matrix_mp())"),
-        pyspiel.load_game("misere(game=python_kuhn_poker())"),
-    ):
-        assert not told_by_string(game)
-
-
 def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
     one, other = (pyspiel.load_game("python_kuhn_poker") for _ in range(2))
     assert same_game(one, other)
@@ -422,7 +408,6 @@ for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards
 """
 
 
-@pytest.mark.slow
 def test_prints_are_the_same_in_every_process():
     runs = [
         subprocess.run(

@@ -10,12 +10,10 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import Any
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
@@ -27,8 +25,9 @@ from mccfr_spiel.tree import cache as tree_cache
 from mccfr_spiel.tree.cache import TreeCacheWarning, shared_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import TreeFullError
-from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
+
+pytestmark = pytest.mark.compiled
 
 SIMULTANEOUS = "goofspiel(num_cards=3,imp_info=True,points_order=random)"
 STRINGS = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", SIMULTANEOUS]
@@ -157,29 +156,6 @@ def test_all_that_needs_a_whole_tree_takes_a_cached_one(game, folder):
     assert ms.m_values(cached) == ms.m_values(whole)
 
 
-@pytest.mark.parametrize(
-    "game",
-    [
-        pytest.param("python_goofspiel(num_cards=4)", marks=pytest.mark.slow),
-        "python_one_card_poker(cards=8)",
-        "python_princess_and_monster(rows=2,cols=2,horizon=6)",
-        "leduc_poker",
-    ],
-)
-def test_nash_conv_on_a_cached_tree_is_openspiels(game, folder):
-    loaded = pyspiel.load_game(game)
-    tree = cached_tree(game, folder)
-    for seed in range(2):
-        policy = random_policy(loaded, seed=seed)
-        table = openspiel_policy.TabularPolicy(loaded)
-        for name, row in policy.items():
-            for action, prob in row.items():
-                table.policy_for_key(name)[action] = prob
-        theirs: Any = exploitability.nash_conv(loaded, table)
-        assert ms.nash_conv(tree, policy) == pytest.approx(theirs, abs=1e-12)
-        assert theirs > 0.1
-
-
 def test_a_cached_trees_nodes_can_be_dropped_and_grow_again(folder):
     for game in ["leduc_poker", RULES[0]]:
         cached, whole = cached_tree(game, folder), GameTree(game).expand_all()
@@ -190,7 +166,6 @@ def test_a_cached_trees_nodes_can_be_dropped_and_grow_again(folder):
         assert cached.digest() == whole.digest()
 
 
-@pytest.mark.slow
 def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
     whole = GameTree("leduc_poker").expand_all()
     cached = cached_tree("leduc_poker", folder)

@@ -23,6 +23,8 @@ from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
 from tests.small_games import chance, leaf, move, small_game
 
+pytestmark = pytest.mark.compiled
+
 SECONDS = 60
 """What waits for so long waits for ever."""
 
@@ -156,7 +158,6 @@ def test_a_policy_comes_while_a_long_iterate_runs(algorithm):
         wait()
 
 
-@pytest.mark.slow
 def test_one_call_of_iterate_lets_others_in_between_its_slices(monkeypatch):
     monkeypatch.setattr("mccfr_spiel.solver._SLICE_SECONDS", 0.01)
     solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING)
@@ -350,9 +351,9 @@ def leave_midway(solver, monkeypatch, steps):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        pytest.param(ms.EXTERNAL_SAMPLING, id="external", marks=pytest.mark.slow),
+        pytest.param(ms.EXTERNAL_SAMPLING, id="external"),
         pytest.param(ms.OUTCOME_SAMPLING, id="outcome"),
-        pytest.param(ms.CHANCE_SAMPLING, id="chance", marks=pytest.mark.slow),
+        pytest.param(ms.CHANCE_SAMPLING, id="chance"),
     ],
 )
 @pytest.mark.parametrize("alternating", [True, False])
@@ -512,7 +513,6 @@ def _use(tree):
 # --- Ctrl-C and the lock -----------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 def test_ctrl_c_never_leaves_the_lock_taken(no_collection):
     solver = Solver("kuhn_poker", ms.OUTCOME_SAMPLING)
