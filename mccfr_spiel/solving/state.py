@@ -38,7 +38,7 @@ from mccfr_spiel.tree.memory import Memory, memory_of
 from mccfr_spiel.worlds.passes import WORLD_LAYOUT
 from mccfr_spiel.worlds.search import Worlds
 
-_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 28, 64
+_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and
 the copies with which a policy is handed out."""
 
@@ -201,12 +201,8 @@ class SolverState:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        self.walk = layout.empty_walk(
-            HEIGHT,
-            HEIGHT,
-            settles=sampling.player == "average",
-            notes=sampling.baseline != "",
-        )
+        notes = sampling.baseline != ""
+        self.walk = layout.empty_walk(HEIGHT, HEIGHT, notes=notes)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
@@ -380,7 +376,10 @@ class SolverState:
                 size, used = rows[0 if is_per_infoset else 1]
                 larger = reserve(getattr(self.tables, name), size, used)
                 self.tables = self.tables._replace(**{name: larger})
-        self.walk = self.walk._replace(met=reserve(self.walk.met, num_infosets))
+        met, settled = self.walk.met, self.walk.settled
+        self.walk = self.walk._replace(
+            met=reserve(met, num_infosets), settled=reserve(settled, num_infosets)
+        )
         self._note_room()
 
     def _note_room(self) -> None:
@@ -392,7 +391,7 @@ class SolverState:
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk
-        for name in ("node", "sequence", "weight", "place", "settled", "note"):
+        for name in ("node", "sequence", "weight", "place", "debt", "note"):
             old = getattr(walk, name)
             if len(old):
                 height = 2 * len(old) + 2**16
