@@ -30,16 +30,6 @@ INTERPRETED = (
 combination of options takes seconds to compile, and what it computes does not depend on
 that; test_golden_bits.py shows it for all of them."""
 
-COMPILED = (
-    "evaluation/test_metrics.py",
-    "tree/test_identity.py",
-    "tree/test_memory.py",
-    "tree/test_tree_cache.py",
-    "tree/test_tree_lock.py",
-    "twins/test_twin_argument.py",
-)
-"""Files in the folders above that test what goes on around the loops."""
-
 
 def pytest_configure() -> None:
     """Lets Ctrl-C be heard, also by programs that tests start: a shell has what it runs
@@ -67,10 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = pathlib.Path(__file__).parent
     for item in items:
         file = item.path.relative_to(tests).as_posix()
-        says_how = item.get_closest_marker("compiled") or item.get_closest_marker(
-            "both"
-        )
-        if file.startswith(INTERPRETED) and not (says_how or file.startswith(COMPILED)):
+        says_how = any(map(item.get_closest_marker, ("compiled", "both")))
+        if file.startswith(INTERPRETED) and not says_how:
             item.add_marker(pytest.mark.interpreted)
 
 

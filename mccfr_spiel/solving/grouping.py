@@ -19,8 +19,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 
 _HEIGHT, _ROOM = 256, 2**10
 """What there is room for at first: the nodes in a stack, and the infosets of a group, a
-power of two.
-"""
+power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
 """The sequences and the numbers of keys that a group has room for, for each infoset."""

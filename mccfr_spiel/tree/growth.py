@@ -29,8 +29,8 @@ _FEW, _MANY = 2**10, 2**13
 `_MANY`, its size is estimated."""
 
 PROBES, PROBES_OF_INFOSETS = 25, 400
-"""The most histories that tell of a walk's nodes, for each `_MANY` of the tree, and of
-its infosets. Those must tell a walk that does not fit from one that just fits."""
+"""The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
+infosets. Those must tell a walk that does not fit from one that just fits."""
 
 Rates = tuple[int, int]
 """The bytes that an infoset takes, and each of its sequences."""
@@ -125,7 +125,7 @@ class Growth:
             self._draws.append(draws)
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
-        self._look_at = self._many = 0
+        self._look_at = self._began_at = self._many = 0
         self._open: list[_Open] = []
         self._stops = 0
         self._uncounted = 0
@@ -258,12 +258,14 @@ class Growth:
         expanded `_MANY`, and twice as many, and so on, whether it is far too large."""
         tree, present = self._tree, present_walk(walk)
         if present != self._walk:
-            self._walk, self._many = present, tree.num_nodes + _MANY
+            self._walk, self._many = present, _MANY
+            self._began_at = tree.num_nodes
         else:
             tree.check_length(state)
-            if tree.num_nodes > self._many and not self._follows_one:
+            expanded = tree.num_nodes - self._began_at
+            if expanded > self._many and not self._follows_one:
                 self._check_size(tables, player)
-                self._many *= 2  # more probes tell more
+                self._many *= 2
         self._look_at = tree.num_nodes + _FEW
 
     def _probs(
@@ -293,7 +295,7 @@ class Growth:
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        probes = PROBES * max(tree.num_nodes // _MANY, 1)
+        probes = PROBES * (self._many // _MANY)  # little beside so many expansions
         if self.surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
 

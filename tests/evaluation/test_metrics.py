@@ -14,6 +14,8 @@ from mccfr_spiel.evaluation.metrics import METRICS, named_metrics
 from mccfr_spiel.experiments import runs
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture
 def solver() -> ms.Solver:

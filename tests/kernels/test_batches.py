@@ -163,6 +163,17 @@ def test_a_batch_that_an_error_cuts_is_saved_and_finished_later(estimator):
     assert_equal_bit_for_bit(again, whole)
 
 
+def test_batches_go_with_an_abstraction():
+    tree = GameTree(
+        "leduc_poker", abstraction=lambda s, p: s.information_state_string(p)
+    )
+    tied = Solver(tree.expand_all(), batched("external"), seed=6)
+    plain = Solver("leduc_poker", batched("external"), seed=6)
+    for solver in (tied, plain):
+        solver.iterate(50)
+    assert_equal_bit_for_bit(plain, tied)
+
+
 @pytest.mark.parametrize(
     ("estimator", "alternating"), [*zip(ESTIMATORS, (True, False, True), strict=True)]
 )
@@ -232,14 +243,3 @@ def test_a_batch_is_refused_in_words():
             Solver("kuhn_poker", algorithm)
     with pytest.raises(ValueError, match="about one walk for a player, not 3"):
         nash_conv_bound("kuhn_poker", batched("outcome")._replace(averaging=ms.UNIFORM))
-
-
-def test_batches_go_with_an_abstraction():
-    tree = GameTree(
-        "leduc_poker", abstraction=lambda s, p: s.information_state_string(p)
-    )
-    tied = Solver(tree.expand_all(), batched("external"), seed=6)
-    plain = Solver("leduc_poker", batched("external"), seed=6)
-    for solver in (tied, plain):
-        solver.iterate(50)
-    assert_equal_bit_for_bit(plain, tied)

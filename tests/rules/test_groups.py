@@ -212,7 +212,7 @@ def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     solver.iterate(1)
     with pytest.raises(MemoryBudgetError, match="met so far"):
         solver.iterate(1000)
-    assert {threads for threads, _ in calls} == {threads}
+    assert {count for count, _ in calls} == {threads}
     whole = started(LARGE, algorithm, 1)
     whole.iterate(solver.num_iterations + 2)
     more = Solver.from_contents(

@@ -166,6 +166,18 @@ def test_other_settings_are_kept(tmp_path):
     assert state_of(advanced(loaded, 20)) == state_of(advanced(solver, 20))
 
 
+def test_random_initial_regrets_are_kept(tmp_path):
+    minimizer = ms.regret_matching(initial_regret=0.1)
+    algorithm = ms.Algorithm(ms.OUTCOME, minimizer)
+    solver = Solver(LEDUC, algorithm, seed=3)
+    for _ in range(5):
+        solver.iterate(3)
+        solver.save(tmp_path / "solver")
+        solver = Solver.load(tmp_path / "solver")
+    expected = Solver(LEDUC, algorithm, seed=3)
+    assert state_of(solver) == state_of(advanced(expected, 15))
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a POSIX system")
 @pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT", "0") != "0",
@@ -557,15 +569,3 @@ def test_what_is_written_is_read_whatever_its_shape(tmp_path):
         assert loaded.arrays[name].dtype == array.dtype
         assert (loaded.arrays[name] == array).all()
         assert loaded.arrays[name].flags.writeable
-
-
-def test_random_initial_regrets_are_kept(tmp_path):
-    minimizer = ms.regret_matching(initial_regret=0.1)
-    algorithm = ms.Algorithm(ms.OUTCOME, minimizer)
-    solver = Solver(LEDUC, algorithm, seed=3)
-    for _ in range(5):
-        solver.iterate(3)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver")
-    expected = Solver(LEDUC, algorithm, seed=3)
-    assert state_of(solver) == state_of(advanced(expected, 15))

@@ -27,6 +27,8 @@ from mccfr_spiel.tree.identity import (
 )
 from tests.small_games import chance, leaf, move, small_game
 
+pytestmark = pytest.mark.compiled
+
 FIRST = [[3.0, -1.0], [0.0, 1.0]]
 SECOND = [[-1.0, 2.0], [4.0, -3.0]]
 
@@ -152,6 +154,12 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
         solver.iterate(10)
         np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
+
+
+def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
+    solver = ms.Solver(matrix_game(FIRST, "matrix_mp"), ms.CFR)
+    with pytest.raises(CheckpointError, match="of another game with the name"):
+        pickle.loads(pickle.dumps(solver))
 
 
 def test_a_payoff_that_no_probe_meets_is_still_noticed_by_an_exact_algorithm(tmp_path):
@@ -413,9 +421,3 @@ def test_prints_are_the_same_in_every_process():
     ]
     assert runs[0] == runs[1]
     assert len(set(runs[0].split())) == 3
-
-
-def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
-    solver = ms.Solver(matrix_game(FIRST, "matrix_mp"), ms.CFR)
-    with pytest.raises(CheckpointError, match="of another game with the name"):
-        pickle.loads(pickle.dumps(solver))

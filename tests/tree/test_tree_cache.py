@@ -27,6 +27,8 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import TreeFullError
 from tests.small_games import leaf, move, small_game
 
+pytestmark = pytest.mark.compiled
+
 SIMULTANEOUS = "goofspiel(num_cards=3,imp_info=True,points_order=random)"
 STRINGS = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", SIMULTANEOUS]
 RULES = [
@@ -186,6 +188,11 @@ def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
         assert ours.flags.c_contiguous == theirs.flags.c_contiguous
 
 
+def test_what_one_process_writes_stays_its_own(tmp_path):
+    cached_tree(KUHN, tmp_path).utilities[:] = 7
+    assert_equal_trees(cached_tree(KUHN, tmp_path), GameTree(KUHN).expand_all())
+
+
 # --- files that cannot be used -----------------------------------------------
 
 
@@ -225,6 +232,13 @@ def test_a_full_disk_gives_the_tree_and_a_warning(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert tree.is_complete
     assert not list(tmp_path.iterdir())
+
+
+def test_more_nodes_than_allowed_are_an_error_cached_or_not(tmp_path):
+    for _ in range(2):
+        with pytest.raises(TreeFullError, match="max_nodes=20"):
+            cached_tree(KUHN, tmp_path, max_nodes=20)
+        cached_tree(KUHN, tmp_path)
 
 
 def test_the_environment_moves_the_folder(tmp_path, monkeypatch):
@@ -392,15 +406,3 @@ def test_an_algorithm_is_compiled_once_whatever_the_game(tmp_path):
         solver = Solver(tree, ms.CFR)
         solver.iterate(1)
     assert len(solver.kernel.signatures) == before
-
-
-def test_what_one_process_writes_stays_its_own(tmp_path):
-    cached_tree(KUHN, tmp_path).utilities[:] = 7
-    assert_equal_trees(cached_tree(KUHN, tmp_path), GameTree(KUHN).expand_all())
-
-
-def test_more_nodes_than_allowed_are_an_error_cached_or_not(tmp_path):
-    for _ in range(2):
-        with pytest.raises(TreeFullError, match="max_nodes=20"):
-            cached_tree(KUHN, tmp_path, max_nodes=20)
-        cached_tree(KUHN, tmp_path)

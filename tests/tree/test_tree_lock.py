@@ -23,6 +23,8 @@ from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
 from tests.small_games import chance, leaf, move, small_game
 
+pytestmark = pytest.mark.compiled
+
 SECONDS = 60
 """What waits for so long waits for ever."""
 

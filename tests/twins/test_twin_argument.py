@@ -14,6 +14,8 @@ from mccfr_spiel.experiments import Settings, playing, resuming, sweeps
 from mccfr_spiel.experiments.executors import in_this_process
 from mccfr_spiel.tree import twin_trees
 
+pytestmark = pytest.mark.compiled
+
 KUHN = "kuhn_poker"
 NO_TWIN = "misere(game=kuhn_poker())"
 
