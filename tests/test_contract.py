@@ -152,11 +152,13 @@ def looks(solver: Solver, path: Any) -> list[Callable[[], Any]]:
     return [
         lambda: solver.save(path),
         lambda: copy.copy(solver),
+        lambda: copy.deepcopy(solver),
         lambda: pickle.dumps(solver),
         solver.average_policy,
         solver.average_vector,
         solver.current_policy,
         solver.current_vector,
+        solver.regret_vector,
         solver.memory,
         lambda: repr(solver),
         solver._repr_html_,
@@ -195,7 +197,8 @@ def look_beside(engine: str, seed: int, path: Any) -> int:
         How many answers came in the midst of them.
     """
     undisturbed(engine, ITERATIONS)  # and all is compiled
-    solver, draws = started(engine), random.Random(seed)
+    solver: Any = started(engine)
+    draws = random.Random(seed)
     others: list[Solver] = []
     asked, midway = looks(solver, path), 0
 
@@ -283,10 +286,14 @@ class Alarm(BaseException):
     """What the timer raises, as Ctrl-C raises KeyboardInterrupt."""
 
 
-def interrupt(engine: str, times: int, seed: int) -> None:
+def interrupt(engine: str, times: int, seed: int) -> int:
     """Runs an engine that a signal stops so many times, at any moment, and compares
-    each finished run with an undisturbed one. A run goes on as a copy now and then."""
-    draws, solver, done = random.Random(seed), started(engine), 0
+    each finished run with an undisturbed one. A run goes on as a copy now and then.
+
+    Returns:
+        How many signals came in the midst of a walk.
+    """
+    draws, solver, done, midway = random.Random(seed), started(engine), 0, 0
     assert finishes_alike(ENGINES[engine](), engine)  # and all is compiled
 
     def handle(number: int, frame: object) -> None:
@@ -301,6 +308,7 @@ def interrupt(engine: str, times: int, seed: int) -> None:
                     solver.iterate(1)
             except Alarm:
                 done += 1
+                midway += solver.state.marks[kernels.TOUCHED] > 0
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             assert stands_alike(solver, engine)
@@ -312,6 +320,7 @@ def interrupt(engine: str, times: int, seed: int) -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert finishes_alike(solver, engine)
+    return midway
 
 
 @pytest.mark.usefixtures("often", "no_collection")
