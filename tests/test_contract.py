@@ -262,7 +262,6 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
 
     with Beside(look):
         solver.iterate(1)
-    print(len(answers), max(answers, key=lambda a: a[2]))
     assert {nth for nth, is_midway, _ in answers if is_midway} == {*range(len(asked))}
     assert max(seconds for *_, seconds in answers) < 1
 
@@ -273,8 +272,15 @@ def test_walks_end_though_others_look_or_fill_the_tree(max_nodes, tmp_path):
     tree = GameTree(LEDUC, max_nodes=max_nodes, twin=False)
     first, second = (Solver(tree, EXTERNAL, seed=seed) for seed in (0, 1))
     save = looks(first, tmp_path / "solver")[0]
-    with Beside(lambda: second.iterate(1)), Beside(save):
+    is_done = threading.Event()
+
+    def run() -> None:
         first.iterate(ITERATIONS)
+        is_done.set()
+
+    with Beside(second.iteration), Beside(save):
+        threading.Thread(target=run, daemon=True).start()
+        assert is_done.wait(MANY_SECONDS), "a walk never ends"
     assert second.num_iterations > 0
     assert learned(first) == undisturbed("growing tree", ITERATIONS)
 
@@ -294,7 +300,8 @@ def interrupt(engine: str, times: int, seed: int) -> int:
         How many signals came in the midst of a walk.
     """
     draws, solver, done, midway = random.Random(seed), started(engine), 0, 0
-    assert finishes_alike(ENGINES[engine](), engine)  # and all is compiled
+    for one in (started(engine), copy.copy(solver)):
+        assert finishes_alike(one, engine)  # and all is compiled
 
     def handle(number: int, frame: object) -> None:
         raise Alarm
@@ -324,6 +331,7 @@ def interrupt(engine: str, times: int, seed: int) -> int:
 
 
 @pytest.mark.usefixtures("often", "no_collection")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_signal_at_any_moment_changes_nothing(engine):
