@@ -36,7 +36,7 @@ MANY_SECONDS = 60
 """What takes longer waits for ever."""
 
 LEDUC = "leduc_poker"
-EXTERNAL, OUTCOME = ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING
+EXTERNAL = ms.EXTERNAL_SAMPLING
 BATCHED = EXTERNAL._replace(batch=4)
 IN_GROUPS = EXTERNAL._replace(batch=400)
 RULES = {"store": "none", "twin": True}
@@ -414,31 +414,32 @@ def test_an_expansion_that_exceptions_end_can_be_repeated():
         while faults.comes(tree.expand_all):
             pass
     assert faults.raised > 3
-    solvers = [Solver(game, ms.CFR) for game in (tree, PYTHON_KUHN)]
+    solvers = [Solver(game, ms.CFR_PLUS) for game in (tree, PYTHON_KUHN)]
     for solver in solvers:
         solver.iterate(ITERATIONS)
     assert learned(solvers[0]) == learned(solvers[1])
 
 
+@pytest.mark.parametrize("algorithm", [EXTERNAL, BATCHED], ids=["walk", "batch"])
 @pytest.mark.parametrize(
-    ("game", "more"),
+    ("game", "most", "more"),
     [
-        ("python_goofspiel(num_cards=5)", {"store": "none", "max_memory": "400KB"}),
-        (LEDUC, {"store": "tree", "twin": False, "max_memory": "400KB"}),
+        (GOOFSPIEL.format(5), "1MB", RULES),
+        (LEDUC, "400KB", {"store": "tree", "twin": False}),
     ],
+    ids=["rules", "growing tree"],
 )
-def test_full_memory_leaves_what_was_learned(game, more):
+def test_full_memory_leaves_what_was_learned(algorithm, game, most, more):
     """A solver that is given more memory goes on."""
-    solver = Solver(game, OUTCOME, **more)
+    solver = Solver(game, algorithm, max_memory=most, **more)
     with pytest.raises(MemoryBudgetError):
-        solver.iterate(10**5)
+        solver.iterate(1000)
     done, found = solver.num_iterations, learned(solver)
     with pytest.raises(MemoryBudgetError):
-        solver.iterate(10**5 - done)
+        solver.iterate(1000)
     assert learned(solver) == found
-    more |= {"max_memory": "1GiB"}
-    whole = Solver(game, OUTCOME, **more)
-    larger = Solver.from_contents(solver.contents(), max_memory="1GiB")
+    whole = Solver(game, algorithm, **more)
+    larger = Solver.from_contents(solver.contents(), max_memory="1GiB", twin=True)
     for one in (larger, whole):
-        one.iterate(done + 50 - one.num_iterations)
+        one.iterate(done + ITERATIONS - one.num_iterations)
     assert learned(larger) == learned(whole)
