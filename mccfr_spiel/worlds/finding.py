@@ -12,8 +12,8 @@ from mccfr_spiel.rules.calls import address_of
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SPARE, WORLD_KEY_SIGNATURE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
+from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.rules.walks import BROKEN
 from mccfr_spiel.worlds.search import (
     BYTE,
     ENTERS,

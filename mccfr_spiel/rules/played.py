@@ -1,6 +1,6 @@
 """The sampled loop over compiled rules: walks that store nothing for a node.
 
-The loop does what that of kernels/walks.py does, with the same pieces and the same
+The loop does what that of kernels/walk.py does, with the same pieces and the same
 draws at the same places, so it computes the same bits. Only where a node comes from is
 different. There a node is a row of an array. Here a walk carries a state, which rules
 move on, and finds the information set of a decision by its key in a hash table.
