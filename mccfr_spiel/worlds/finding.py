@@ -4,10 +4,11 @@ import functools
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from tqdm import tqdm
 
 from mccfr_spiel.arrays import NODE
 from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.calls import address_of
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SPARE, WORLD_KEY_SIGNATURE, BoundRules
@@ -38,8 +39,13 @@ from mccfr_spiel.worlds.search import (
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
 
-_SLICE = 200_000
-"""Worlds that are found between two looks for Ctrl-C, in about a second."""
+_SLICE = 5_000
+"""Worlds that are found between two looks for Ctrl-C, in less than a second."""
+
+_TELLING = 0.05
+"""From this share of the search on, its size at the end can be told from it."""
+
+_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 WORLDS, LISTS = "the lists of worlds", "the search for worlds"
 """Under these names a budget holds what `Worlds` takes, and `Search`."""
@@ -195,22 +201,55 @@ class _Finding:
         )
 
     def run(self) -> Found | None:
-        """Finds the worlds; None if one has more entries than there is room for."""
+        """Finds the worlds; None if one has more entries than there is room for.
+
+        A bar on a terminal shows what a search of some seconds will come to.
+        """
         most = _SLICE
-        while True:
-            status = self._go_on(most)
-            if status == DONE:
-                return self._trimmed()
-            if status == MANY_ENTRIES:
-                return None
-            if status == GROW:
-                self._make_room()
-            elif status == OUT_OF_TIME:
-                most += _SLICE
-            elif status == NOT_SHARED:
-                self._refuse()
-            else:
-                self._store.raise_broken(status - BROKEN, self._path)
+        what = f"worlds of {self._rules.description.short_name}"
+        with tqdm(
+            desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
+        ) as bar:
+            while True:
+                status = self._go_on(most)
+                if status == DONE:
+                    return self._trimmed()
+                if status == MANY_ENTRIES:
+                    return None
+                if status == GROW:
+                    self._make_room()
+                elif status == OUT_OF_TIME:
+                    most += _SLICE
+                    self._tell(bar)
+                elif status == NOT_SHARED:
+                    self._refuse()
+                else:
+                    self._store.raise_broken(status - BROKEN, self._path)
+
+    def _tell(self, bar: "tqdm[NoReturn]") -> None:
+        """Shows how far the search is, and how large what it finds will be.
+
+        Raises:
+            MemoryBudgetError: that is by far more than there is room for.
+        """
+        share, steps = self._share(), int(self._search.at[NUM_STEPS])
+        bar.n = share
+        if share < _TELLING:
+            return
+        size = (self._budget.taken - self._budget.held(LISTS)) / share
+        if size > 2 * self._budget.limit:
+            what = f"The worlds of {self._rules.description.short_name} would take"
+            self._budget.require(int(size), f"{what} about")
+        bar.set_postfix_str(f"about {steps / share:.2g} steps, {in_words(size)}")
+
+    def _share(self) -> float:
+        """The share of the search that is over, as if subtrees beside each other were
+        equally large."""
+        search, share, part = self._search, 0.0, 1.0
+        for level in range(int(search.at[LEVEL])):
+            part /= search.num_edges[level]
+            share += part * (search.next_edge[level] - 1)
+        return share
 
     def _go_on(self, most: int) -> int:
         store = self._store

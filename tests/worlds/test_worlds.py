@@ -163,6 +163,38 @@ def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
+def test_a_search_can_be_stopped_and_tells_its_size_long_before_its_end(monkeypatch):
+    monkeypatch.setattr(finding, "_SLICE", 1)
+    monkeypatch.setattr(finding, "_kept", {})
+    tree, find, shares = GameTree(LARGER, max_memory="1GB"), finding.find, []
+    left = tree.budget.left
+
+    def stopped(frame, rules, world_key, most):
+        if most == 30:
+            raise KeyboardInterrupt
+        return find(frame, rules, world_key, most)
+
+    monkeypatch.setattr(finding, "find", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        tree.find_worlds()
+    assert tree.budget.left == left
+    assert tree.num_infosets == 0
+    monkeypatch.setattr(finding, "find", find)
+    tell = finding._Finding._share
+    monkeypatch.setattr(
+        finding._Finding, "_share", lambda one: shares.append(tell(one)) or shares[-1]
+    )
+    assert tree.find_worlds().num_infosets > 0
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 0.1
+    assert 0.9 < shares[-1] < 1
+    monkeypatch.setattr(finding, "_kept", {})
+    monkeypatch.setattr(finding, "_TELLING", 0.0)
+    monkeypatch.setattr(finding._Finding, "_share", lambda one: 1e-9)
+    with pytest.raises(MemoryBudgetError, match="would take about .* TB"):
+        GameTree(LARGER, max_memory="1GB").find_worlds()
+
+
 ALGORITHMS = (
     ms.CFR,
     ms.CFR_PLUS,
