@@ -9,12 +9,21 @@ from tqdm import tqdm
 from mccfr_spiel.arrays import NODE
 from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
-from mccfr_spiel.rules.calls import address_of
+from mccfr_spiel.rules.calls import callable_world_rules
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SPARE, WORLD_KEY_SIGNATURE, BoundRules
+from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.rules.walks import BROKEN
+from mccfr_spiel.worlds.listing import (
+    LISTING,
+    MOST_CLASSES,
+    NUM_LEAVES,
+    NUM_RETURNS,
+    Leaves,
+    Listing,
+    list_leaves,
+)
 from mccfr_spiel.worlds.search import (
     BYTE,
     ENTERS,
@@ -38,6 +47,9 @@ from mccfr_spiel.worlds.search import (
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
+
+_FEW_LISTED = 64
+"""The same where leaves are listed, and four times the edges for each action."""
 
 _SLICE = 5_000
 """Worlds that are found between two looks for Ctrl-C, in less than a second."""
@@ -66,7 +78,7 @@ class Found(NamedTuple):
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds
+    worlds: Worlds | Leaves
     num_histories: int
     histories: np.ndarray
 
@@ -81,8 +93,10 @@ def why_no_worlds(rules: BoundRules | None) -> str:
     """Why worlds cannot be found by rules, behind the name of the game; else ""."""
     if rules is None or rules.description.world_key is None:
         return "declares no worlds (Description.world_key)"
-    if rules.num_players != 2 or rules.sizes.max_chance_moves:
-        return "is not a game of two players without chance"
+    if rules.num_players != 2:
+        return "is not a game of two players"
+    if rules.sizes.max_chance_moves and rules.description.leaf_class is None:
+        return "has chance, but declares no classes (Description.leaf_class)"
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
@@ -153,9 +167,11 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    entries = _FEW_ENTRIES
+    entries, kind = _FEW_ENTRIES, _Finding
+    if rules.description.leaf_class is not None:
+        entries, kind = _FEW_LISTED, _Listing
     while True:
-        search = _Finding(rules, budget, entries, with_histories)
+        search = kind(rules, budget, entries, with_histories)
         found = search.run()
         if found is not None:
             return found
@@ -163,7 +179,10 @@ def find_worlds(
 
 
 class _Finding:
-    """A search under way."""
+    """A search under way, which finds the worlds."""
+
+    compiled: Any = staticmethod(find)
+    layout = LAYOUT
 
     def __init__(
         self, rules: BoundRules, budget: Budget, entries: int, with_histories: bool
@@ -174,23 +193,25 @@ class _Finding:
         self._store = RuleStore(rules, self._budget)
         self._path = self._store.new_path()
         self._one = self._store.node_arrays()
-        self._world_key = address_of(
-            "world_key", rules.description.world_key, WORLD_KEY_SIGNATURE
-        )
+        self._more = callable_world_rules(rules.description)
         self._entries = entries
+        self._search, self._worlds = self._begin(with_histories)
+
+    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
+        """The search before its first world, and nothing that is found."""
+        rules, entries = self._rules, self._entries
         moves = rules.sizes.max_moves
         height = moves + 2
         size = 2 * height * entries * (8 * rules.sizes.state + moves + 32)
         self._budget.hold(LISTS, size)
-        self._search = _new_search(rules, height, entries, with_histories)
+        search = _new_search(rules, height, entries, with_histories)
         state, of_player_1 = rules.start(), height * entries
-        self._search.states[0] = self._search.states[of_player_1] = state
-        self._search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
-        key = self._search.key
-        length = rules.description.world_key(rules.settings, state, key)
-        self._search.key_lengths[0] = length
-        self._search.keys[0, :length] = key[:length]
-        self._worlds = Worlds(
+        search.states[0] = search.states[of_player_1] = state
+        search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
+        length = rules.description.world_key(rules.settings, state, search.key)
+        search.key_lengths[0] = length
+        search.keys[0, :length] = search.key[:length]
+        worlds = Worlds(
             steps=np.zeros(0, INT),
             lengths=np.zeros(0, INT),
             ends=np.zeros(0, FLAG),
@@ -199,6 +220,17 @@ class _Finding:
             edges=np.zeros(0, FLAG),
             height=np.zeros(1, LONG),
         )
+        return search, worlds
+
+    def _rows(self) -> dict[str, tuple[int, int]]:
+        """How many rows of each array are used, and how many a world may add."""
+        at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
+        worlds, edges = (at[NUM_WORLDS], 1), (at[NUM_EDGES], actions)
+        return {
+            "steps": (at[NUM_STEPS], self._entries * actions),
+            **dict.fromkeys(("actors", "edges"), worlds),
+            **dict.fromkeys(("lengths", "ends", "returns"), edges),
+        }
 
     def run(self) -> Found | None:
         """Finds the worlds; None if one has more entries than there is room for.
@@ -259,51 +291,40 @@ class _Finding:
             ties=np.zeros((0, 3), np.int32),
             **self._one,
         )
-        frame = LAYOUT.frame_of(
+        frame = self.layout.frame_of(
             tree, store.game, store.known, self._path, self._worlds, self._search
         )
-        return find(frame, store.called, self._world_key, most)
+        return self.compiled(frame, store.called, self._more, most)
 
     def _refuse(self) -> NoReturn:
-        level = int(self._search.at[LEVEL])
-        key = self._search.keys[level, : self._search.key_lengths[level]].tolist()
         raise GameError(
-            f"{self._rules.description.short_name}: Description.world_key gives the "
-            f"world {key} to states that differ in who acts, or in what their moves "
-            "mean. ms.check_game shows two histories on a smaller board."
+            f"{self._rules.description.short_name}: Description.world_key gives one "
+            "world to states that differ in who acts, or in what their moves mean, or "
+            "leaf_class is not between 0 and 63. ms.check_game shows two histories on "
+            "a smaller board."
         )
 
     def _make_room(self) -> None:
         """Makes room for the next world, whatever it has."""
-        rules, store, at = self._rules, self._store, self._search.at.tolist()
+        rules, store = self._rules, self._store
         entries, actions = self._entries, rules.sizes.num_actions
         longest = len(rules.sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        needed = {
-            "steps": at[NUM_STEPS] + entries * actions + 1,
-            "edges": at[NUM_WORLDS] + 1,
-            "actors": at[NUM_WORLDS] + 1,
-        }
-        needed |= dict.fromkeys(
-            ("lengths", "ends", "returns"), at[NUM_EDGES] + actions + 1
-        )
-        sizes = {name: len(getattr(self._worlds, name)) for name in needed}
-        grown = {
-            name: sizes[name] if size <= sizes[name] else size + size // 4
-            for name, size in needed.items()
-        }
-        rows = self._worlds._asdict()
+        arrays, sizes = self._worlds._asdict(), {}
+        for name, (used, more) in self._rows().items():
+            size, needed = len(arrays[name]), used + more + 1
+            sizes[name] = size if needed <= size else needed + needed // 4
         self._budget.hold(
             WORLDS,
             sum(
-                size * rows[name].itemsize * int(np.prod(rows[name].shape[1:]))
-                for name, size in grown.items()
+                size * arrays[name].itemsize * int(np.prod(arrays[name].shape[1:]))
+                for name, size in sizes.items()
             ),
         )
-        for name, size in grown.items():
-            if size > sizes[name]:
-                resize(rows[name], size)
+        for name, size in sizes.items():
+            if size > len(arrays[name]):
+                resize(arrays[name], size)
         histories = self._search.histories
         if len(histories) and store.sizes()[0] + entries >= len(histories):
             resize(histories, len(store.infosets))
@@ -312,15 +333,10 @@ class _Finding:
         """What was found, without the room that arrays have to spare."""
         at, store, worlds = self._search.at.tolist(), self._store, self._worlds
         store.trim()
-        for name, array in worlds._asdict().items():
-            if name != "height":
-                size = at[NUM_EDGES]
-                if name == "steps":
-                    size = at[NUM_STEPS]
-                elif name in ("actors", "edges"):
-                    size = at[NUM_WORLDS]
-                resize(array, size)
-        worlds.height[0] = at[HEIGHT]
+        for name, (used, _) in self._rows().items():
+            resize(getattr(worlds, name), used)
+        if isinstance(worlds, Worlds):
+            worlds.height[0] = at[HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))
@@ -332,6 +348,66 @@ class _Finding:
             num_histories=at[HISTORIES],
             histories=histories,
         )
+
+
+class _Listing(_Finding):
+    """A search under way, which lists leaves."""
+
+    compiled: Any = staticmethod(list_leaves)
+    layout = LISTING
+
+    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
+        rules, entries = self._rules, self._entries
+        sizes, actions = rules.sizes, rules.sizes.num_actions
+        moves = sizes.max_moves + sizes.max_chance_moves
+        height, key = moves + 2, sizes.max_moves + SPARE
+        edges = height * actions * max(entries // 16, 1)
+        size = height * entries * (8 * moves + 64 + 4 * actions) + 8 * edges * (key + 2)
+        self._budget.hold(LISTS, size)
+        rows, integers = 2 * height * entries, functools.partial(np.zeros, dtype=LONG)
+        listing = Listing(
+            start=rules.start(),
+            pasts=np.zeros((rows, moves), INT),
+            lengths=np.zeros(rows, INT),
+            sequences=np.zeros(rows, INT),
+            weights=np.ones(rows),
+            ways=np.ones(rows, LONG),
+            counts=integers((2, height)),
+            infosets=np.zeros(height * entries, INT),
+            legal=integers(height * entries),
+            owners=integers(height),
+            acting=integers(height),
+            next_edge=integers(height),
+            num_edges=integers(height),
+            edge_keys=integers((edges, key)),
+            edge_lengths=integers(edges),
+            edge_actions=integers(edges),
+            leads=np.zeros((height * actions, entries), INT),
+            marks=integers(entries),
+            histories=np.zeros((int(with_histories), moves + 1), BYTE),
+            key=integers(key),
+            at=integers(NUM_AT),
+        )
+        listing.sequences[height * entries] = 1  # the empty sequences are 0 and 1
+        listing.counts[:, 0] = listing.at[ENTERS] = 1
+        listing.at[ROOM] = entries
+        return listing, Leaves(
+            steps=np.zeros(0, INT),
+            classes=np.zeros(0, FLAG),
+            weights=np.zeros(0, FLOAT),
+            lengths=np.zeros((0, 2), INT),
+            sizes=np.zeros((0, 2), INT),
+            returns=np.zeros((0, 2), FLOAT),
+        )
+
+    def _rows(self) -> dict[str, tuple[int, int]]:
+        at = self._search.at.tolist()
+        steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
+        return {
+            **dict.fromkeys(("steps", "classes", "weights"), steps),
+            **dict.fromkeys(("lengths", "sizes"), leaves),
+            "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
+        }
 
 
 def _new_search(
