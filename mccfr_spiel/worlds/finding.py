@@ -1,13 +1,13 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
-import functools
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
 from mccfr_spiel.arrays import NODE
-from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.compiled.frame import new_record
+from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.calls import callable_world_rules
 from mccfr_spiel.rules.declared import GameError
@@ -25,7 +25,6 @@ from mccfr_spiel.worlds.listing import (
     list_leaves,
 )
 from mccfr_spiel.worlds.search import (
-    BYTE,
     ENTERS,
     HEIGHT,
     HISTORIES,
@@ -204,22 +203,27 @@ class _Finding:
         height = moves + 2
         size = 2 * height * entries * (8 * rules.sizes.state + moves + 32)
         self._budget.hold(LISTS, size)
-        search = _new_search(rules, height, entries, with_histories)
+        search = new_record(
+            Search,
+            D=height,
+            C=entries,
+            A=rules.sizes.num_actions,
+            K=moves + SPARE,
+            M=moves if with_histories else 0,
+            H=moves + 1,
+            I=int(with_histories),
+            n=rules.sizes.state,
+            NUM_AT=NUM_AT,
+        )
+        search.counts[:, 0] = search.at[ENTERS] = 1
+        search.at[ROOM] = entries
         state, of_player_1 = rules.start(), height * entries
         search.states[0] = search.states[of_player_1] = state
         search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
         length = rules.description.world_key(rules.settings, state, search.key)
         search.key_lengths[0] = length
         search.keys[0, :length] = search.key[:length]
-        worlds = Worlds(
-            steps=np.zeros(0, INT),
-            lengths=np.zeros(0, INT),
-            ends=np.zeros(0, FLAG),
-            returns=np.zeros((0, 2), FLOAT),
-            actors=np.zeros(0, FLAG),
-            edges=np.zeros(0, FLAG),
-            height=np.zeros(1, LONG),
-        )
+        worlds = new_record(Worlds, T=0, E=0, W=0)
         return search, worlds
 
     def _rows(self) -> dict[str, tuple[int, int]]:
@@ -364,41 +368,25 @@ class _Listing(_Finding):
         edges = height * actions * max(entries // 16, 1)
         size = height * entries * (8 * moves + 64 + 4 * actions) + 8 * edges * (key + 2)
         self._budget.hold(LISTS, size)
-        rows, integers = 2 * height * entries, functools.partial(np.zeros, dtype=LONG)
-        listing = Listing(
-            start=rules.start(),
-            pasts=np.zeros((rows, moves), INT),
-            lengths=np.zeros(rows, INT),
-            sequences=np.zeros(rows, INT),
-            weights=np.ones(rows),
-            ways=np.ones(rows, LONG),
-            counts=integers((2, height)),
-            infosets=np.zeros(height * entries, INT),
-            legal=integers(height * entries),
-            owners=integers(height),
-            acting=integers(height),
-            next_edge=integers(height),
-            num_edges=integers(height),
-            edge_keys=integers((edges, key)),
-            edge_lengths=integers(edges),
-            edge_actions=integers(edges),
-            leads=np.zeros((height * actions, entries), INT),
-            marks=integers(entries),
-            histories=np.zeros((int(with_histories), moves + 1), BYTE),
-            key=integers(key),
-            at=integers(NUM_AT),
+        listing = new_record(
+            Listing,
+            D=height,
+            C=entries,
+            A=actions,
+            E=edges // height,
+            K=key,
+            M=moves,
+            H=moves + 1,
+            I=int(with_histories),
+            n=sizes.state,
+            NUM_AT=NUM_AT,
         )
+        listing.start[:] = rules.start()
+        listing.weights[:] = listing.ways[:] = 1
         listing.sequences[height * entries] = 1  # the empty sequences are 0 and 1
         listing.counts[:, 0] = listing.at[ENTERS] = 1
         listing.at[ROOM] = entries
-        return listing, Leaves(
-            steps=np.zeros(0, INT),
-            classes=np.zeros(0, FLAG),
-            weights=np.zeros(0, FLOAT),
-            lengths=np.zeros((0, 2), INT),
-            sizes=np.zeros((0, 2), INT),
-            returns=np.zeros((0, 2), FLOAT),
-        )
+        return listing, new_record(Leaves, T=0, Z=0, R=0)
 
     def _rows(self) -> dict[str, tuple[int, int]]:
         at = self._search.at.tolist()
@@ -408,38 +396,3 @@ class _Listing(_Finding):
             **dict.fromkeys(("lengths", "sizes"), leaves),
             "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
         }
-
-
-def _new_search(
-    rules: BoundRules, height: int, entries: int, with_histories: bool
-) -> Search:
-    """A search that stands before the first world."""
-    actions, moves = rules.sizes.num_actions, rules.sizes.max_moves
-    key = moves + SPARE
-    integers = functools.partial(np.zeros, dtype=np.int64)
-    rows = 2 * height * entries
-    search = Search(
-        states=integers((rows, rules.sizes.state)),
-        sequences=np.zeros(rows, INT),
-        pasts=np.zeros((rows, moves if with_histories else 0), BYTE),
-        lengths=np.zeros(rows, INT),
-        counts=integers((2, height)),
-        infosets=np.zeros(height * entries, INT),
-        legal=integers(height * entries),
-        keys=integers((height, key)),
-        key_lengths=integers(height),
-        acting=integers(height),
-        next_edge=integers(height),
-        num_edges=integers(height),
-        edge_keys=integers((height * actions, key)),
-        edge_lengths=integers(height * actions),
-        edge_actions=integers(height * actions),
-        edge_ends=np.zeros(height * actions, FLAG),
-        histories=np.zeros((int(with_histories), moves + 1), BYTE),
-        key=integers(key),
-        at=integers(NUM_AT),
-    )
-    search.at[ROOM] = entries
-    search.counts[:, 0] = 1
-    search.at[ENTERS] = 1
-    return search

@@ -91,7 +91,8 @@ class Leaves(NamedTuple):
 class Listing(NamedTuple):
     """Where the walk is, by level, as in `search.Search`.
 
-    E is the room for the edges of a world, M the most moves with those of chance.
+    E is the room for the edges of a world, M the most moves with those of chance, H one
+    more.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
@@ -117,7 +118,7 @@ class Listing(NamedTuple):
         Entry(INT, "[D A, C]", "the edge of an action, by the other player's entry"),
     ]
     marks: Annotated[np.ndarray, Entry(LONG, "[C]", "hashes of what a player knows")]
-    histories: Annotated[np.ndarray, Entry(BYTE, "[I, M + 1]", "as in `Search`")]
+    histories: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Search`")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
     at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see search.NUM_AT")]
 

@@ -67,8 +67,8 @@ class Search(NamedTuple):
     """Where the walk is: the worlds on the way there, by level.
 
     D is the most levels, C the room for entries, A the number of actions, M the most
-    moves, K the room for a world's key. Rows of entries are those of `row_of`; rows of
-    edges are `A level + edge`.
+    moves, H one more, K the room for a world's key. Rows of entries are those of
+    `row_of`; rows of edges are `A level + edge`.
     """
 
     states: Annotated[
@@ -103,7 +103,7 @@ class Search(NamedTuple):
         np.ndarray,
         Entry(
             BYTE,
-            "[I, M + 1]",
+            "[I, H]",
             "how many moves lead to a state of each infoset, and which; none if they "
             "are not wanted",
         ),
