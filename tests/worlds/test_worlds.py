@@ -34,7 +34,7 @@ LISTED = (
     "liars_dice(dice_sides=3)",
     "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
     "liars_dice(numdice=2,dice_sides=2)",
-    "battleship(board_width=2,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
+    "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
     "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
     "battleship(board_width=2,board_height=2,ship_sizes=[1;2],ship_values=[1;2],"
     "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
@@ -178,7 +178,7 @@ def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
-def test_a_search_can_be_stopped_and_tells_its_size_long_before_its_end(monkeypatch):
+def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(finding, "_SLICE", 1)
     monkeypatch.setattr(finding, "_kept", {})
     tree, find, shares = GameTree(LARGER, max_memory="1GB"), finding.find, []
@@ -203,11 +203,6 @@ def test_a_search_can_be_stopped_and_tells_its_size_long_before_its_end(monkeypa
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.1
     assert 0.9 < shares[-1] < 1
-    monkeypatch.setattr(finding, "_kept", {})
-    monkeypatch.setattr(finding, "_TELLING", 0.0)
-    monkeypatch.setattr(finding._Finding, "_share", lambda one: 1e-9)
-    with pytest.raises(MemoryBudgetError, match=r"would take about .* TB"):
-        GameTree(LARGER, max_memory="1GB").find_worlds()
 
 
 ALGORITHMS = (
