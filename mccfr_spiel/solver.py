@@ -248,7 +248,7 @@ class Solver:
         if sampling.prunes_by_regret:
             self.kernel = iterate_pruned
         elif self.tree.worlds is not None:
-            self.kernel = make_world_iterate(rule)
+            self.kernel = make_world_iterate(rule, type(self.tree.worlds))
         elif self.state.store is None:
             self.kernel = make_iterate(sampled, rule, is_abstract)
         else:

@@ -14,6 +14,7 @@ So an array is known by its name everywhere and by its position nowhere.
 
 import ctypes
 import functools
+import math
 import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -56,6 +57,24 @@ def entries_of(kind: type) -> dict[str, Entry]:
     """The entries of a record class by the names of its fields, in their order."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
+
+
+def new_record(kind: type, **sizes: int) -> Any:
+    """A record whose arrays hold zeros, with room as their entries say.
+
+    Args:
+        kind: the class of the record.
+        sizes: what each letter in the shapes stands for.
+    """
+    arrays = []
+    for entry in entries_of(kind).values():
+        parts = entry.shape.strip("[]").split(",")
+        shape = [
+            math.prod(sizes[one] if one in sizes else int(one) for one in part.split())
+            for part in parts
+        ]
+        arrays.append(np.zeros(shape, entry.dtype))
+    return kind(*arrays)
 
 
 class Layout:

@@ -17,8 +17,9 @@ from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules.description import (
     SIGNATURES,
     SPELL_SIGNATURE,
-    WORLD_KEY_SIGNATURE,
+    WORLD_SIGNATURES,
     BoundRules,
+    Description,
     Rules,
 )
 
@@ -30,8 +31,8 @@ SPELL = 7
 
 NUM_CALLED = 8
 
-WORLD_KEY = 8
-"""The number of `Description.world_key` for `call`; `callable_rules` leaves it out."""
+WORLD_KEY, LEAF_CLASS, CLASS_RETURNS = range(8, 11)
+"""The numbers of these functions of a Description for `call`."""
 
 
 def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
@@ -48,6 +49,16 @@ def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
     spell = rules.spell
     last = 0 if spell is None else address_of("spell", spell, SPELL_SIGNATURE)
     return (*found, last)
+
+
+def callable_world_rules(description: Description) -> tuple[Any, ...]:
+    """The functions that tell of worlds in the same way, as many as there are."""
+    named = ((name, getattr(description, name)) for name in WORLD_SIGNATURES)
+    return tuple(
+        address_of(name, function, WORLD_SIGNATURES[name])
+        for name, function in named
+        if function is not None
+    )
 
 
 def address_of(name: str, function: Any, signature: Any) -> Any:
@@ -122,5 +133,6 @@ def _make_emitter(signature: Any) -> Any:
 
 
 _EMITTERS = [
-    _make_emitter(one) for one in (*SIGNATURES, SPELL_SIGNATURE, WORLD_KEY_SIGNATURE)
+    _make_emitter(one)
+    for one in (*SIGNATURES, SPELL_SIGNATURE, *WORLD_SIGNATURES.values())
 ]

@@ -146,12 +146,20 @@ class Description(NamedTuple):
         utility_sum: what the players' returns add up to at every end: 0 for a zero-sum
             game, None for a general-sum game, where it varies. `exploitability`, linear
             programs and the offline methods rely on it, so it is checked.
-        world_key(settings, state, key) -> int: for two-player games without chance in
-            which what each player has done in secret is independent of what the other
-            has, given the *world* (see worlds/): writes the world as integers, at most
+        world_key(settings, state, key) -> int: for two-player games in which what each
+            player has done in secret is independent of what the other has, given the
+            *world* (see worlds/): writes the world as integers, at most
             `Sizes.max_moves` of them, and returns how many there are. It is made by
-            `compiled`, and None for games that declare no worlds. `check_game` proves
-            the independence on the first moves.
+            `compiled`, as the next two, and None for games that declare no worlds.
+            `check_game` proves the independence on the first moves.
+        leaf_class(settings, state, player) -> int: for games with worlds in which
+            chance deals in secret, an answer to a move depends on what the other player
+            hides, or the returns depend on what is private. Where the game ends: a
+            number from 0 to 63 for what is private to a player, such as how many of the
+            own dice match the bid.
+        class_returns(settings, state, class0, class1, returns): goes with it; writes
+            the returns for two such classes. What is private in the state must not
+            matter.
     """
 
     short_name: str
@@ -163,6 +171,8 @@ class Description(NamedTuple):
     num_players: int = 2
     utility_sum: float | None = 0.0
     world_key: Any = None
+    leaf_class: Any = None
+    class_returns: Any = None
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -193,8 +203,12 @@ SPELL_SIGNATURE = types.int64(
 )
 """The types of `BoundRules.spell`."""
 
-WORLD_KEY_SIGNATURE = types.int64(_FLOATS, _INTEGERS, _INTEGERS)
-"""The types of `Description.world_key`."""
+WORLD_SIGNATURES = {
+    "world_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
+    "leaf_class": types.int64(_FLOATS, _INTEGERS, types.int64),
+    "class_returns": types.void(_FLOATS, _INTEGERS, types.int64, types.int64, _FLOATS),
+}
+"""The types of the functions of a Description that tell of worlds."""
 
 
 def check_parameters(description: Description, parameters: Parameters) -> None:

@@ -590,7 +590,7 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
 
     Args:
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
-        rule: a name in `kernels.RULES`, or what `kernels.name_of_own` gave.
+        rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):

@@ -35,7 +35,8 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
-from mccfr_spiel.worlds.passes import WORLD_LAYOUT
+from mccfr_spiel.worlds.listing import Leaves
+from mccfr_spiel.worlds.passes import LAYOUTS
 from mccfr_spiel.worlds.search import Worlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
@@ -212,14 +213,14 @@ class SolverState:
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
         ) = ()
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
             if tree.worlds is not None:
-                self._frame_of = WORLD_LAYOUT.frame_of
+                self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
                 self.whole = passes.arrays, plans, passes.blocks, tree.worlds
             elif sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()

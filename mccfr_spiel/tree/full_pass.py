@@ -19,7 +19,8 @@ from mccfr_spiel.tree.blocks import (
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.worlds.passes import add_gradient, respond
+from mccfr_spiel.worlds.listing import Leaves
+from mccfr_spiel.worlds.passes import GRADIENTS, respond
 from mccfr_spiel.worlds.search import Worlds
 
 
@@ -118,7 +119,7 @@ class WorldPass(FullPass):
         worlds: the worlds.
     """
 
-    def __init__(self, tree: GameTree, worlds: Worlds) -> None:
+    def __init__(self, tree: GameTree, worlds: Worlds | Leaves) -> None:
         """Lists the infosets by player; `arrays` have no rows."""
         players = tree.infosets["player"]
         arrays = Passes(
@@ -130,11 +131,12 @@ class WorldPass(FullPass):
         )
         super().__init__(tree, arrays, one_block(arrays))
         self.worlds = worlds
+        self._add = GRADIENTS[type(worlds)]
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
         gradient = np.zeros_like(plan)
-        add_gradient(self.worlds, player, plan, gradient)
+        self._add(self.worlds, player, plan, gradient)
         return gradient
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
@@ -152,7 +154,7 @@ class WorldPass(FullPass):
     ) -> tuple[np.ndarray, np.ndarray]:
         plan, got = self.plan(policy), np.zeros(len(policy))
         for player in range(self.tree.num_players):
-            add_gradient(self.worlds, player, plan, got)
+            self._add(self.worlds, player, plan, got)
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         respond(self.tree.infosets, policy, got, best, choice)

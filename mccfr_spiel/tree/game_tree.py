@@ -269,9 +269,8 @@ class GameTree(ReadableTree):
         found = known_worlds(rules, self.budget)
         names = KeyNames(rules, found.keys, found.infosets["player"])
         self.met.take_over(names, found.infosets, found.actions)
-        worlds = found.worlds
-        self.payoffs.take_over(np.unique(worlds.returns[worlds.ends > 0], axis=0))
-        self.worlds = worlds
+        self.payoffs.take_over(found.worlds.payoffs)
+        self.worlds = found.worlds
 
     def _rules_of_worlds(self) -> BoundRules:
         rules = self.rules

@@ -30,6 +30,7 @@ from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
+from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.search import Worlds
 
 DEFAULT_MAX_NODES = 80_000_000
@@ -110,7 +111,7 @@ class ReadableTree:
         if abstraction is None:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
-        self.worlds: Worlds | None = None
+        self.worlds: Worlds | Leaves | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -139,7 +140,7 @@ class ReadableTree:
 
     def _completeness(self) -> str:
         if self.worlds is not None:
-            return f"{len(self.worlds.edges):,} worlds"
+            return f"{self.worlds.num_worlds:,} worlds"
         if self.rule_store is not None:
             return "no nodes kept"
         if not self.num_infosets:

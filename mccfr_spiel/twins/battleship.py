@@ -259,20 +259,44 @@ def _info_key(settings, state, player, key):
 
 
 @compiled
-def _damage(settings, state, player):
-    damage = 0.0
+def _world_key(settings, state, key):
+    """The shots with their outcomes; of placements only that they were made."""
+    ships = int(settings[_SHIPS])
+    for k in range(state[_COUNT]):
+        key[k] = 0 if k < 2 * ships else state[_moves(settings) + k]
+    return state[_COUNT]
+
+
+@compiled
+def _leaf_class(settings, state, player):
+    """The set of a player's ships that are sunk."""
+    sunk = 0
     for ship in range(int(settings[_SHIPS])):
         if _is_sunk(settings, state, player, ship):
+            sunk |= 1 << ship
+    return sunk
+
+
+@compiled
+def _damage(settings, sunk):
+    damage = 0.0
+    for ship in range(int(settings[_SHIPS])):
+        if sunk >> ship & 1:
             damage += settings[_OF_SHIPS + int(settings[_SHIPS]) + ship]
     return damage
 
 
 @compiled
-def _returns(settings, state, returns):
-    first = _damage(settings, state, 0)
-    second = _damage(settings, state, 1)
+def _class_returns(settings, state, class0, class1, returns):
+    first, second = _damage(settings, class0), _damage(settings, class1)
     returns[0] = second - settings[_MULTIPLIER] * first
     returns[1] = first - settings[_MULTIPLIER] * second
+
+
+@compiled
+def _returns(settings, state, returns):
+    first, second = _leaf_class(settings, state, 0), _leaf_class(settings, state, 1)
+    _class_returns(settings, state, first, second, returns)
 
 
 _TIME, _SHOT_AT, _SHOT_BY = map(word, ("T=", "/shot_", "/oppshot_"))
@@ -380,5 +404,8 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         sizes=sizes,
         rules=_RULES,
         spell=_spell,
+        world_key=_world_key,
+        leaf_class=_leaf_class,
+        class_returns=_class_returns,
         text_size=12 + 8 * ships + 2 * 16 * shots,
     )

@@ -103,17 +103,41 @@ def _quantity_of(settings, bid):
 
 
 @compiled
-def _returns(settings, state, returns):
-    bid = state[_BID] - 1
-    face = _face_of(settings, bid)
+def _world_key(settings, state, key):
+    """How many dice were rolled, whether the last bid was called, and the bids."""
+    dice = int(settings[_DICE])
+    parts = (2 * dice * int(settings[_SIDES]) + _BITS - 1) // _BITS
+    key[0] = state[_ROLLED]
+    key[1] = state[_CALLED]
+    for k in range(parts):
+        key[2 + k] = state[_DIE + 2 * dice + k]
+    return 2 + parts
+
+
+@compiled
+def _leaf_class(settings, state, player):
+    """How many dice of a player show the face of the last bid or the highest face."""
+    dice = int(settings[_DICE])
+    face = _face_of(settings, state[_BID] - 1)
     matches = 0
-    for k in range(2 * int(settings[_DICE])):
+    for k in range(dice * player, dice * (player + 1)):
         die = state[_DIE + k]
         matches += int(die == face or die == int(settings[_SIDES]) - 1)
+    return matches
+
+
+@compiled
+def _class_returns(settings, state, class0, class1, returns):
     bidder = 1 - state[_BIDS] % 2
-    is_true = matches >= _quantity_of(settings, bid)
+    is_true = class0 + class1 >= _quantity_of(settings, state[_BID] - 1)
     returns[bidder] = 1.0 if is_true else -1.0
     returns[1 - bidder] = -returns[bidder]
+
+
+@compiled
+def _returns(settings, state, returns):
+    first, second = _leaf_class(settings, state, 0), _leaf_class(settings, state, 1)
+    _class_returns(settings, state, first, second, returns)
 
 
 @compiled
@@ -178,5 +202,8 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         sizes=sizes,
         rules=_RULES,
         spell=_spell,
+        world_key=_world_key,
+        leaf_class=_leaf_class,
+        class_returns=_class_returns,
         text_size=3 * dice + 8 * bids,
     )

@@ -53,6 +53,8 @@ def make_twin(
     spell: Any,
     text_size: int,
     world_key: Any = None,
+    leaf_class: Any = None,
+    class_returns: Any = None,
 ) -> Twin:
     """A twin of the OpenSpiel game of that name.
 
@@ -63,7 +65,7 @@ def make_twin(
         sizes: as in a Description; the least and greatest return do not matter.
         rules: the compiled functions.
         spell, text_size: see `Twin`.
-        world_key: as in a Description.
+        world_key, leaf_class, class_returns: as in a Description.
     """
     description = Description(
         short_name=short_name,
@@ -74,6 +76,8 @@ def make_twin(
         words=_WORDS,
         num_players=num_players,
         world_key=world_key,
+        leaf_class=leaf_class,
+        class_returns=class_returns,
     )
     return Twin(description, spell, text_size, values)
 

@@ -1,21 +1,30 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
-import functools
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from tqdm import tqdm
 
 from mccfr_spiel.arrays import NODE
-from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
-from mccfr_spiel.rules.calls import address_of
+from mccfr_spiel.compiled.frame import new_record
+from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
+from mccfr_spiel.rules.calls import callable_world_rules
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SPARE, WORLD_KEY_SIGNATURE, BoundRules
+from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
+from mccfr_spiel.worlds.listing import (
+    LISTING,
+    MOST_CLASSES,
+    NUM_LEAVES,
+    NUM_RETURNS,
+    Leaves,
+    Listing,
+    list_leaves,
+)
 from mccfr_spiel.worlds.search import (
-    BYTE,
     ENTERS,
     HEIGHT,
     HISTORIES,
@@ -38,8 +47,16 @@ from mccfr_spiel.worlds.search import (
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
 
-_SLICE = 200_000
-"""Worlds that are found between two looks for Ctrl-C, in about a second."""
+_FEW_LISTED = 64
+"""The same where leaves are listed, and four times the edges for each action."""
+
+_SLICE = 5_000
+"""Worlds that are found between two looks for Ctrl-C, in less than a second."""
+
+_TELLING = 0.05
+"""From this share of the search on, its size at the end can be told from it."""
+
+_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 WORLDS, LISTS = "the lists of worlds", "the search for worlds"
 """Under these names a budget holds what `Worlds` takes, and `Search`."""
@@ -60,7 +77,7 @@ class Found(NamedTuple):
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds
+    worlds: Worlds | Leaves
     num_histories: int
     histories: np.ndarray
 
@@ -75,8 +92,10 @@ def why_no_worlds(rules: BoundRules | None) -> str:
     """Why worlds cannot be found by rules, behind the name of the game; else ""."""
     if rules is None or rules.description.world_key is None:
         return "declares no worlds (Description.world_key)"
-    if rules.num_players != 2 or rules.sizes.max_chance_moves:
-        return "is not a game of two players without chance"
+    if rules.num_players != 2:
+        return "is not a game of two players"
+    if rules.sizes.max_chance_moves and rules.description.leaf_class is None:
+        return "has chance, but declares no classes (Description.leaf_class)"
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
@@ -147,9 +166,11 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    entries = _FEW_ENTRIES
+    entries, kind = _FEW_ENTRIES, _Finding
+    if rules.description.leaf_class is not None:
+        entries, kind = _FEW_LISTED, _Listing
     while True:
-        search = _Finding(rules, budget, entries, with_histories)
+        search = kind(rules, budget, entries, with_histories)
         found = search.run()
         if found is not None:
             return found
@@ -157,7 +178,10 @@ def find_worlds(
 
 
 class _Finding:
-    """A search under way."""
+    """A search under way, which finds the worlds."""
+
+    compiled: Any = staticmethod(find)
+    layout = LAYOUT
 
     def __init__(
         self, rules: BoundRules, budget: Budget, entries: int, with_histories: bool
@@ -168,49 +192,93 @@ class _Finding:
         self._store = RuleStore(rules, self._budget)
         self._path = self._store.new_path()
         self._one = self._store.node_arrays()
-        self._world_key = address_of(
-            "world_key", rules.description.world_key, WORLD_KEY_SIGNATURE
-        )
+        self._more = callable_world_rules(rules.description)
         self._entries = entries
+        self._search, self._worlds = self._begin(with_histories)
+
+    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
+        """The search before its first world, and nothing that is found."""
+        rules, entries = self._rules, self._entries
         moves = rules.sizes.max_moves
         height = moves + 2
         size = 2 * height * entries * (8 * rules.sizes.state + moves + 32)
         self._budget.hold(LISTS, size)
-        self._search = _new_search(rules, height, entries, with_histories)
-        state, of_player_1 = rules.start(), height * entries
-        self._search.states[0] = self._search.states[of_player_1] = state
-        self._search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
-        key = self._search.key
-        length = rules.description.world_key(rules.settings, state, key)
-        self._search.key_lengths[0] = length
-        self._search.keys[0, :length] = key[:length]
-        self._worlds = Worlds(
-            steps=np.zeros(0, INT),
-            lengths=np.zeros(0, INT),
-            ends=np.zeros(0, FLAG),
-            returns=np.zeros((0, 2), FLOAT),
-            actors=np.zeros(0, FLAG),
-            edges=np.zeros(0, FLAG),
-            height=np.zeros(1, LONG),
+        search = new_record(
+            Search,
+            D=height,
+            C=entries,
+            A=rules.sizes.num_actions,
+            K=moves + SPARE,
+            M=moves if with_histories else 0,
+            H=moves + 1,
+            I=int(with_histories),
+            n=rules.sizes.state,
+            NUM_AT=NUM_AT,
         )
+        search.counts[:, 0] = search.at[ENTERS] = 1
+        search.at[ROOM] = entries
+        state, of_player_1 = rules.start(), height * entries
+        search.states[0] = search.states[of_player_1] = state
+        search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
+        length = rules.description.world_key(rules.settings, state, search.key)
+        search.key_lengths[0] = length
+        search.keys[0, :length] = search.key[:length]
+        worlds = new_record(Worlds, T=0, E=0, W=0)
+        return search, worlds
+
+    def _rows(self) -> dict[str, tuple[int, int]]:
+        """How many rows of each array are used, and how many a world may add."""
+        at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
+        worlds, edges = (at[NUM_WORLDS], 1), (at[NUM_EDGES], actions)
+        return {
+            "steps": (at[NUM_STEPS], self._entries * actions),
+            **dict.fromkeys(("actors", "edges"), worlds),
+            **dict.fromkeys(("lengths", "ends", "returns"), edges),
+        }
 
     def run(self) -> Found | None:
-        """Finds the worlds; None if one has more entries than there is room for."""
+        """Finds the worlds; None if one has more entries than there is room for.
+
+        A bar on a terminal shows what a search of some seconds will come to.
+        """
         most = _SLICE
-        while True:
-            status = self._go_on(most)
-            if status == DONE:
-                return self._trimmed()
-            if status == MANY_ENTRIES:
-                return None
-            if status == GROW:
-                self._make_room()
-            elif status == OUT_OF_TIME:
-                most += _SLICE
-            elif status == NOT_SHARED:
-                self._refuse()
-            else:
-                self._store.raise_broken(status - BROKEN, self._path)
+        what = f"worlds of {self._rules.description.short_name}"
+        with tqdm(
+            desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
+        ) as bar:
+            while True:
+                status = self._go_on(most)
+                if status == DONE:
+                    return self._trimmed()
+                if status == MANY_ENTRIES:
+                    return None
+                if status == GROW:
+                    self._make_room()
+                elif status == OUT_OF_TIME:
+                    most += _SLICE
+                    self._tell(bar)
+                elif status == NOT_SHARED:
+                    self._refuse()
+                else:
+                    self._store.raise_broken(status - BROKEN, self._path)
+
+    def _tell(self, bar: "tqdm[NoReturn]") -> None:
+        """Shows how far the search is, and what its end may be, which is no reason to
+        refuse it: in liar's dice the first of twenty subtrees is half of the game."""
+        share, steps = self._share(), int(self._search.at[NUM_STEPS])
+        bar.n = share
+        if share >= _TELLING:
+            size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
+            bar.set_postfix_str(f"about {steps / share:.2g} steps, {size}")
+
+    def _share(self) -> float:
+        """The share of the search that is over, as if subtrees beside each other were
+        equally large."""
+        search, share, part = self._search, 0.0, 1.0
+        for level in range(int(search.at[LEVEL])):
+            part /= search.num_edges[level]
+            share += part * (search.next_edge[level] - 1)
+        return share
 
     def _go_on(self, most: int) -> int:
         store = self._store
@@ -220,51 +288,40 @@ class _Finding:
             ties=np.zeros((0, 3), np.int32),
             **self._one,
         )
-        frame = LAYOUT.frame_of(
+        frame = self.layout.frame_of(
             tree, store.game, store.known, self._path, self._worlds, self._search
         )
-        return find(frame, store.called, self._world_key, most)
+        return self.compiled(frame, store.called, self._more, most)
 
     def _refuse(self) -> NoReturn:
-        level = int(self._search.at[LEVEL])
-        key = self._search.keys[level, : self._search.key_lengths[level]].tolist()
         raise GameError(
-            f"{self._rules.description.short_name}: Description.world_key gives the "
-            f"world {key} to states that differ in who acts, or in what their moves "
-            "mean. ms.check_game shows two histories on a smaller board."
+            f"{self._rules.description.short_name}: Description.world_key gives one "
+            "world to states that differ in who acts, or in what their moves mean, or "
+            "leaf_class is not between 0 and 63. ms.check_game shows two histories on "
+            "a smaller board."
         )
 
     def _make_room(self) -> None:
         """Makes room for the next world, whatever it has."""
-        rules, store, at = self._rules, self._store, self._search.at.tolist()
+        rules, store = self._rules, self._store
         entries, actions = self._entries, rules.sizes.num_actions
         longest = len(rules.sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        needed = {
-            "steps": at[NUM_STEPS] + entries * actions + 1,
-            "edges": at[NUM_WORLDS] + 1,
-            "actors": at[NUM_WORLDS] + 1,
-        }
-        needed |= dict.fromkeys(
-            ("lengths", "ends", "returns"), at[NUM_EDGES] + actions + 1
-        )
-        sizes = {name: len(getattr(self._worlds, name)) for name in needed}
-        grown = {
-            name: sizes[name] if size <= sizes[name] else size + size // 4
-            for name, size in needed.items()
-        }
-        rows = self._worlds._asdict()
+        arrays, sizes = self._worlds._asdict(), {}
+        for name, (used, more) in self._rows().items():
+            size, needed = len(arrays[name]), used + more + 1
+            sizes[name] = size if needed <= size else needed + needed // 4
         self._budget.hold(
             WORLDS,
             sum(
-                size * rows[name].itemsize * int(np.prod(rows[name].shape[1:]))
-                for name, size in grown.items()
+                size * arrays[name].itemsize * int(np.prod(arrays[name].shape[1:]))
+                for name, size in sizes.items()
             ),
         )
-        for name, size in grown.items():
-            if size > sizes[name]:
-                resize(rows[name], size)
+        for name, size in sizes.items():
+            if size > len(arrays[name]):
+                resize(arrays[name], size)
         histories = self._search.histories
         if len(histories) and store.sizes()[0] + entries >= len(histories):
             resize(histories, len(store.infosets))
@@ -273,15 +330,10 @@ class _Finding:
         """What was found, without the room that arrays have to spare."""
         at, store, worlds = self._search.at.tolist(), self._store, self._worlds
         store.trim()
-        for name, array in worlds._asdict().items():
-            if name != "height":
-                size = at[NUM_EDGES]
-                if name == "steps":
-                    size = at[NUM_STEPS]
-                elif name in ("actors", "edges"):
-                    size = at[NUM_WORLDS]
-                resize(array, size)
-        worlds.height[0] = at[HEIGHT]
+        for name, (used, _) in self._rows().items():
+            resize(getattr(worlds, name), used)
+        if isinstance(worlds, Worlds):
+            worlds.height[0] = at[HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))
@@ -295,36 +347,45 @@ class _Finding:
         )
 
 
-def _new_search(
-    rules: BoundRules, height: int, entries: int, with_histories: bool
-) -> Search:
-    """A search that stands before the first world."""
-    actions, moves = rules.sizes.num_actions, rules.sizes.max_moves
-    key = moves + SPARE
-    integers = functools.partial(np.zeros, dtype=np.int64)
-    rows = 2 * height * entries
-    search = Search(
-        states=integers((rows, rules.sizes.state)),
-        sequences=np.zeros(rows, INT),
-        pasts=np.zeros((rows, moves if with_histories else 0), BYTE),
-        lengths=np.zeros(rows, INT),
-        counts=integers((2, height)),
-        infosets=np.zeros(height * entries, INT),
-        legal=integers(height * entries),
-        keys=integers((height, key)),
-        key_lengths=integers(height),
-        acting=integers(height),
-        next_edge=integers(height),
-        num_edges=integers(height),
-        edge_keys=integers((height * actions, key)),
-        edge_lengths=integers(height * actions),
-        edge_actions=integers(height * actions),
-        edge_ends=np.zeros(height * actions, FLAG),
-        histories=np.zeros((int(with_histories), moves + 1), BYTE),
-        key=integers(key),
-        at=integers(NUM_AT),
-    )
-    search.at[ROOM] = entries
-    search.counts[:, 0] = 1
-    search.at[ENTERS] = 1
-    return search
+class _Listing(_Finding):
+    """A search under way, which lists leaves."""
+
+    compiled: Any = staticmethod(list_leaves)
+    layout = LISTING
+
+    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
+        rules, entries = self._rules, self._entries
+        sizes, actions = rules.sizes, rules.sizes.num_actions
+        moves = sizes.max_moves + sizes.max_chance_moves
+        height, key = moves + 2, sizes.max_moves + SPARE
+        edges = height * actions * max(entries // 16, 1)
+        size = height * entries * (8 * moves + 64 + 4 * actions) + 8 * edges * (key + 2)
+        self._budget.hold(LISTS, size)
+        listing = new_record(
+            Listing,
+            D=height,
+            C=entries,
+            A=actions,
+            E=edges // height,
+            K=key,
+            M=moves,
+            H=moves + 1,
+            I=int(with_histories),
+            n=sizes.state,
+            NUM_AT=NUM_AT,
+        )
+        listing.start[:] = rules.start()
+        listing.weights[:] = listing.ways[:] = 1
+        listing.sequences[height * entries] = 1  # the empty sequences are 0 and 1
+        listing.counts[:, 0] = listing.at[ENTERS] = 1
+        listing.at[ROOM] = entries
+        return listing, new_record(Leaves, T=0, Z=0, R=0)
+
+    def _rows(self) -> dict[str, tuple[int, int]]:
+        at = self._search.at.tolist()
+        steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
+        return {
+            **dict.fromkeys(("steps", "classes", "weights"), steps),
+            **dict.fromkeys(("lengths", "sizes"), leaves),
+            "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
+        }

@@ -2,29 +2,35 @@
 
 All histories are followed from world to world, as far as there are not too many. At
 each world on the way, of every private past of one player and every one of the other
-the pair must occur, and these must be the same for all of them: who acts, and, where
-the game ends, the returns. What a player knows must depend on the world and the own
-past alone. Then a sum over histories at a world is a product of two sums.
+the pair must occur, with a weight that is a product, and these must be the same for all
+of them: who acts, and, where the game ends, the returns, or what they are for two
+classes. What a player knows must depend on the world and the own past alone, where
+chance deals nothing. Then a sum over histories at a world is a product of two sums.
 """
 
+import collections
 import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SPARE, TERMINAL, BoundRules
+from mccfr_spiel.rules.description import CHANCE, SPARE, TERMINAL, BoundRules
+
+_OFF = 1e-12
 
 World = tuple[int, ...]
 Past = tuple[tuple[World, int], ...]
 
 
 class History(NamedTuple):
-    """A history: its moves, the state, and what each player knew and did, `[2]`."""
+    """A history: its moves, the state, what each player knew and did, `[2]`, and the
+    probability of the deals."""
 
     moves: tuple[int, ...]
     state: np.ndarray
     pasts: tuple[Past, Past]
+    weight: float = 1.0
 
 
 def check_independence(rules: BoundRules, most: int) -> int:
@@ -46,7 +52,7 @@ def check_independence(rules: BoundRules, most: int) -> int:
         behind: dict[World, list[History]] = {}
         for world, entered in worlds.items():
             inside = list(entered)
-            leads: dict[int, tuple[World, History]] = {}
+            leads: dict[tuple[Any, ...], tuple[World, History]] = {}
             for history in inside:  # to which private moves append
                 followed += 1
                 if followed > most:
@@ -54,7 +60,10 @@ def check_independence(rules: BoundRules, most: int) -> int:
                 for after in _moves_from(rules, history):
                     key = _key(rules, after.state)
                     action = after.moves[-1]
-                    there, first = leads.setdefault(action, (key, history))
+                    move = action, _answers(rules, history)
+                    if rules.acting(history.state) == CHANCE:
+                        move = CHANCE, None  # all deals lead to one world
+                    there, first = leads.setdefault(move, (key, history))
                     if there != key:
                         what = f"action {action} leads to {list(there)} and {list(key)}"
                         _refuse(rules, world, first, history, what)
@@ -82,52 +91,115 @@ def _moves_from(rules: BoundRules, history: History) -> list[History]:
     player = rules.acting(history.state)
     if player == TERMINAL:
         return []
+    moves = [(action, 1.0) for action in rules.legal_actions(history.state)]
+    if player == CHANCE:
+        moves = rules.chance_outcomes(history.state)
     found = []
-    knows = tuple(rules.info_key(history.state, player).tolist())
-    for action in rules.legal_actions(history.state):
+    for action, prob in moves:
         state = history.state.copy()
         rules.apply_action(state, action)
         pasts = list(history.pasts)
-        pasts[player] = (*pasts[player], (knows, action))
-        moves = (*history.moves, action)
-        found.append(History(moves, state, (pasts[0], pasts[1])))
+        if player != CHANCE:
+            knows = tuple(rules.info_key(history.state, player).tolist())
+            pasts[player] = (*pasts[player], (knows, action))
+        found.append(
+            History(
+                (*history.moves, action),
+                state,
+                (pasts[0], pasts[1]),
+                history.weight * prob,
+            )
+        )
     return found
+
+
+def _answers(rules: BoundRules, history: History) -> Any:
+    """What the answer to a move may depend on besides the world: the entry of who does
+    not act, if there are classes."""
+    player = rules.acting(history.state)
+    if rules.description.leaf_class is None or player < 0:
+        return None
+    return _entry(rules, history, 1 - player)
+
+
+def _entry(rules: BoundRules, history: History, player: int) -> tuple[Any, ...]:
+    """What a player did, and knows by deals."""
+    key: World = ()
+    if rules.sizes.max_chance_moves:
+        key = tuple(rules.info_key(history.state, player).tolist())
+    return history.pasts[player], key
 
 
 def _check_world(rules: BoundRules, world: World, inside: list[History]) -> None:
     """Raises GameError unless a world with these histories is as it must be."""
     one = inside[0]
-    expected = _seen(rules, one)
+    expected = _seen(rules, one, one)
     for other in inside[1:]:
-        if (seen := _seen(rules, other)) != expected:
+        if (seen := _seen(rules, other, one)) != expected:
             _refuse(rules, world, one, other, f"{expected} and {seen}")
     for player in (0, 1):
-        known: dict[Past, tuple[Any, History]] = {}
+        known: dict[Any, tuple[Any, History]] = {}
         for history in inside:
-            key = tuple(rules.info_key(history.state, player).tolist())
-            before, first = known.setdefault(history.pasts[player], (key, history))
-            if before != key:
-                what = f"player {player} knows {list(before)} and {list(key)}, though "
+            found = _known(rules, history, player)
+            entry = _entry(rules, history, player)
+            before, first = known.setdefault(entry, (found, history))
+            if before != found:
+                what = f"player {player} knows {before} and {found}, though "
                 what += "all own moves were the same"
                 _refuse(rules, world, first, history, what)
-    pairs = {history.pasts for history in inside}
-    firsts = {history.pasts[0]: history for history in inside}
-    seconds = {history.pasts[1]: history for history in inside}
-    if len(pairs) == len(firsts) * len(seconds):
-        return
-    for first, second in itertools.product(firsts.values(), seconds.values()):
-        if (first.pasts[0], second.pasts[1]) not in pairs:
-            what = "player 0 cannot have moved as in the one while player 1 moved as "
-            what += "in the other, so that their secrets are not independent"
-            _refuse(rules, world, first, second, what)
+    _check_product(rules, world, inside)
 
 
-def _seen(rules: BoundRules, history: History) -> str:
-    """What must be the same for all histories of a world, in words."""
+def _check_product(rules: BoundRules, world: World, inside: list[History]) -> None:
+    """Raises GameError unless the weights of all pairs of entries are a product."""
+    pairs: dict[Any, float] = collections.defaultdict(float)
+    sums: list[dict[Any, float]] = [collections.defaultdict(float) for _ in range(2)]
+    firsts: list[dict[Any, History]] = [{}, {}]
+    for history in inside:
+        pair = _entry(rules, history, 0), _entry(rules, history, 1)
+        pairs[pair] += history.weight
+        for player in (0, 1):
+            sums[player][pair[player]] += history.weight
+            firsts[player][pair[player]] = history
+    total = sum(pairs.values())
+    for (one, row), (other, column) in itertools.product(*(x.items() for x in sums)):
+        if abs(pairs.get((one, other), 0.0) * total - row * column) > _OFF * total**2:
+            what = "player 0 does not have moved as in the one, while player 1 has as "
+            what += "in the other, with the product of the probabilities, so that "
+            what += "their secrets are not independent"
+            _refuse(rules, world, firsts[0][one], firsts[1][other], what)
+
+
+def _seen(rules: BoundRules, history: History, other: History) -> str:
+    """What must be the same for all histories of a world, in words.
+
+    Where returns depend on classes, it must be so that those of two classes are the
+    same in the state of any `other` history.
+    """
     player = rules.acting(history.state)
-    if player == TERMINAL:
-        return f"the game ends with the returns {rules.returns(history.state)}"
-    return f"player {player} acts"
+    if player != TERMINAL:
+        return f"player {player} acts"
+    description, returns = rules.description, rules.returns(history.state)
+    if description.leaf_class is None or rules.acting(other.state) != TERMINAL:
+        return f"the game ends with the returns {returns}"
+    pays, classes = np.zeros(2 + SPARE), [_class(rules, history, p) for p in (0, 1)]
+    description.class_returns(rules.settings, other.state, *classes, pays)
+    if np.abs(pays[:2] - returns).max() > _OFF:
+        return f"class_returns gives {pays[:2].tolist()} in place of {returns}"
+    return "the game ends"
+
+
+def _class(rules: BoundRules, history: History, player: int) -> int:
+    return rules.description.leaf_class(rules.settings, history.state, player)
+
+
+def _known(rules: BoundRules, history: History, player: int) -> list[int]:
+    """What must be the same for all histories with an entry: what the player knows and
+    the class."""
+    key = rules.info_key(history.state, player).tolist()
+    if rules.description.leaf_class is None or rules.acting(history.state) != TERMINAL:
+        return key
+    return [*key, _class(rules, history, player)]
 
 
 def _refuse(

@@ -28,12 +28,11 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
+from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
 from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
 
-WORLD_LAYOUT = Layout(*LAYOUT.kinds, Worlds)
+LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves)}
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
-
-_views = WORLD_LAYOUT.viewer()
 
 
 @inlined
@@ -118,6 +117,38 @@ def add_gradient(
 
 
 @jit(nogil=True)
+def add_leaf_gradient(
+    leaves: Leaves, player: int, plan: np.ndarray, gradient: np.ndarray
+) -> None:
+    """As `add_gradient`: at each leaf the other player's entries are summed by class,
+    then each of the player's own gets what its class is paid for these sums."""
+    reach, pays = np.zeros(MOST_CLASSES), np.zeros(MOST_CLASSES)
+    at, row = 0, 0
+    for leaf in range(len(leaves.lengths)):
+        num_first = np.int64(leaves.lengths[leaf, 0])
+        middle, end = at + num_first, at + num_first + leaves.lengths[leaf, 1]
+        num_rows, num_columns = leaves.sizes[leaf, 0], leaves.sizes[leaf, 1]
+        own, others = (at, middle), (middle, end)
+        if player == 1:
+            own, others = others, own
+        reach[:], pays[:] = 0.0, 0.0
+        for k in range(others[0], others[1]):
+            reach[leaves.classes[k]] += leaves.weights[k] * plan[leaves.steps[k]]
+        for first in range(num_rows):
+            for second in range(num_columns):
+                mine, theirs = (first, second) if player == 0 else (second, first)
+                pays[mine] += leaves.returns[row, player] * reach[theirs]
+                row += 1
+        for k in range(own[0], own[1]):
+            gradient[leaves.steps[k]] += leaves.weights[k] * pays[leaves.classes[k]]
+        at = end
+
+
+GRADIENTS: dict[type, Any] = {Worlds: add_gradient, Leaves: add_leaf_gradient}
+"""What adds a gradient, by what was found of a game."""
+
+
+@jit(nogil=True)
 def respond(
     infosets: np.ndarray,
     policy: np.ndarray,
@@ -148,7 +179,7 @@ def respond(
 
 
 @functools.cache
-def make_world_iterate(rule: str) -> Any:
+def make_world_iterate(rule: str, kind: type) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
 
     It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
@@ -156,20 +187,23 @@ def make_world_iterate(rule: str) -> Any:
 
     Args:
         rule: as in `kernels.make_iterate`.
+        kind: of what was found, a key of LAYOUTS.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
         number = number_of(rule)
-        return _make_iterate(number, rule_of(number).looks_ahead)
+        return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
-def _make_iterate(number: int, looks_ahead: bool) -> Any:
+def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
+    views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
+
     @inlined
     def deliver(frame, tables, first, end):
-        worlds, plan = _views(frame, Worlds), _views(frame, Plans).plan
-        passes, task = _views(frame, Passes), _views(frame, Task)
+        worlds, plan = views(frame, kind), views(frame, Plans).plan
+        passes, task = views(frame, Passes), views(frame, Task)
         for player in range(first, end):
-            add_gradient(worlds, player, plan, tables.gradient)
+            add(worlds, player, plan, tables.gradient)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):
@@ -183,16 +217,16 @@ def _make_iterate(number: int, looks_ahead: bool) -> Any:
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):
-        task = _views(frame, Task)
+        task = views(frame, Task)
         return loop(
             frame,
             task,
             tree_in(frame, task.job),
-            _views(frame, Tables),
-            _views(frame, Walk),
-            _views(frame, Passes),
-            _views(frame, Blocks),
-            len(_views(frame, Worlds).steps),
+            views(frame, Tables),
+            views(frame, Walk),
+            views(frame, Passes),
+            views(frame, Blocks),
+            len(views(frame, kind).steps),
             desk,
             leads,
         )

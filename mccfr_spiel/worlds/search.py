@@ -52,13 +52,23 @@ class Worlds(NamedTuple):
     edges: Annotated[np.ndarray, Entry(FLAG, "[W]", "how many edges it has")]
     height: Annotated[np.ndarray, Entry(LONG, "[1]", "the most worlds on a path")]
 
+    @property
+    def num_worlds(self) -> int:
+        """How many worlds are kept."""
+        return len(self.edges)
+
+    @property
+    def payoffs(self) -> np.ndarray:
+        """`[N, 2]` the returns that there are, each once."""
+        return np.unique(self.returns[self.ends > 0], axis=0)
+
 
 class Search(NamedTuple):
     """Where the walk is: the worlds on the way there, by level.
 
     D is the most levels, C the room for entries, A the number of actions, M the most
-    moves, K the room for a world's key. Rows of entries are those of `row_of`; rows of
-    edges are `A level + edge`.
+    moves, H one more, K the room for a world's key. Rows of entries are those of
+    `row_of`; rows of edges are `A level + edge`.
     """
 
     states: Annotated[
@@ -93,7 +103,7 @@ class Search(NamedTuple):
         np.ndarray,
         Entry(
             BYTE,
-            "[I, M + 1]",
+            "[I, H]",
             "how many moves lead to a state of each infoset, and which; none if they "
             "are not wanted",
         ),
@@ -115,7 +125,7 @@ _views = LAYOUT.viewer()
 @inlined
 def row_of(search, player, level):
     """The row of the first entry of a player at a level."""
-    return (player * len(search.key_lengths) + level) * search.at[ROOM]
+    return (player * len(search.acting) + level) * search.at[ROOM]
 
 
 @inlined
@@ -141,7 +151,8 @@ def _move(rules, settings, search, row, action):
 
 
 @inlined
-def _are_equal(one, other, length):
+def are_equal(one, other, length):
+    """Whether the first numbers of two arrays are the same."""
     k = 0
     while k < length and one[k] == other[k]:
         k += 1
@@ -153,14 +164,14 @@ def _edge_to(search, level, first, length):
     """The edge to the world whose key is in the buffer; -1 for the world itself, and
     the number of edges if it is a new one. `first` is the row of the first edge."""
     key, count = search.key, search.num_edges[level]
-    if length == search.key_lengths[level] and _are_equal(
+    if length == search.key_lengths[level] and are_equal(
         key, search.keys[level], length
     ):
         return np.int64(-1)
     edge = np.int64(0)
     while edge < count and not (
         search.edge_lengths[first + edge] == length
-        and _are_equal(key, search.edge_keys[first + edge], length)
+        and are_equal(key, search.edge_keys[first + edge], length)
     ):
         edge += 1
     return edge
@@ -194,7 +205,7 @@ def _find_entry(rules, game, path, tree, known, search, player, row, here):
 
 
 @inlined
-def _sequence(tree, search, here, action):
+def sequence_of(tree, search, here, action):
     """The sequence of an action at an entry of who acts."""
     below = search.legal[here] & ((np.int64(1) << action) - 1)
     sequence = np.int64(tree.infosets[search.infosets[here]]["first_sequence"])
@@ -276,7 +287,9 @@ def _enter(rules, world_key, game, path, tree, known, worlds, search, level):
                 search.counts[player, level] = count + 1
                 _copy_entry(search, row, first + count)
                 _move(rules, game.settings, search, first + count, action)
-                search.sequences[first + count] = _sequence(tree, search, here, action)
+                search.sequences[first + count] = sequence_of(
+                    tree, search, here, action
+                )
         entry += 1
     return DONE
 
@@ -294,7 +307,7 @@ def _list_edges(tree, worlds, search, level, num_actions):
             going, action = search.legal[here] & search.edge_actions[behind], 0
             while going >> action:
                 if going >> action & 1:
-                    sequence = _sequence(tree, search, here, action)
+                    sequence = sequence_of(tree, search, here, action)
                     worlds.steps[at[NUM_STEPS]] = sequence
                     at[NUM_STEPS] += 1
                 action += 1
@@ -324,7 +337,9 @@ def _go_along(rules, game, path, tree, search, level, behind):
                     return MANY_ENTRIES
                 _copy_entry(search, row, first + count)
                 _move(rules, game.settings, search, first + count, action)
-                search.sequences[first + count] = _sequence(tree, search, here, action)
+                search.sequences[first + count] = sequence_of(
+                    tree, search, here, action
+                )
                 count += 1
             action += 1
         here += 1
@@ -350,9 +365,9 @@ def _go_along(rules, game, path, tree, search, level, behind):
 
 
 @inlined
-def _has_room(infosets, known, worlds, search, num_actions, longest):
-    """Whether the next world fits all arrays, whatever it has."""
-    at, entries = search.at, search.at[ROOM]
+def knows_room(infosets, known, search, num_actions, longest):
+    """Whether the infosets of the next world fit the arrays, whatever it has."""
+    entries = search.at[ROOM]
     num_infosets, num_sequences = known.counts[INFOSETS], known.counts[SEQUENCES]
     is_kept = len(search.histories) > 0
     return (
@@ -360,19 +375,17 @@ def _has_room(infosets, known, worlds, search, num_actions, longest):
         and num_sequences + entries * num_actions < len(known.actions)
         and known.rows[num_infosets]["start"] + entries * longest < len(known.values)
         and num_infosets + entries < MOST_USED * len(known.table)
-        and at[NUM_WORLDS] < len(worlds.edges)
-        and at[NUM_EDGES] + num_actions < len(worlds.ends)
-        and at[NUM_STEPS] + entries * num_actions < len(worlds.steps)
         and not (is_kept and num_infosets + entries >= len(search.histories))
     )
 
 
 @jit
-def find(frame, rules, world_key, most):
+def find(frame, rules, more, most):
     """Finds worlds until all are found, `most` are, or something stops the walk.
 
     Each pass enters a world that the walk has come to, or goes along the next edge of
-    the world where it is, or back to the world before.
+    the world where it is, or back to the world before. `more` has `world_key` as
+    `callable_rules` gives it.
 
     Returns:
         DONE, `OUT_OF_TIME`, GROW if there must be more room first, `MANY_ENTRIES`,
@@ -387,12 +400,15 @@ def find(frame, rules, world_key, most):
         if at[ENTERS]:
             if at[NUM_WORLDS] >= most:
                 return OUT_OF_TIME
-            if not _has_room(
-                tree.infosets, known, worlds, search, num_actions, longest
+            if (
+                not knows_room(tree.infosets, known, search, num_actions, longest)
+                or at[NUM_WORLDS] >= len(worlds.edges)
+                or at[NUM_EDGES] + num_actions >= len(worlds.ends)
+                or at[NUM_STEPS] + at[ROOM] * num_actions >= len(worlds.steps)
             ):
                 return GROW
             status = _enter(
-                rules, world_key, game, path, tree, known, worlds, search, level
+                rules, more[0], game, path, tree, known, worlds, search, level
             )
             if status != DONE:
                 return status

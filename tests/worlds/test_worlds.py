@@ -30,6 +30,16 @@ GAMES = (
     "dark_hex(num_rows=2,num_cols=2,gameversion=adh)",
 )
 LARGER = "python_dark_hex(num_rows=2,num_cols=3)"
+LISTED = (
+    "liars_dice(dice_sides=3)",
+    "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
+    "liars_dice(numdice=2,dice_sides=2)",
+    "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
+    "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
+    "battleship(board_width=2,board_height=2,ship_sizes=[1;2],ship_values=[1;2],"
+    "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
+)
+"""Games whose leaves are listed, with classes; the last takes long without the JIT."""
 
 
 @pytest.fixture(scope="module", params=GAMES)
@@ -58,7 +68,10 @@ def random_policy(game, kind):
     ("game", "kind"),
     [
         pytest.param(LARGER, "random", marks=pytest.mark.compiled),
-        *((game, "random") for game in GAMES),
+        pytest.param(LISTED[-1], "random", marks=pytest.mark.compiled),
+        *((game, "random") for game in (*GAMES, *LISTED[:-1])),
+        (LISTED[0], "sparse"),
+        (LISTED[2], "deterministic"),
         *((game, "sparse") for game in GAMES[:2]),
         (GAMES[1], "uniform"),
         (GAMES[1], "deterministic"),
@@ -70,7 +83,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     tree = GameTree(game).expand_all()
     value, best = full_pass(tree).values(policy_vector(tree, policy))
     gain = (best - value).sum()
-    if game.num_distinct_actions() <= 4:  # a minute for each policy of the larger board
+    if str(game) != LARGER:  # which takes OpenSpiel a minute
         both: list[openspiel_policy.Policy] = [policy, policy]
         value = expected_game_score.policy_value(game.new_initial_state(), both)
         gain = exploitability.nash_conv(game, policy)
@@ -86,6 +99,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
         )
 
 
+@pytest.mark.parametrize("game", [*GAMES, *LISTED[:-1]], indirect=True)
 def test_worlds_have_all_histories_and_infosets(game):
     whole, worlds = GameTree(game).expand_all(), GameTree(game).find_worlds()
     rules = rules_of(game) or twin_of(game)
@@ -96,6 +110,7 @@ def test_worlds_have_all_histories_and_infosets(game):
     assert worlds.num_sequences == whole.num_sequences
 
 
+@pytest.mark.parametrize("game", [*GAMES, *LISTED[1:-1]], indirect=True)
 def test_a_policy_without_a_table_is_asked_once_for_each_infoset(game):
     asked = []
 
@@ -163,6 +178,33 @@ def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
+def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(finding, "_SLICE", 1)
+    monkeypatch.setattr(finding, "_kept", {})
+    tree, find, shares = GameTree(LARGER, max_memory="1GB"), finding.find, []
+    left = tree.budget.left
+
+    def stopped(frame, rules, world_key, most):
+        if most == 30:
+            raise KeyboardInterrupt
+        return find(frame, rules, world_key, most)
+
+    monkeypatch.setattr(finding._Finding, "compiled", staticmethod(stopped))
+    with pytest.raises(KeyboardInterrupt):
+        tree.find_worlds()
+    assert tree.budget.left == left
+    assert tree.num_infosets == 0
+    monkeypatch.setattr(finding._Finding, "compiled", staticmethod(find))
+    tell = finding._Finding._share
+    monkeypatch.setattr(
+        finding._Finding, "_share", lambda one: shares.append(tell(one)) or shares[-1]
+    )
+    assert tree.find_worlds().num_infosets > 0
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 0.1
+    assert 0.9 < shares[-1] < 1
+
+
 ALGORITHMS = (
     ms.CFR,
     ms.CFR_PLUS,
@@ -199,7 +241,7 @@ def broken_ties(game, algorithm, store):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
-@pytest.mark.parametrize("game", GAMES[:2], indirect=True)
+@pytest.mark.parametrize("game", [*GAMES[:2], LISTED[2]], indirect=True)
 def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
     on_worlds, on_tree = (
         broken_ties(game, algorithm, store) for store in ("worlds", "tree")
@@ -217,8 +259,9 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
 
 
 @pytest.mark.compiled
-def test_files_copies_and_policies_go_on_with_equal_bits(tmp_path):
-    solver = ms.Solver(GAMES[0], ms.PCFR_PLUS, store="worlds")
+@pytest.mark.parametrize("game", [GAMES[0], LISTED[0]], indirect=True)
+def test_files_copies_and_policies_go_on_with_equal_bits(game, tmp_path):
+    solver = ms.Solver(game, ms.PCFR_PLUS, store="worlds")
     solver.iterate(5)
     solver.save(tmp_path / "solver")
     policy = solver.average_policy()
@@ -229,8 +272,8 @@ def test_files_copies_and_policies_go_on_with_equal_bits(tmp_path):
         assert one.store == "worlds"
         assert (one.average_vector() == solver.average_vector()).all()
     loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    assert ms.nash_conv(GAMES[0], loaded, store="worlds") == pytest.approx(
-        ms.nash_conv(GAMES[0], policy, store="tree"), abs=1e-12
+    assert ms.nash_conv(game, loaded, store="worlds") == pytest.approx(
+        ms.nash_conv(game, policy, store="tree"), abs=1e-12
     )
     with pytest.raises(CheckpointError):
         ms.Solver.load(tmp_path / "solver", GAMES[1])
@@ -276,49 +319,87 @@ def with_tries(settings, state, key):
 
 
 @compiled
+def betting(settings, state, key):
+    """The cards dealt, raises, calls and who acts in leduc_poker, whose cards are not
+    dealt independently."""
+    key[0], key[1], key[2], key[3] = state[0], state[3], state[4], state[5]
+    return 4
+
+
+@compiled
+def num_moves(settings, state, key):
+    """Likewise of kuhn_poker."""
+    key[0] = state[0]
+    return 1
+
+
+@compiled
+def no_class(settings, state, player):
+    """One class for all."""
+    return 0
+
+
+@compiled
+def no_bids(settings, state, key):
+    """The dice rolled and the last bid, by which who acts cannot be told."""
+    key[0], key[1] = state[0], state[1]
+    return 2
+
+
+@compiled
 def nothing(settings, state, key):
     """One world for all, in which what one tries depends on the other."""
     return 0
 
 
-def declared(name, world_key) -> BoundRules:
+def declared(name, **functions) -> BoundRules:
     game = load_game(name)
     rules = rules_of(game) or twin_of(game)
     assert rules is not None
-    rules.description = rules.description._replace(world_key=world_key)
+    rules.description = rules.description._replace(**functions)
     return rules
 
 
-@pytest.mark.parametrize("name", [*GAMES, LARGER, "phantom_ttt", "python_dark_hex"])
+@pytest.mark.parametrize("name", [*GAMES, LARGER, *LISTED, "phantom_ttt"])
 def test_the_games_declarations_are_right(name):
     game = load_game(name)
     rules = rules_of(game) or twin_of(game)
     assert rules is not None
-    assert check_independence(rules, 2000) > 20
+    assert check_independence(rules, 2000) > 10
 
 
 def test_a_finer_world_is_right():
-    assert check_independence(declared("phantom_ttt", with_tries), 2000) > 20
+    assert check_independence(declared("phantom_ttt", world_key=with_tries), 2000) > 20
 
 
 @pytest.mark.parametrize(
-    ("name", "world_key"),
+    ("name", "functions", "message"),
     [
-        ("phantom_ttt(gameversion=abrupt)", without_tries),
-        ("python_dark_hex(num_rows=2,num_cols=2,abrupt=true)", without_tries),
-        ("python_dark_hex(num_rows=2,num_cols=2)", nothing),
+        ("phantom_ttt(gameversion=abrupt)", {"world_key": without_tries}, "leads to"),
+        (GAMES[1], {"world_key": without_tries}, "leads to"),
+        (GAMES[0], {"world_key": nothing}, "leads to|acts and"),
+        ("kuhn_poker", {"world_key": num_moves, "leaf_class": no_class}, "product"),
+        (
+            "leduc_poker(suit_isomorphism=true)",
+            {"world_key": betting, "leaf_class": no_class},
+            "product",
+        ),
+        (LISTED[0], {"leaf_class": no_class}, "class_returns gives"),
+        (LISTED[-1], {"leaf_class": no_class}, "class_returns gives"),
+        (LISTED[0], {"world_key": no_bids}, "acts and"),
     ],
 )
-def test_a_wrong_declaration_is_refused_with_two_histories(name, world_key):
-    rules = declared(name, world_key)
-    with pytest.raises(GameError, match=r"histories \[.*\] and \[.*\] one world"):
-        check_independence(rules, 2000)
+def test_a_wrong_declaration_is_refused_with_two_histories(name, functions, message):
+    rules = declared(name, **functions)
+    pattern = rf"histories \[.*\] and \[.*\] one world(.|\n)*({message})"
+    with pytest.raises(GameError, match=pattern):
+        check_independence(rules, 20_000)
 
 
 def test_check_game_looks_at_worlds(monkeypatch):
     game = load_game(GAMES[0])
     ms.check_game(game, histories=5)
-    monkeypatch.setattr(game, "rules", declared(GAMES[0], nothing))
+    monkeypatch.setattr(game, "rules", declared(GAMES[0], world_key=nothing))
     with pytest.raises(GameError, match="one world"):
         ms.check_game(game, histories=5)
 
