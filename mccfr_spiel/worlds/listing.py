@@ -400,6 +400,34 @@ def _enter(rules, more, game, path, tree, known, leaves, listing, level):
     return status
 
 
+@inlined
+def _go_on(tree, listing, level, num_actions):
+    """Goes along the next edge, or back if there is none; returns a status."""
+    at, edge = listing.at, listing.next_edge[level]
+    if edge >= listing.num_edges[level]:
+        at[LEVEL] = level - 1
+        return DONE
+    listing.next_edge[level] = edge + 1
+    status = DONE
+    if listing.acting[level] != CHANCE_NODE:
+        status = _go_along(tree, listing, level, edge, num_actions)
+    if status == DONE:
+        at[LEVEL], at[ENTERS] = level + 1, 1
+    return status
+
+
+@inlined
+def _has_room(tree, known, leaves, listing, num_actions, longest):
+    """Whether what the next world has fits the arrays."""
+    at = listing.at
+    return (
+        knows_room(tree.infosets, known, listing, num_actions, longest)
+        and at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
+        and at[NUM_LEAVES] < len(leaves.lengths)
+        and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
+    )
+
+
 @jit
 def list_leaves(frame, rules, more, most):
     """Finds worlds until all are found, `most` are, or something stops the walk.
@@ -419,31 +447,18 @@ def list_leaves(frame, rules, more, most):
     at, num_actions, longest = listing.at, game.stops[0], len(path.key)
     while at[LEVEL] >= 0:
         level = at[LEVEL]
-        if at[ENTERS]:
-            if at[NUM_WORLDS] >= most:
-                return OUT_OF_TIME
-            if (
-                not knows_room(tree.infosets, known, listing, num_actions, longest)
-                or at[NUM_STEPS] + 2 * at[ROOM] >= len(leaves.steps)
-                or at[NUM_LEAVES] >= len(leaves.lengths)
-                or at[NUM_RETURNS] + MOST_CLASSES**2 >= len(leaves.returns)
-            ):
-                return GROW
-            status = _enter(
-                rules, more, game, path, tree, known, leaves, listing, level
-            )
+        if not at[ENTERS]:
+            status = _go_on(tree, listing, level, num_actions)
             if status != DONE:
                 return status
-            at[NUM_WORLDS] += 1
-            at[ENTERS] = 0
-        edge = listing.next_edge[level]
-        if edge >= listing.num_edges[level]:
-            at[LEVEL] = level - 1
             continue
-        listing.next_edge[level] = edge + 1
-        if listing.acting[level] != CHANCE_NODE:
-            status = _go_along(tree, listing, level, edge, num_actions)
-            if status != DONE:
-                return status
-        at[LEVEL], at[ENTERS] = level + 1, 1
+        if at[NUM_WORLDS] >= most:
+            return OUT_OF_TIME
+        if not _has_room(tree, known, leaves, listing, num_actions, longest):
+            return GROW
+        status = _enter(rules, more, game, path, tree, known, leaves, listing, level)
+        if status != DONE:
+            return status
+        at[NUM_WORLDS] += 1
+        at[ENTERS] = 0
     return DONE
