@@ -316,9 +316,10 @@ def interrupt(engine: str, times: int, seed: int) -> int:
     try:
         while done < times:
             try:
-                signal.setitimer(signal.ITIMER_REAL, draws.uniform(1e-5, 3e-3), 0.1)
+                signal.setitimer(signal.ITIMER_REAL, draws.uniform(1e-5, 3e-3), 1.0)
                 while solver.num_iterations < ITERATIONS:
                     solver.iterate(1)
+                signal.setitimer(signal.ITIMER_REAL, 0)
             except Alarm:
                 done += 1
                 midway += solver.state.marks[kernels.TOUCHED] > 0
