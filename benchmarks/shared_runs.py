@@ -10,7 +10,8 @@ compared bit by bit, and NashConv, expected returns and best responses, which th
 compute, too. Trees are cut into small pieces, and every pass and batch is shared, so
 that small games try what large ones need.
 
-With --over_rules all runs are batches of walks that keep no tree.
+With --over_rules all runs are batches of walks that keep no tree. The last lines tell
+in how many runs a second thread has really taken a part of the work, beside the first.
 
 A difference is printed with what repeats it: --seed=S --first=N --runs=1.
 """
@@ -29,6 +30,8 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
+from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.atomics import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",
@@ -100,6 +103,33 @@ def cut_everything() -> None:
         for number, value in numbers.items():
             assert hasattr(module, number), f"{name} has no {number} any more"
             setattr(module, number, value)
+
+
+class Desks:
+    """Counts who takes the tickets of all calls of a run."""
+
+    def __init__(self) -> None:
+        self._desks: list[np.ndarray] = []
+        teams.new_desk = self._noted
+
+    def _noted(self, num_notes: int = 0) -> np.ndarray:
+        self._desks.append(new_desk(num_notes))
+        return self._desks[-1]
+
+    def taken(self) -> Counter[str]:
+        """What was taken since this was asked last."""
+        desks, self._desks = self._desks, []
+        helped = [int(desk[HELPED]) for desk in desks]
+        two = [
+            h > 0 and desk[FINISHED] > h for h, desk in zip(helped, desks, strict=True)
+        ]
+        return Counter(
+            {
+                "tickets taken by helpers": sum(helped),
+                "calls in which two threads took tickets": sum(two),
+                "runs in which two threads took tickets": any(two),
+            }
+        )
 
 
 def bits(solver: ms.Solver) -> dict[str, bytes]:
@@ -202,6 +232,7 @@ def main(_: list[str]) -> None:
     trees = {}
     if not FLAGS.over_rules:
         trees = {game: ms.GameTree(game).expand_all() for game in GAMES}
+    desks = Desks()
     counts: Counter[str] = Counter()
     num_different = 0
     with tempfile.TemporaryDirectory() as name:
@@ -209,7 +240,7 @@ def main(_: list[str]) -> None:
             run = Run(number, trees)
             different = run.differs(pathlib.Path(name))
             counts[f"runs: {run.kind}"] += 1
-            counts.update(run.counts)
+            counts.update(run.counts + desks.taken())
             if different:
                 num_different += 1
                 print(

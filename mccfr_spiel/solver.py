@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
@@ -26,8 +26,14 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.loops import make_iterate
+from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
+from mccfr_spiel.kernels.ties import join_averages
+from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -244,7 +250,7 @@ class Solver:
         elif self.tree.worlds is not None:
             self.kernel = make_world_iterate(rule, type(self.tree.worlds))
         elif self.state.store is None:
-            self.kernel = kernels.make_iterate(sampled, rule, is_abstract)
+            self.kernel = make_iterate(sampled, rule, is_abstract)
         else:
             self.kernel = make_rule_iterate(sampled, rule)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)
@@ -356,13 +362,13 @@ class Solver:
     @property
     def num_iterations(self) -> int:
         """The iterations done. An iteration updates every player once."""
-        return self._counts[kernels.ITERATION] - (self._counts[kernels.PLAYER] > 0)
+        return self._counts[layout.ITERATION] - (self._counts[layout.PLAYER] > 0)
 
     @property
     def nodes_touched(self) -> int:
         """The nodes that all walks have visited, chance nodes and leaves included. A
         pass over the whole tree counts all of its nodes for each player."""
-        return self._counts[kernels.NODES_TOUCHED]
+        return self._counts[layout.NODES_TOUCHED]
 
     def iteration(self) -> None:
         """Runs one iteration."""
@@ -399,7 +405,7 @@ class Solver:
         The last iteration is run to its end. Errors as in `iterate`.
         """
         enough = refusals.count(nodes_touched, "nodes_touched")
-        while self.nodes_touched < enough or self._counts[kernels.PLAYER]:
+        while self.nodes_touched < enough or self._counts[layout.PLAYER]:
             self._iterate_slice(_ENDLESS, enough)
 
     def run(
@@ -476,40 +482,40 @@ class Solver:
         began = time.perf_counter()
         counts, job, state = self._counts, self._job, self.state
         done = self.num_iterations
-        if state.marks[kernels.TOP]:
+        if state.marks[layout.TOP]:
             self._growth.go_on()
         if done >= self._most_iterations:
             self._refuse_iterations()
-        job[kernels.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
-        touched = counts[kernels.NODES_TOUCHED]
-        job[kernels.NODE_LIMIT] = min(touched + self._slice, most_nodes)
-        job[kernels.PAUSE_LIMIT] = (
-            touched + state.marks[kernels.TOUCHED] + 2 * self._slice
+        job[layout.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
+        touched = counts[layout.NODES_TOUCHED]
+        job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
+        job[layout.PAUSE_LIMIT] = (
+            touched + state.marks[layout.TOUCHED] + 2 * self._slice
         )
         # One pass runs the kernel until it is done or needs something that only Python
         # can give it: nodes that were not expanded, a higher stack, or, in the midst of
         # a long walk, an ear for Ctrl-C. The kernel leaves all that it needs to go on
         # in the state.
-        while (status := self._call_kernel()) != kernels.DONE:
-            if status == kernels.GROW:
+        while (status := self._call_kernel()) != layout.DONE:
+            if status == layout.GROW:
                 self._growth.grow(state.tables, state.walk)
                 if self.lock.waiting and self._may_stop(began):
                     break
-            elif status == kernels.STACK_FULL:
+            elif status == layout.STACK_FULL:
                 state.raise_stack()
-            elif status == kernels.PAUSED:
+            elif status == layout.PAUSED:
                 self._growth.look(state.tables, state.walk)
                 if not self._growth.must_finish(state.walk):
                     break
-                job[kernels.PAUSE_LIMIT] += 2 * self._slice
-            elif status != kernels.TOO_UNLIKELY:
+                job[layout.PAUSE_LIMIT] += 2 * self._slice
+            elif status != layout.TOO_UNLIKELY:
                 cast(RuleGrowth, self._growth).raise_broken(status)
             else:
                 raise ValueError(
                     f"Games of {self.tree.source} are so long that outcome sampling "
                     "met a history of a probability below "
-                    f"{1 / kernels.MAX_WEIGHT:.0e}, or its payoffs so large that one "
-                    f"over its probability exceeds {kernels.MAX_WEIGHT:.0e}: an "
+                    f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
+                    f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
                     "unbiased estimate no longer fits a floating-point number. Use a "
                     "shorter game, or smaller payoffs."
                 )
@@ -537,17 +543,17 @@ class Solver:
             growth.fit(state.walk)
         if self._is_plain:
             return self.kernel(frame)
-        status = kernels.NEEDS_ONE_THREAD
+        status = layout.NEEDS_ONE_THREAD
         if self.cluster is not None and self.cluster.pays():
             status = self.cluster.run()
-        if status == kernels.NEEDS_ONE_THREAD:
+        if status == layout.NEEDS_ONE_THREAD:
             is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
             call = self._interpret if is_plain or not IS_COMPILED else self._call_with
             try:
                 status = call(frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
                 if self._own_rule() is not None:
-                    state.tables.memory[kernels.FAULT] = -1.0
+                    state.tables.memory[FAULT] = -1.0
                 raise
         self._check_own_rule()
         return status
@@ -567,7 +573,7 @@ class Solver:
         if state.store is not None:
             return state.run_over_rules(self.kernel)
         status = state.run_shared()
-        return self.kernel(frame) if status == kernels.NEEDS_ONE_THREAD else status
+        return self.kernel(frame) if status == layout.NEEDS_ONE_THREAD else status
 
     # --- policies ----------------------------------------------------------
 
@@ -586,10 +592,10 @@ class Solver:
         infosets, tables = self.tree.infosets, self.state.tables
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks:  # on copies, so that asking never changes a later bit
-            kernels.settle_average(infosets, tables.policy, average, tables.paid)
-        kernels.join_averages(infosets, self.tree.ties, average)
+            settle_average(infosets, tables.policy, average, tables.paid)
+        join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
-        kernels.normalize(infosets, average)
+        normalize(infosets, average)
         return average
 
     @property
@@ -628,7 +634,7 @@ class Solver:
     def _check_own_rule(self) -> None:
         """Raises ValueError if a rule of the user's own has failed, now or before."""
         rule = self._own_rule()
-        if rule is None or not (fault := int(self.state.tables.memory[kernels.FAULT])):
+        if rule is None or not (fault := int(self.state.tables.memory[FAULT])):
             return
         did = "was stopped by an exception"
         if fault > 0:

@@ -138,6 +138,22 @@ def runs() -> dict[str, Run]:
 
 RUNS = runs()
 
+_INTERPRETED = (
+    *("opponent", "external_predictive", "outcome_predictive", "pruned_chance"),
+    "drawn",
+)
+
+
+def is_compiled(name: str) -> bool:
+    """Whether a run is made with the JIT: one loop for each rule and most kinds of
+    sampling, which takes seconds to compile. All others are made without it."""
+    kind, *more = name.split()
+    if "batch" in more:
+        return kind == "external"
+    if "rules" in more:
+        return kind in ("external", "outcome", "ftrl")
+    return kind not in _INTERPRETED
+
 
 def solver_of(run: Run) -> ms.Solver:
     """The solver of a run, before its first iteration."""

@@ -4,14 +4,18 @@ import json
 
 import pytest
 
-from tests.golden_bits import FILE, RUNS, result
+from tests.golden_bits import FILE, RUNS, is_compiled, result
+
+MODES = {True: pytest.mark.compiled, False: pytest.mark.interpreted}
 
 
 def test_every_run_is_recorded():
     assert json.loads(FILE.read_text()).keys() == RUNS.keys()
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=MODES[is_compiled(name)]) for name in RUNS]
+)
 def test_the_run_has_learned_what_is_recorded(name):
     recorded, mine = json.loads(FILE.read_text())[name], result(name)
     sums = recorded.pop("sums", {})

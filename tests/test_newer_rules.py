@@ -11,7 +11,8 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms, kernels
+from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.kernels.tables import TOP
 from mccfr_spiel.storage.checkpoint import DamagedError
 from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
 from tests.test_solver import KUHN_3, assert_equal_bit_for_bit, assert_same
@@ -166,7 +167,7 @@ def test_saved_in_the_middle_of_an_iteration_it_goes_on_to_the_bit(
             try:
                 solver.iterate(iterations)
             except RefusalError:
-                midway += bool(solver.state.marks[kernels.TOP])
+                midway += bool(solver.state.marks[TOP])
                 solver.save(tmp_path / "solver")
                 solver = Solver.load(tmp_path / "solver")
         solver.iterate(iterations - solver.num_iterations)

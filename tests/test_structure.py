@@ -5,12 +5,14 @@ hide there.
 """
 
 import ast
+import copy
 import functools
 import graphlib
+import itertools
 import pathlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pytest
@@ -292,3 +294,86 @@ def test_nothing_is_pasted_into_a_function_that_makes_records():
                 pasted = calls_in(node) & names
                 assert not pasted, f"{module.name}.{node.name} calls {pasted}"
     assert makers >= 2
+
+
+# --- nothing twice --------------------------------------------------------------------
+
+
+class Shape(ast.NodeTransformer):
+    """Takes names and literals out of a statement."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name("name", ast.Load())
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant(0)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        node.attr = "name"
+        return self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        node.arg = "name"
+        return self.generic_visit(node)
+
+
+def statements(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """Of each statement of a function, in order, its lines and its shape; of one that
+    holds others, of its head."""
+    for node in body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text or isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        head = copy.copy(node)
+        inside = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+        first = min((one.lineno for one in itertools.chain(*inside)), default=None)
+        for part in {"body", "orelse", "finalbody", "handlers"} & {*node._fields}:
+            setattr(head, part, [])
+        end = int(node.end_lineno or 0) + 1 if first is None else first
+        yield end - node.lineno, ast.dump(Shape().visit(copy.deepcopy(head)))
+        for one in inside:
+            yield from statements(one)
+
+
+def runs_that_repeat(trees: Iterable[ast.AST], lines: int) -> set[str]:
+    """Where runs of so many lines of statements stand a second time."""
+    seen: set[tuple[str, ...]] = set()
+    found = set()
+    for tree in trees:
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef):
+                steps = [*statements(function.body)]
+                for first in range(len(steps)):
+                    last, size = first, 0
+                    while size < lines and last < len(steps):
+                        size += steps[last][0]
+                        last += 1
+                    run = tuple(shape for _, shape in steps[first:last])
+                    if size >= lines and run in seen:
+                        found.add(function.name)
+                    if size >= lines:
+                        seen.add(run)
+    return found
+
+
+def test_no_run_of_eight_lines_stands_twice():
+    sources = [module.source for module in modules().values()]
+    assert runs_that_repeat(sources, 8) == set()
+    assert "descend_mirror_ahead" in runs_that_repeat(sources, 7)
+
+
+def test_each_step_of_a_walk_stands_once():
+    loops = [
+        ast.unparse(module.source)
+        for module in modules().values()
+        if module.folder in ("kernels", "rules")
+    ]
+    for step in (
+        "draw_chance(tree.chance_cdf",  # at chance's nodes
+        "draw_action(policy, ",  # at the others'
+        "push_weighted_children(",
+        "cursor[ITERATION] += 1",  # for walks
+        "cursor[ITERATION] = iteration\n",  # for passes
+    ):
+        calls = sum(text.count(step) - text.count(f"def {step}") for text in loops)
+        assert calls == 1, step

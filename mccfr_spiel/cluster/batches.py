@@ -10,11 +10,11 @@ import warnings
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
 from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import batch_of, is_between_updates, nodes_of_walk
 from mccfr_spiel.solving.state import SolverState, sampled_by
@@ -146,17 +146,17 @@ class ClusterBatches:
         # One pass makes an update. Whatever comes in between throws away what the walks
         # have found. Workers that are an update ahead then say that they are elsewhere.
         while True:
-            touched = cursor[kernels.NODES_TOUCHED]
-            if cursor[kernels.PLAYER] == 0:
-                is_end = cursor[kernels.ITERATION] == limits[kernels.LAST_ITERATION]
-                if is_end or touched >= limits[kernels.NODE_LIMIT]:
-                    return kernels.DONE
-            elif touched >= limits[kernels.PAUSE_LIMIT]:
-                return kernels.PAUSED
+            touched = cursor[layout.NODES_TOUCHED]
+            if cursor[layout.PLAYER] == 0:
+                is_end = cursor[layout.ITERATION] == limits[layout.LAST_ITERATION]
+                if is_end or touched >= limits[layout.NODE_LIMIT]:
+                    return layout.DONE
+            elif touched >= limits[layout.PAUSE_LIMIT]:
+                return layout.PAUSED
             try:
                 asked = self._ask()
                 if not asked or not self._make_update(asked):
-                    return kernels.NEEDS_ONE_THREAD
+                    return layout.NEEDS_ONE_THREAD
             finally:
                 sharing_of(self._state).drop(tables, walk)
 
@@ -192,7 +192,7 @@ class ClusterBatches:
                 parcel = self.crew.parcel(pack)
             packs.append(pack)
             parcels.append(parcel)
-        if any(pack.status != kernels.DONE for pack in [top, *packs]):
+        if any(pack.status != layout.DONE for pack in [top, *packs]):
             self._is_alone = True
             return False
         touched = top.touched + sum(pack.touched - top.touched for pack in packs)

@@ -1,6 +1,6 @@
 """What every process of a cluster holds, and what it does for an update.
 
-The infosets of each player are cut into a top and blocks, see `kernels.shared_walks`.
+The infosets of each player are cut into a top and blocks, see kernels/shared_walks.py.
 Every process walks the top of all walks, and the blocks of one share. What it finds in
 its blocks it packs for the others. With the packs of all shares a process has what it
 would have found alone, and makes the update.
@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels import shared_walks
+from mccfr_spiel.kernels.tables import (
+    LAST_ITERATION,
+    NODE_LIMIT,
+    PAUSE_LIMIT,
+    PAUSED,
+    TOUCHED,
+)
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import SharedWalks
 from mccfr_spiel.solving.state import SolverState
@@ -66,10 +72,10 @@ def gather(state: SolverState, share: int, num_shares: int) -> Pack:
     _, tree, tables, walk = records
     sharing.drop(tables, walk)
     plan = np.array([0, shared_walks.GATHER, share, num_shares])
-    while (status := sharing.run(*records, plan)) == kernels.PAUSED:
+    while (status := sharing.run(*records, plan)) == PAUSED:
         pass
     cut = sharing.get_ready()
-    counts, touched = cut.num_met.copy(), int(walk.marks[kernels.TOUCHED])
+    counts, touched = cut.num_met.copy(), int(walk.marks[TOUCHED])
     met = cut.met[_spans(cut.ends[:-1], counts)]
     gradient = tables.gradient[_sequences(tree.infosets, met)]
     return Pack(status, touched, counts, met, gradient)
@@ -92,7 +98,7 @@ def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
         cut.met[_spans(cut.ends[:-1], pack.counts)] = pack.met
         np.maximum(cut.num_met, pack.counts, out=cut.num_met)
         tables.gradient[_sequences(tree.infosets, pack.met)] = pack.gradient
-    walk.marks[kernels.TOUCHED] = touched
+    walk.marks[TOUCHED] = touched
     sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
 
 
@@ -158,7 +164,7 @@ class Worker:
         tree = files.tree_of(contents, tree, None, None, twin).expand_all()
         state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
         files.check_rules(contents, tree, state, None)
-        for limit in kernels.LAST_ITERATION, kernels.NODE_LIMIT, kernels.PAUSE_LIMIT:
+        for limit in LAST_ITERATION, NODE_LIMIT, PAUSE_LIMIT:
             state.job[limit] = _ENDLESS  # the driver says when to stop
         sharing_of(state).get_ready()
         self.state = state
@@ -173,7 +179,7 @@ class Worker:
         """Makes the walks for the next update in a share of the blocks.
 
         Args:
-            cursor: where the driver stands, see `kernels.CURSOR_SIZE`.
+            cursor: where the driver stands, see `CURSOR_SIZE`.
             share, num_shares: see the function `gather`.
             tables: the driver's; None for a worker that has them.
 

@@ -26,10 +26,13 @@ from mccfr_spiel.compiled.jit import inlined
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""
 
-OPENED, CLAIMED, FINISHED, CLOSED, FAILED, FIRST, _FREE = range(0, 7 * _APART, _APART)
-"""The places on a desk: the tickets opened, claimed and finished so far, whether there
-will be no more, whether a thread failed, so that its ticket is never finished, and the
-piece of work that the first open ticket stands for, less that ticket's number."""
+OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
+    0, 8 * _APART, _APART
+)
+"""The places on a desk: the tickets opened, claimed and finished so far, those that
+others than the leader have claimed, whether there will be no more, whether a thread
+failed, so that its ticket is never finished, and the piece of work that the first open
+ticket stands for, less that ticket's number."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -218,6 +221,8 @@ def next_ticket(desk: np.ndarray, leads: bool) -> Any:
     while not is_over(desk):
         ticket = claim(desk)
         if ticket >= 0:
+            if not leads:
+                add_one(desk, HELPED)
             return ticket
         if leads and is_idle(desk):
             return np.int64(-1)

@@ -1,10 +1,11 @@
 """The update after some walks: the only writer of what a solver has learned.
 
 Walks leave a gradient that is 0 except at the sequences of the infosets that they met,
-and the list of these infosets, ancestors first. An update goes through that list twice.
-Ancestors first, each infoset pays its debt to the average, while no policy has moved
-yet. From the last one up, a rule moves each policy, clears the gradient that it has
-used, and passes a value up to the parent's gradient.
+and the list of these infosets, ancestors first. An update takes the infosets from the
+last one up. Each pays its debt to the average, then a rule moves its policy, clears the
+gradient that it has used, and passes a value up to the parent's gradient. A walk alone
+has carried along what the average has before each infoset. Otherwise all debts are paid
+first, ancestors first, while no policy has moved yet.
 """
 
 from typing import Any
@@ -108,7 +109,8 @@ def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None
         tables.gradient[p] = 0.0
     cursor[NODES_TOUCHED] += marks[TOUCHED]
     if task.job[ALTERNATING] != 0:
-        cursor[PLAYER] = (cursor[PLAYER] + 1) % num_players
+        is_last = cursor[PLAYER] == num_players - 1
+        cursor[PLAYER] = 0 if is_last else cursor[PLAYER] + 1
     marks[WALKER] = cursor[PLAYER]
     marks[NUM_MET] = marks[TOUCHED] = marks[NOTED] = marks[PASSED] = 0
 
@@ -122,7 +124,8 @@ def pay_met(
         infoset = np.int64(met[visit])
         start = np.int64(infosets[infoset]["first_sequence"])
         end = start + infosets[infoset]["num_actions"]
-        pay_debt(tables, infoset, np.int64(infosets[infoset]["parent"]), start, end)
+        settled = tables.average[infosets[infoset]["parent"]]
+        pay_debt(tables, infoset, settled, start, end)
 
 
 def make_move(rule: int, tied: bool, *, skips: bool) -> Any:
@@ -171,22 +174,32 @@ def move_all_tied(
         move_tied(tree, tables, walk.met[visit], rule == _FLOORED)
 
 
-def make_apply(rule: int, tied: bool, *, skips: bool, met_once: bool) -> Any:
+def make_apply(
+    rule: int, tied: bool, *, skips: bool, met_once: bool, carried: bool
+) -> Any:
     """Makes `apply(task, tree, tables, walk, num_met)`, the update described above.
 
     Args:
         rule, tied, skips: as in `make_move`.
         met_once: whether no walk comes to an infoset a second time, so that `is_met` is
             not used.
+        carried: whether `Walk.settled` says what the average has before each infoset.
+            Then each pays right before it moves, which is quicker. Paying by what its
+            parent has paid just now means to wait for that at each level.
     """
     move = make_move(rule, tied, skips=skips)
 
     @inlined
     def apply(task, tree, tables, walk, num_met):
         infosets, gradient = tree.infosets, tables.gradient
-        pay_met(infosets, tables, walk.met, 0, num_met)
+        if not carried:
+            pay_met(infosets, tables, walk.met, 0, num_met)
         for visit in range(num_met - 1, -1, -1):
-            infoset = walk.met[visit]
+            infoset = np.int64(walk.met[visit])
+            if carried:
+                start = np.int64(infosets[infoset]["first_sequence"])
+                stop = start + infosets[infoset]["num_actions"]
+                pay_debt(tables, infoset, walk.settled[visit], start, stop)
             if not met_once:
                 tables.is_met[infoset] = 0
             value = move(task, tree, tables, walk.clock, infoset)

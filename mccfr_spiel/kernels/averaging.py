@@ -32,6 +32,8 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
     """
     gamma, change = settings[GAMMA], settings[GAMMA_CHANGE]
     if change == 0.0:
+        if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
+            return 1.0 * iteration if gamma == 1.0 else 1.0
         return iteration**gamma
     if iteration == 1:
         return 1.0
@@ -40,22 +42,22 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
 
 
 @pasted
-def pay_debt(tables: Tables, infoset: int, parent: int, start: int, stop: int) -> None:
+def pay_debt(
+    tables: Tables, infoset: int, settled: float, start: int, stop: int
+) -> None:
     """Adds to the average what an infoset owes it since it was last met.
 
     Args:
         tables: of which `average` and `paid` change.
         infoset: whose debt is paid.
-        parent: the player's sequence before the infoset.
+        settled: what the average has at the player's sequence before the infoset.
         start: the infoset's first sequence.
         stop: the end of its sequences.
     """
-    # The debt is computed anew for each action, which is as quick as keeping it. LLVM
-    # would else make a loop for many actions of this one, which has two or three.
+    debt = settled - tables.paid[infoset]
     for s in range(start, stop):
-        debt = tables.average[parent] - tables.paid[infoset]
         tables.average[s] += tables.policy[s] * debt
-    tables.paid[infoset] = tables.average[parent]
+    tables.paid[infoset] = settled
 
 
 @jit

@@ -15,8 +15,7 @@ import math
 import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.kernels.rates import STEP, TEMPERATURE, Rates
-from mccfr_spiel.kernels.tables import Tables
+from mccfr_spiel.kernels.rates import STEP, TEMPERATURE
 
 
 @inlined
@@ -32,15 +31,7 @@ def log_sum_exp(vector: np.ndarray, start: int, stop: int, scale: float) -> floa
 
 
 @inlined
-def follow_leader(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def follow_leader(tables, infoset, parent, start, stop, parameters, rates):
     """FTRL; `memory` holds the cumulative gradients; the parameter is the step size.
 
     Returns:
@@ -60,15 +51,7 @@ def follow_leader(
 
 
 @inlined
-def descend_mirror(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def descend_mirror(tables, infoset, parent, start, stop, parameters, rates):
     """OMD; `memory` holds the policy's logarithm; the parameter is the step size.
 
     Returns:
@@ -87,30 +70,14 @@ def descend_mirror(
 
 
 @inlined
-def start_sums(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
+def start_sums(tables, infoset, start, stop, parameters, place, seed):
     """Starts FTRL: an infoset without a weight gets 1."""
     if tables.weight[infoset] == 0.0:
         tables.weight[infoset] = 1.0
 
 
 @inlined
-def start_logarithms(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
+def start_logarithms(tables, infoset, start, stop, parameters, place, seed):
     """Starts OMD: as FTRL, with the logarithms of the uniform policy."""
     start_sums(tables, infoset, start, stop, parameters, place, seed)
     for s in range(start, stop):
@@ -118,15 +85,7 @@ def start_logarithms(
 
 
 @inlined
-def follow_leader_ahead(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def follow_leader_ahead(tables, infoset, parent, start, stop, parameters, rates):
     """Optimistic FTRL; `memory` and what is returned are those of `follow_leader`."""
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
     ahead = tables.ahead
@@ -146,15 +105,7 @@ def follow_leader_ahead(
 
 
 @inlined
-def descend_mirror_ahead(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def descend_mirror_ahead(tables, infoset, parent, start, stop, parameters, rates):
     """Optimistic OMD; `memory` holds the logarithm of the policy that `descend_mirror`
     would play, from which the policy is one more step."""
     policy, memory, gradient = tables.policy, tables.memory, tables.gradient
@@ -176,15 +127,7 @@ def descend_mirror_ahead(
 
 
 @inlined
-def descend_to_magnet(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def descend_to_magnet(tables, infoset, parent, start, stop, parameters, rates):
     """Magnetic mirror descent; `memory` holds the policy's logarithm.
 
     With the step size eta and the temperature alpha of this iteration and the uniform

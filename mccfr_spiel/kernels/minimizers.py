@@ -15,9 +15,9 @@ rule, so the others cost it nothing. The functions share these arguments:
     infoset: the infoset.
     parent: the player's sequence before it.
     start, stop: its sequences are start .. stop - 1.
-    parameters: the numbers of the rule's value in algorithms/, in the order in which
-        its property `parameters` gives them.
-    rates: what the rule's parameters are in this iteration; see rates.py.
+    parameters: `[K]` the numbers of the rule's value in algorithms/, in the order in
+        which its property `parameters` gives them.
+    rates: the Rates, what the rule's parameters are in this iteration; see rates.py.
     place, seed: the infoset's place and the solver's seed, for a random start.
 """
 
@@ -36,15 +36,7 @@ from mccfr_spiel.kernels.ties import join_policies
 
 
 @inlined
-def start_uniform(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
+def start_uniform(tables, infoset, start, stop, parameters, place, seed):
     """Leaves the policy uniform and all else at 0."""
 
 

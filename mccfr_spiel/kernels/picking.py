@@ -45,14 +45,12 @@ class Pick(NamedTuple):
         settings: see `tables.NUM_SETTINGS`.
         stream: the key of the walk.
         own_place: the infoset's place; that of an action's draw is below it.
-        debt: what the infoset owes the average.
         placed: whether places of histories are asked; else they are not stacked.
     """
 
     settings: Any
     stream: Any
     own_place: Any
-    debt: float
     placed: bool
 
 
@@ -61,8 +59,7 @@ def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> 
     """Stacks the children that a walk follows after the player's move.
 
     The average is not paid before the update. What it will then have at a sequence
-    follows from what it will have at the sequence before, which a walk that picks
-    carries along: `Walk.settled`.
+    follows from the infoset's debt, which the walk carries along.
 
     Args:
         tables: with the average and the policies.
@@ -76,17 +73,17 @@ def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> 
     """
     settings, total = pick.settings, 0.0
     for s in range(at.start, at.start + at.num_moves):
-        total += tables.average[s] + tables.policy[s] * pick.debt
+        total += tables.average[s] + tables.policy[s] * at.debt
     for child in range(at.num_moves - 1, -1, -1):
         s = at.start + child
-        played = tables.average[s] + tables.policy[s] * pick.debt
+        played = tables.average[s] + tables.policy[s] * at.debt
         likelihood = follow_probability(settings, played, total)
         if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
             continue
         walk.node[top] = at.first + child
         walk.sequence[top] = s
         walk.weight[top] = at.weight / likelihood
-        walk.settled[top] = played
+        walk.debt[top] = at.debt
         if pick.placed:
             walk.place[top] = child_place(at.place, child)
         top += 1

@@ -82,6 +82,7 @@ def push_kept(
         walk.weight[top] = kept_weight(tables, at.start + child, poor)
         if placed:
             walk.place[top] = child_place(at.place, child)
+        walk.debt[top] = at.debt
         top += 1
     return top, kept_weight(tables, at.start, poor)
 

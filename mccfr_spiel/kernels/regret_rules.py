@@ -8,7 +8,7 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined, pasted
 from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
-from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE, Rates
+from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE
 from mccfr_spiel.kernels.tables import Tables
 
 LEAST = float(np.finfo(np.float64).tiny)
@@ -44,29 +44,13 @@ def value_of(
 
 
 @pasted
-def match_regrets(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def match_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Regret matching; `memory` holds the cumulative regrets; returns <b, G>."""
     return add_regrets(tables, start, stop, False, False, 1.0, 1.0)
 
 
 @pasted
-def match_regrets_plus(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def match_regrets_plus(tables, infoset, parent, start, stop, parameters, rates):
     """Regret matching+; `memory` holds the regrets, never below 0; returns <b, G>."""
     return add_regrets(tables, start, stop, True, False, 1.0, 1.0)
 
@@ -120,15 +104,7 @@ def add_regrets(
 
 
 @inlined
-def start_regrets(
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
+def start_regrets(tables, infoset, start, stop, parameters, place, seed):
     """Starts regrets at random in [0, parameters[0]), and the policy with them."""
     if parameters[0] == 0.0:  # nothing is drawn, and the place may not be known
         return
@@ -145,15 +121,7 @@ def start_regrets(
 
 
 @pasted
-def discount_regrets(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def discount_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Discounted regret matching; `memory` holds the regrets; returns <b, G>.
 
     R = R * rates[POSITIVE] + r where R > 0, R * rates[NEGATIVE] + r elsewhere;
@@ -164,15 +132,7 @@ def discount_regrets(
 
 
 @pasted
-def predict_regrets(
-    tables: Tables,
-    infoset: int,
-    parent: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> float:
+def predict_regrets(tables, infoset, parent, start, stop, parameters, rates):
     """Predictive regret matching+; `memory` holds the regrets; returns <b, G>.
 
     R = [R * rates[POSITIVE] + r]+; b ~ [R * rates[AHEAD] + prediction * r]+. The first

@@ -381,7 +381,7 @@ def make_leader(rule: int, apply_top: Any) -> Any:
 
 def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate(frame, plan, desk, leads)`, which `compiled.teams.run` calls in
-    all threads. See `kernels.make_shared_iterate`."""
+    all threads. See `loops.make_shared_iterate`."""
     walk_slice, follow, apply_block, apply_top = make_stages(sampled, rule)
     begin_call, direct = make_leader(rule, apply_top)
 

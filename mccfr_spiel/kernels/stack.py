@@ -19,6 +19,7 @@ class Visit(NamedTuple):
         sequence: the updated player's last one before the node.
         weight: the factor of all payoffs below it.
         place: its history's, see randomness.py.
+        debt: what the infoset of `sequence` owes to the average.
     """
 
     first: Any
@@ -27,6 +28,7 @@ class Visit(NamedTuple):
     sequence: Any
     weight: float
     place: Any
+    debt: float
 
 
 @inlined
@@ -50,6 +52,7 @@ def push_weighted_children(
     at: Visit,
     prune: bool,
     placed: bool,
+    indebted: bool,
 ) -> int:
     """Stacks all children after a move of another player or of chance.
 
@@ -60,6 +63,7 @@ def push_weighted_children(
         at: the node.
         prune: whether children of probability 0 are left out.
         placed: whether places are asked; else they are not stacked.
+        indebted: whether debts are.
 
     Returns:
         The new height.
@@ -72,13 +76,15 @@ def push_weighted_children(
             walk.weight[top] = at.weight * prob
             if placed:
                 walk.place[top] = child_place(at.place, child)
+            if indebted:
+                walk.debt[top] = at.debt
             top += 1
     return top
 
 
 @pasted
 def push_other_children(
-    walk: Walk, top: int, at: Visit, weighted: bool, placed: bool
+    walk: Walk, top: int, at: Visit, weighted: bool, placed: bool, indebted: bool
 ) -> int:
     """Stacks all children but the first after a move of the updated player.
 
@@ -91,6 +97,7 @@ def push_other_children(
         at: the node.
         weighted: whether weights are asked; else they are not stacked.
         placed: whether places are asked.
+        indebted: whether debts are.
 
     Returns:
         The new height.
@@ -102,5 +109,7 @@ def push_other_children(
             walk.weight[top] = at.weight
         if placed:
             walk.place[top] = child_place(at.place, child)
+        if indebted:
+            walk.debt[top] = at.debt
         top += 1
     return top

@@ -108,7 +108,7 @@ STORED = Source(
 
 
 def make_walks(sampled: Any, rule: int, tied: bool) -> Any:
-    """Compiles `iterate` for walks over stored trees; see `kernels.make_iterate`."""
+    """Compiles `iterate` for walks over stored trees; see `loops.make_iterate`."""
     go_on = make_loop(sampled, rule, STORED, tied)
 
     @jit

@@ -274,14 +274,18 @@ class Walk(NamedTuple):
     place: Annotated[
         np.ndarray, Entry(UNSIGNED, "[H]", "its history's place, see randomness.py")
     ]
-    settled: Annotated[
+    debt: Annotated[
         np.ndarray,
-        Entry(FLOAT, "[H]", "what the average has at `sequence`, see picking.py", True),
+        Entry(FLOAT, "[H]", "what the infoset of `sequence` owes, see averaging.py"),
     ]
     note: Annotated[np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)]
     met: Annotated[
         np.ndarray,
         Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),
+    ]
+    settled: Annotated[
+        np.ndarray,
+        Entry(FLOAT, "[I]", "what the average has before each of these infosets"),
     ]
     known: Annotated[
         np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
@@ -400,20 +404,17 @@ def empty_tables(
     return Tables(**tables)
 
 
-def empty_walk(
-    height: int, num_infosets: int, *, settles: bool = False, notes: bool = False
-) -> Walk:
+def empty_walk(height: int, num_infosets: int, *, notes: bool = False) -> Walk:
     """A walk that has not begun, and tables of which none has been started.
 
     Args:
         height: the nodes that there is room for on the stack, and among notes.
         num_infosets: the infosets that there is room for in the list of those met.
-        settles: whether the walk carries along what the average has.
         notes: whether it takes notes for baselines.
     """
-    sizes = {"met": num_infosets, "known": 1, "cursor": CURSOR_SIZE}
-    sizes |= {"clock": CLOCK_SIZE, "marks": MARKS_SIZE}
-    sizes |= {"settled": height * settles, "note": height * notes}
+    sizes = {"met": num_infosets, "settled": num_infosets, "known": 1}
+    sizes |= {"cursor": CURSOR_SIZE, "clock": CLOCK_SIZE, "marks": MARKS_SIZE}
+    sizes |= {"note": height * notes}
     return Walk(
         **{
             name: np.zeros(sizes.get(name, height), entry.dtype)

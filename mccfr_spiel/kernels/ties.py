@@ -66,7 +66,8 @@ def pay_tied(tree: TreeArrays, tables: Tables, infoset: int, chain: np.ndarray) 
             record = infosets[chain[k]]
             start = record["first_sequence"]
             stop = start + record["num_actions"]
-            pay_debt(tables, chain[k], record["parent"], start, stop)
+            settled = tables.average[record["parent"]]
+            pay_debt(tables, chain[k], settled, start, stop)
         infoset = ties[infoset, 1]
 
 

@@ -160,7 +160,7 @@ class Sampled(NamedTuple):
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)
-"""The parts of a walk."""
+"""The parts of a walk; groups of walks over rules are walked as blocks are."""
 
 FORK = np.dtype(
     [
@@ -241,19 +241,23 @@ def meet(
     num_met: int,
     infoset: int,
     at: Visit,
+    settled: float,
     met_once: bool,
     is_far: bool,
+    carries: bool,
 ) -> int:
     """Notes an infoset of the updated player for the update, unless it has been noted.
 
     Args:
         tables: of which `is_met` changes.
-        walk: whose list `met` gets the infoset.
+        walk: whose list `met` gets the infoset, and `settled` what the average has.
         num_met: how long the list is.
         infoset: the infoset.
         at: the node.
+        settled: what the average has at the player's sequence before the infoset.
         met_once: whether no walk comes to an infoset a second time.
         is_far: whether its tables are likely not to be in the processor's caches.
+        carries: whether `settled` is known.
 
     Returns:
         How long the list is now.
@@ -263,13 +267,36 @@ def meet(
             return num_met
         tables.is_met[infoset] |= 1
     walk.met[num_met] = infoset
+    if carries:
+        walk.settled[num_met] = settled
     if is_far:  # for the update
-        prefetch(tables.paid, infoset)
         for s in range(at.start, at.start + at.num_moves, _FLOATS_A_LINE):
             prefetch(tables.memory, s)
             prefetch(tables.gradient, s)
             prefetch(tables.average, s)
     return num_met + 1
+
+
+@inlined
+def carry(
+    tables: Tables, infoset: int, sequence: int, debt: float
+) -> tuple[float, float]:
+    """Carries what the average is owed down to an infoset of the updated player.
+
+    Nothing is paid before the update. What the average will have by then at a sequence
+    follows from what its infoset owes now, without waiting for any sum to be stored.
+
+    Args:
+        tables: with the average and the policies.
+        infoset: the infoset.
+        sequence: the player's sequence before it.
+        debt: what the infoset of that sequence owes.
+
+    Returns:
+        What the average will have at the sequence, and what the infoset then owes.
+    """
+    settled = tables.average[sequence] + tables.policy[sequence] * debt
+    return settled, settled - tables.paid[infoset]
 
 
 @inlined
@@ -312,7 +339,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
     explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
     draws_own, picks_own = sampled.draws_own, sampled.picks_own
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
-    once = once and not in_block
+    carries, once = part == ALONE, once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
     place_at, policy_at, descend, stop, start_new, fetch = source[5:]
 
@@ -337,7 +364,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
             enter(tree, game, known, path, rules, node)
             sequence: Any = np.int64(walk.sequence[top])
             weight = walk.weight[top] if weighted else 1.0
-            settled = walk.settled[top] if picks_own else 0.0
+            debt, settled = walk.debt[top] if carries else 0.0, 0.0
             place = walk.place[top] if chance else ROOT_PLACE
             # One pass visits a node of that history and goes to a child, `chosen`.
             while True:
@@ -377,8 +404,8 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                         tree, game, known, path, rules,
                         walk, top, node, acting, sequence, weight, place,
                     )  # fmt: skip
-                    if picks_own:
-                        walk.settled[top - 1] = settled
+                    if carries:
+                        walk.debt[top - 1] = debt
                     break
                 if acting >= 0:
                     start_new(tree, game, known, path, rules, tables, walk, rule, task)
@@ -394,16 +421,20 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     tree, game, known, path, rules, tables, acting, start, count
                 )
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
-                at = Visit(first, start, count, sequence, weight, place)
+                if carries and acting == player:
+                    settled, debt = carry(tables, infoset, sequence, debt)
+                at = Visit(first, start, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
                 if acting == player:
                     if not in_top:
-                        num_met = meet(tables, walk, num_met, infoset, at, once, is_far)
+                        num_met = meet(
+                            tables, walk, num_met, infoset, at, settled,
+                            once, is_far, carries,
+                        )  # fmt: skip
                     if picks_own:
                         keep(tree, game, known, path, rules, acting, start, count)
-                        debt = settled - tables.paid[infoset]
-                        pick = Pick(settings, stream, own, debt, chance)
+                        pick = Pick(settings, stream, own, chance)
                         top = push_picked(tables, walk, top, at, pick)
                         break
                     if draws_own:
@@ -422,7 +453,9 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                         if skips:
                             top, weight = push_kept(tables, walk, top, at, poor, chance)
                         else:
-                            top = push_other_children(walk, top, at, weighted, chance)
+                            top = push_other_children(
+                                walk, top, at, weighted, chance, carries
+                            )
                     sequence = start + chosen
                 elif acting != CHANCE_NODE and opponents:
                     draw = uniform(stream, own)
@@ -434,13 +467,11 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     chosen = draw_chance(tree.chance_cdf, start, count, draw)
                 else:
                     keep(tree, game, known, path, rules, acting, start, count)
-                    bottom, leaves_out = top, prune and acting != CHANCE_NODE
+                    leaves_out = prune and acting != CHANCE_NODE
                     probs = tree.chance_probs if acting == CHANCE_NODE else policy
                     top = push_weighted_children(
-                        probs, row, walk, top, at, leaves_out, chance
+                        probs, row, walk, top, at, leaves_out, chance, carries
                     )
-                    if picks_own:
-                        walk.settled[bottom:top] = settled
                     break
                 if learns and acting != CHANCE_NODE:
                     adds = touched > passed
@@ -457,24 +488,23 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
 
 
 @inlined
-def settled_at_root(task: Task, tables: Tables, walk: Walk, walker: int) -> float:
-    """What the average will have at a player's empty sequence when the iteration of the
-    present walk has been added."""
+def debt_at_root(task: Task, walk: Walk) -> float:
+    """What the iteration of the present walk will add at a player's empty sequence."""
     weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
     if walk.cursor[ITERATION] < iteration:  # the clock has not been moved on yet
         weight = average_weight(iteration, task.settings, weight)
-    return tables.average[walker] + weight_of(task, weight, iteration)
+    return weight_of(task, weight, iteration)
 
 
 def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
     update."""
     walk_on = make_walk(sampled, rule, source)
-    skips, batched, picks_own = sampled.skips, sampled.batched, sampled.picks_own
+    skips, batched = sampled.skips, sampled.batched
     learns, foresees = sampled.baseline != "", sampled.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
-    apply = make_apply(rule, tied, skips=skips, met_once=once)
+    apply = make_apply(rule, tied, skips=skips, met_once=once, carried=True)
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
@@ -504,8 +534,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
                 if learns:
                     marks[NOTED_BEFORE], noted = noted, noted + 1
                 top = push(walk, 0, 0, walker, 1.0, ROOT_PLACE)
-                if picks_own:
-                    walk.settled[0] = settled_at_root(task, tables, walk, walker)
+                walk.debt[0] = debt_at_root(task, walk)
             number = walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
             pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]

@@ -81,7 +81,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.walk import LARGE, Sampled, Source, make_walk
+from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
     ROW,
@@ -449,8 +449,8 @@ def add_pack(
 def make_grouped(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate(frame, frames, stores, rules, plan, desk, leads)`; see
     `make_grouped_iterate`."""
-    walk_on = make_walk(sampled, rule, GROUPED)
-    apply = make_apply(rule, False, skips=False, met_once=False)
+    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
+    apply = make_apply(rule, False, skips=False, met_once=False, carried=False)
     discounts = rule_of(rule).discounts
 
     @inlined

@@ -583,7 +583,7 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
     The rules are those of `calls.callable_rules`.
-    It runs whole iterations until the job's limits, as that of `kernels.make_iterate`,
+    It runs whole iterations until the job's limits, as that of `loops.make_iterate`,
     with the same statuses. After GROW there must be room for one more infoset. BROKEN +
     a status of rules/kernel.py says that the game's rules are wrong where the path
     ends.

@@ -6,28 +6,35 @@ threads walk the groups changes no bit.
 """
 
 import operator
+import weakref
 from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.walk import Sampled
+from mccfr_spiel.limits.budget import Budget
 from mccfr_spiel.rules import grouped, kernel, key_table, walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 
-_HEIGHT, _ROOM = 256, 2**10
+_HEIGHT, _ROOM = 256, 2**8
 """What there is room for at first: the nodes in a stack, and the infosets of a group, a
 power of two."""
 
 _SEQUENCES, _VALUES = 4, 16
 """The sequences and the numbers of keys that a group has room for, for each infoset."""
 
+_SMALL = 4
+"""This part of a budget may be taken though it is not left: the store takes room in
+advance, and it is the store that shall be found to be full."""
+
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 5, 8
 """What each thread's gradient and list take."""
 
-_NO_TASK = kernels.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
+_NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
 
 
 class GroupedWalks:
@@ -41,7 +48,7 @@ class GroupedWalks:
         self,
         tree: GameTree,
         store: RuleStore,
-        sampled: kernels.Sampled,
+        sampled: Sampled,
         rule: str,
         num_threads: int,
     ) -> None:
@@ -63,6 +70,9 @@ class GroupedWalks:
         self._frames = np.zeros((0, 0), np.int64)
         self._framed: tuple[np.ndarray, ...] = ()
         self._is_paused = self._is_torn = False
+        self._taken = [0]  # of the tree's budget, for the groups
+        end = weakref.finalize(self, _give_back, tree.budget, self._taken)
+        end.atexit = False
 
     def arrays(self) -> list[np.ndarray]:
         """All arrays that were made."""
@@ -75,7 +85,7 @@ class GroupedWalks:
         return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
 
     def run(
-        self, task: kernels.Task, frame: np.ndarray, tables: kernels.Tables, walk: Any
+        self, task: layout.Task, frame: np.ndarray, tables: layout.Tables, walk: Any
     ) -> int:
         """Runs iterations up to the job's limits.
 
@@ -105,12 +115,12 @@ class GroupedWalks:
                 notes=grouped.NUM_GROUP_NOTES,
                 keep=(tables, walk, self._own, self._groups, self._framed),
             )
-            self._is_paused = status == kernels.PAUSED
-            if status == kernels.GROW:
+            self._is_paused = status == layout.PAUSED
+            if status == layout.GROW:
                 self._ask_for_room()
-            if status == kernels.STACK_FULL:
+            if status == layout.STACK_FULL:
                 self._height *= 2
-            elif status == kernels.LOG_FULL:
+            elif status == layout.LOG_FULL:
                 self._room *= 2
             else:
                 self._is_torn = False
@@ -131,22 +141,22 @@ class GroupedWalks:
         )
         self._store.ask_for(count, num_sequences, num_values)
 
-    def drop(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
         marks, infosets = walk.marks, self._store.infosets
-        for infoset in walk.met[: marks[kernels.NUM_MET]].tolist():
+        for infoset in walk.met[: marks[layout.NUM_MET]].tolist():
             start = infosets[infoset]["first_sequence"]
             count = infosets[infoset]["num_actions"]
             tables.is_met[infoset] = 0
             tables.gradient[start : start + count] = 0
         tables.gradient[: self._tree.num_players] = 0
-        for name in (kernels.NUM_MET, kernels.TOUCHED, kernels.WALK):
+        for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
             marks[name] = 0
-        marks[kernels.WALKER] = walk.cursor[kernels.PLAYER]
+        marks[layout.WALKER] = walk.cursor[layout.PLAYER]
         self._plan[:] = 0
         self._is_paused = self._is_torn = False
 
-    def _frame(self, tables: kernels.Tables) -> None:
+    def _frame(self, tables: layout.Tables) -> None:
         """Makes frames for the threads if arrays were replaced since the last time."""
         store = self._store
         framed = (store.infosets, *store.known, *tables)
@@ -167,7 +177,7 @@ class GroupedWalks:
                 gradient=np.zeros(len(tables.gradient) + _SEQUENCES * room),
                 is_met=np.zeros(num_infosets, np.uint8),
             )
-            stack = kernels.empty_walk(self._height, num_infosets)
+            stack = layout.empty_walk(self._height, num_infosets)
             path = store.new_path(is_counted=False)
             records = _NO_TASK, arrays, own, stack, store.game, store.known, path
             frames.append(walks.frame_of(*records))
@@ -175,16 +185,31 @@ class GroupedWalks:
         self._frames, self._framed = np.array(frames), framed
 
     def _new_groups(self) -> grouped.Groups:
+        """Room for what groups find; raises MemoryBudgetError if it does not fit."""
         room, num_groups = self._room, grouped.NUM_GROUPS
+        shapes = {
+            "infosets": (room, INFOSET),
+            "actions": (_SEQUENCES * room, np.int64),
+            "values": (_VALUES * room, walks.KEY),
+            "rows": (room + 1, kernel.ROW),
+            "table": (2 * room, key_table.SLOT),
+            "sizes": (grouped.NUM_COUNTS, np.int64),
+            "final": (room, np.int64),
+            "event": (room, np.int32),
+            "value": (_SEQUENCES * room, np.float64),
+            "counts": (grouped.NUM_COUNTS, np.int64),
+        }
+        size = sum(n * np.dtype(kind).itemsize for n, kind in shapes.values())
+        more = num_groups * size - self._taken[0]
+        budget = self._tree.budget
+        if more > budget.limit // _SMALL:
+            budget.require(more, "What the groups of a batch find takes")
+        budget.take(more)
+        self._taken[0] += more
         return grouped.Groups(
-            infosets=np.zeros(num_groups * room, INFOSET),
-            actions=np.zeros(num_groups * _SEQUENCES * room, np.int64),
-            values=np.zeros(num_groups * _VALUES * room, walks.KEY),
-            rows=np.zeros(num_groups * (room + 1), kernel.ROW),
-            table=np.zeros(num_groups * 2 * room, key_table.SLOT),
-            sizes=np.zeros(num_groups * grouped.NUM_COUNTS, np.int64),
-            final=np.zeros(num_groups * room, np.int64),
-            event=np.zeros(num_groups * room, np.int32),
-            value=np.zeros(num_groups * _SEQUENCES * room),
-            counts=np.zeros(num_groups * grouped.NUM_COUNTS, np.int64),
+            **{name: np.zeros(num_groups * n, k) for name, (n, k) in shapes.items()}
         )
+
+
+def _give_back(budget: Budget, taken: list[int]) -> None:
+    budget.take(-taken[0])

@@ -5,7 +5,14 @@ It takes the place of tree/growth.py for solvers that keep no nodes.
 
 from typing import NoReturn
 
-from mccfr_spiel import kernels
+from mccfr_spiel.kernels.tables import (
+    ITERATION,
+    TOUCHED,
+    TOUCHED_BEFORE,
+    WALKER,
+    Tables,
+    Walk,
+)
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import kernel, walks
 from mccfr_spiel.rules.declared import tell_history
@@ -60,11 +67,11 @@ class RuleGrowth:
     def go_on(self) -> None:
         """Says that a walk which was left in the middle goes on."""
 
-    def fit(self, walk: kernels.Walk) -> None:
+    def fit(self, walk: Walk) -> None:
         """As `Growth.fit`; a walk over rules needs no nodes."""
         self.generation = self._tree.generation
 
-    def look(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def look(self, tables: Tables, walk: Walk) -> None:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
 
         Raises:
@@ -75,11 +82,7 @@ class RuleGrowth:
         visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
-        if (
-            limit is not None
-            and visited > limit
-            and walk.cursor[kernels.ITERATION] == 0
-        ):
+        if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
             raise WalkTooLargeError(
                 f"A single walk over {self._tree.source} visits more than {limit:,} "
                 "nodes, since this sampling follows all of a player's actions. Use "
@@ -89,7 +92,7 @@ class RuleGrowth:
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(kernels.WALKER)
+        tree, player = self._tree, walk.marks.item(WALKER)
         tree.note_met()
         if self._probes.surely_meets_more(_MOST_NODES, tables, player, PROBES):
             self._is_forecast = False
@@ -100,7 +103,7 @@ class RuleGrowth:
                 "follows one history."
             )
 
-    def _measure(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def _measure(self, tables: Tables, walk: Walk) -> None:
         """Looks once, in the middle of the first walk that takes much memory, whether
         what it meets surely does not fit.
 
@@ -123,7 +126,7 @@ class RuleGrowth:
             return
         self._is_measured = True
         tree.note_met()
-        player, rates = walk.marks.item(kernels.WALKER), store.least_rates()
+        player, rates = walk.marks.item(WALKER), store.least_rates()
         if self._probes.surely_meets_more(
             most, tables, player, PROBES_OF_INFOSETS, rates
         ):
@@ -135,11 +138,11 @@ class RuleGrowth:
                 "history."
             )
 
-    def must_finish(self, walk: kernels.Walk) -> bool:
+    def must_finish(self, walk: Walk) -> bool:
         """Whether the present walk must end before others may come in."""
         return False
 
-    def grow(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def grow(self, tables: Tables, walk: Walk) -> None:
         """Makes room for the infoset at which the walk stopped, and more.
 
         Raises:
@@ -151,7 +154,7 @@ class RuleGrowth:
         self._make_room(walk)
 
     @held_step
-    def _make_room(self, walk: kernels.Walk) -> None:
+    def _make_room(self, walk: Walk) -> None:
         try:
             self._store.grow()
         except MemoryBudgetError as error:
@@ -159,7 +162,7 @@ class RuleGrowth:
             raise self._full(walk) from error
         self._tree.note_met()
 
-    def _full(self, walk: kernels.Walk) -> MemoryBudgetError | WalkTooLargeError:
+    def _full(self, walk: Walk) -> MemoryBudgetError | WalkTooLargeError:
         tree = self._tree
         if present_walk(walk) == (0, 0, 0):
             return WalkTooLargeError(
@@ -196,7 +199,7 @@ class RuleGrowth:
         raise error
 
 
-def _visited(walk: kernels.Walk) -> int:
+def _visited(walk: Walk) -> int:
     """The nodes that the present walk has visited."""
     marks = walk.marks
-    return marks.item(kernels.TOUCHED) - marks.item(kernels.TOUCHED_BEFORE)
+    return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels import scratch, shared_walks
+from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.batches import plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF
+from mccfr_spiel.kernels.loops import make_shared_iterate
+from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Sampled
 from mccfr_spiel.tree.blocks import cut_for_batches
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -49,30 +50,30 @@ BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 12, 16
 _ALONE = np.array([1, shared_walks.ALL_STAGES, 0, 1], np.int64)
 
 
-def batch_of(task: kernels.Task, walk: kernels.Walk) -> int:
+def batch_of(task: layout.Task, walk: layout.Walk) -> int:
     """The walks for each player in the present iteration."""
-    return plain_batch_at(int(task.job[kernels.BATCH]), _present_iteration(walk))
+    return plain_batch_at(int(task.job[layout.BATCH]), _present_iteration(walk))
 
 
-def _present_iteration(walk: kernels.Walk) -> int:
+def _present_iteration(walk: layout.Walk) -> int:
     cursor = walk.cursor
-    return int(cursor[kernels.ITERATION]) + (cursor[kernels.PLAYER] == 0)
+    return int(cursor[layout.ITERATION]) + (cursor[layout.PLAYER] == 0)
 
 
-def nodes_of_walk(task: kernels.Task, walk: kernels.Walk, num_players: int) -> float:
+def nodes_of_walk(task: layout.Task, walk: layout.Walk, num_players: int) -> float:
     """The mean of the nodes of all walks so far; 0 before the first."""
-    given, present = int(task.job[kernels.BATCH]), _present_iteration(walk)
+    given, present = int(task.job[layout.BATCH]), _present_iteration(walk)
     num_walks = num_players * (plain_walk_number(given, present, 0) - 1)
-    num_walks += int(walk.cursor[kernels.PLAYER]) * plain_batch_at(given, present)
-    touched = float(walk.cursor[kernels.NODES_TOUCHED])
+    num_walks += int(walk.cursor[layout.PLAYER]) * plain_batch_at(given, present)
+    touched = float(walk.cursor[layout.NODES_TOUCHED])
     return touched / num_walks if num_walks else 0.0
 
 
-def is_between_updates(walk: kernels.Walk) -> bool:
+def is_between_updates(walk: layout.Walk) -> bool:
     """Whether no walk for the next update has begun."""
     marks = walk.marks
-    names = kernels.TOP, kernels.WALK, kernels.NUM_MET, kernels.TOUCHED
-    is_first = marks[kernels.WALKER] == walk.cursor[kernels.PLAYER]
+    names = layout.TOP, layout.WALK, layout.NUM_MET, layout.TOUCHED
+    is_first = marks[layout.WALKER] == walk.cursor[layout.PLAYER]
     return bool(is_first and not marks[list(names)].any())
 
 
@@ -82,17 +83,17 @@ class SharedWalks:
 
     Attributes:
         num_threads: at most so many.
-        cut, slots: see `kernels.scratch`; None until they are needed.
+        cut, slots: see kernels/scratch.py; None until they are needed.
     """
 
     def __init__(
-        self, tree: GameTree, sampled: kernels.Sampled, rule: str, num_threads: int
+        self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
     ) -> None:
         """Makes nothing yet.
 
         Args:
             tree: the game's, complete.
-            sampled, rule: see `kernels.make_shared_iterate`.
+            sampled, rule: see `make_shared_iterate`.
             num_threads: at most so many.
         """
         self._tree, self._sampled, self._rule = tree, sampled, rule
@@ -109,7 +110,7 @@ class SharedWalks:
     def get_ready(self) -> scratch.Cut:
         """Compiles the kernel and cuts the tree, at the first call."""
         if self.cut is None:
-            self._kernel = kernels.make_shared_iterate(
+            self._kernel = make_shared_iterate(
                 self._sampled._replace(batched=True), self._rule
             )
             tree = self._tree
@@ -118,24 +119,24 @@ class SharedWalks:
             self.cut = cut
         return self.cut
 
-    def pays(self, task: kernels.Task, walk: kernels.Walk) -> bool:
+    def pays(self, task: layout.Task, walk: layout.Walk) -> bool:
         """Whether threads should do what a kernel is about to be called for."""
         if self._is_begun or self._is_torn:
             return True
         if self._is_too_large or not is_between_updates(walk):
             return False
         job, cursor = task.job.view(np.int64), walk.cursor
-        left = float(job[kernels.LAST_ITERATION] - cursor[kernels.ITERATION])
-        by_nodes = float(job[kernels.NODE_LIMIT] - cursor[kernels.NODES_TOUCHED])
+        left = float(job[layout.LAST_ITERATION] - cursor[layout.ITERATION])
+        by_nodes = float(job[layout.NODE_LIMIT] - cursor[layout.NODES_TOUCHED])
         nodes = min(left * self._nodes_of_batch(task, walk), by_nodes)
         return nodes >= LEAST_NODES_AT_ONCE and self._useful_threads(task, walk) > 1
 
     def run(
         self,
-        task: kernels.Task,
-        arrays: kernels.TreeArrays,
-        tables: kernels.Tables,
-        walk: kernels.Walk,
+        task: layout.Task,
+        arrays: layout.TreeArrays,
+        tables: layout.Tables,
+        walk: layout.Walk,
         plan: np.ndarray | None = None,
     ) -> int:
         """Runs iterations up to the job's limits.
@@ -164,22 +165,22 @@ class SharedWalks:
                 notes=shared_walks.NUM_SHARING_NOTES,
                 keep=records,
             )
-            self._is_begun = status == kernels.PAUSED
-            if status in (kernels.DONE, kernels.PAUSED):
+            self._is_begun = status == layout.PAUSED
+            if status in (layout.DONE, layout.PAUSED):
                 self._is_torn = False
                 return status
             self.drop(tables, walk)
-            if status == kernels.TOO_UNLIKELY:
-                return kernels.NEEDS_ONE_THREAD  # which says in which walk
+            if status == layout.TOO_UNLIKELY:
+                return layout.NEEDS_ONE_THREAD  # which says in which walk
             assert self.slots is not None
             room = 2 * len(self.slots.leaf) // scratch.NUM_SLICES
             if room > _MOST_ROOM:
                 self._is_too_large = True
-                return kernels.NEEDS_ONE_THREAD
+                return layout.NEEDS_ONE_THREAD
             rows = len(self.slots.counts) // scratch.NUM_COUNTS
             self.slots = _new_slots(cut, 2 * len(self.slots.node) // rows, room)
 
-    def drop(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
         if self.cut is not None:
             tree = self._tree
@@ -188,19 +189,19 @@ class SharedWalks:
             )
         self._is_begun = self._is_torn = False
 
-    def _useful_threads(self, task: kernels.Task, walk: kernels.Walk) -> int:
+    def _useful_threads(self, task: layout.Task, walk: layout.Walk) -> int:
         is_small = self._tree.num_nodes <= SMALL_TREE
         least = LEAST_NODES_IN_SMALL if is_small else LEAST_NODES
         most = self._nodes_of_batch(task, walk) / self._tree.num_players // least
         return int(min(self.num_threads, most))
 
-    def _nodes_of_batch(self, task: kernels.Task, walk: kernels.Walk) -> float:
+    def _nodes_of_batch(self, task: layout.Task, walk: layout.Walk) -> float:
         """The nodes that an iteration is likely to touch; 0 if nothing is known yet."""
         num_players = self._tree.num_players
         mean = nodes_of_walk(task, walk, num_players)
         return mean * batch_of(task, walk) * num_players
 
-    def _walks_of_slice(self, task: kernels.Task, walk: kernels.Walk) -> int:
+    def _walks_of_slice(self, task: layout.Task, walk: layout.Walk) -> int:
         batch = batch_of(task, walk)
         mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
         least, most = _NODES_OF_SLICE

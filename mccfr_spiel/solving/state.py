@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.averaging import normalize
+from mccfr_spiel.kernels.batches import GROWING
+from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.minimizers import make_start_tables
+from mccfr_spiel.kernels.own_rules import name_of_own
+from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
+from mccfr_spiel.kernels.sampling import count_sequences
+from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import walks
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving import grouping, sharing
@@ -31,18 +39,18 @@ from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.passes import LAYOUTS
 from mccfr_spiel.worlds.search import Worlds
 
-_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 28, 64
+_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and
 the copies with which a policy is handed out."""
 
 _OPTIONAL_BYTES = 9
-"""What an optional table of `kernels.Tables` takes for each of its rows."""
+"""What an optional table of `layout.Tables` takes for each of its rows."""
 
 _TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
 
 _NOTHING = (None, None, None)
 
-Records = tuple[kernels.Task, kernels.TreeArrays, kernels.Tables, kernels.Walk]
+Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
 HEIGHT = 256
 """Of a new walk's stack."""
@@ -54,14 +62,14 @@ MOST_NOTES = 2**24
 def kernel_name(minimizer: Minimizer) -> str:
     """The name by which kernels know a rule."""
     if isinstance(minimizer, OwnRule):
-        return kernels.name_of_own(minimizer.update, minimizer.compiled)
+        return name_of_own(minimizer.update, minimizer.compiled)
     return minimizer.rule
 
 
-def sampled_by(algorithm: Algorithm) -> kernels.Sampled:
+def sampled_by(algorithm: Algorithm) -> Sampled:
     """What the walks of an algorithm sample, as kernels are told."""
     sampling = algorithm.sampling
-    return kernels.Sampled(
+    return Sampled(
         sampling.chance,
         sampling.opponents,
         sampling.player,
@@ -99,7 +107,7 @@ class SolverState:
 
     Attributes:
         lock: the tree's.
-        tables, walk: see `kernels.Tables` and `kernels.Walk`. Others may write into
+        tables, walk: see `layout.Tables` and `layout.Walk`. Others may write into
             these arrays, but only the state itself replaces them, by larger ones.
         whole: the leaves and the plans, for algorithms that sample nothing, and the
             blocks, or the ceilings if they prune.
@@ -107,14 +115,14 @@ class SolverState:
         sharing: runs walks on a complete tree in several threads; None if none may be
             shared.
         groups: runs batches over compiled rules; None if they are not cut into groups.
-        batch: the walks for each player in an iteration, or `kernels.GROWING`.
+        batch: the walks for each player in an iteration, or `GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
         walks: whether the algorithm samples, so that its average is settled lazily.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: the same of the walk's marks, which say how far the next update is.
-        job: what kernels are told to do (see `kernels.JOB_SIZE`), as a `memoryview`.
+        job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """
 
     def __init__(
@@ -145,24 +153,24 @@ class SolverState:
         self._rows = tree.sizes if self.store is None else self.store.room
         self.lock = tree.lock
         sampling, minimizer = algorithm.sampling, algorithm.minimizer
-        self.batch = kernels.GROWING
+        self.batch = GROWING
         if algorithm.batch != AUTO:
             self.batch = refusals.integer(algorithm.batch, "batch", 1)
-        settings = np.zeros(kernels.NUM_SETTINGS)
-        settings[kernels.EPSILON] = sampling.epsilon
-        settings[kernels.THRESHOLD] = sampling.threshold
-        settings[kernels.BONUS] = sampling.bonus
-        settings[kernels.PRUNE_BELOW] = sampling.prune_below or 0.0
-        settings[kernels.BASELINE_RATE] = sampling.baseline_rate
+        settings = np.zeros(layout.NUM_SETTINGS)
+        settings[layout.EPSILON] = sampling.epsilon
+        settings[layout.THRESHOLD] = sampling.threshold
+        settings[layout.BONUS] = sampling.bonus
+        settings[layout.PRUNE_BELOW] = sampling.prune_below or 0.0
+        settings[layout.BASELINE_RATE] = sampling.baseline_rate
         averaging = algorithm.averaging
-        settings[kernels.GAMMA] = averaging.gamma
-        settings[kernels.GAMMA_CHANGE] = averaging.change
-        settings[kernels.HORIZON] = averaging.horizon
-        job = np.zeros(kernels.JOB_SIZE, np.uint64)
-        job[kernels.SEED] = seed % 2**64
-        job[kernels.ALTERNATING] = algorithm.alternating
-        job[kernels.BATCH] = self.batch
-        self._task = kernels.Task(
+        settings[layout.GAMMA] = averaging.gamma
+        settings[layout.GAMMA_CHANGE] = averaging.change
+        settings[layout.HORIZON] = averaging.horizon
+        job = np.zeros(layout.JOB_SIZE, np.uint64)
+        job[layout.SEED] = seed % 2**64
+        job[layout.ALTERNATING] = algorithm.alternating
+        job[layout.BATCH] = self.batch
+        self._task = layout.Task(
             job=job,
             settings=settings,
             parameters=np.array(minimizer.parameters, np.float64),
@@ -175,7 +183,7 @@ class SolverState:
             self._optional_tables += ("balance",)
         if sampling.baseline:
             self._optional_tables += ("baseline",)
-        self._frame_of = kernels.frame_of
+        self._frame_of = layout.frame_of
         if sampling.prunes_by_regret:
             self._optional_tables += _TABLES_OF_PRUNING
             self._frame_of = pruned_frame_of
@@ -194,27 +202,23 @@ class SolverState:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        self.walk = kernels.empty_walk(
-            HEIGHT,
-            HEIGHT,
-            settles=sampling.player == "average",
-            notes=sampling.baseline != "",
-        )
+        notes = sampling.baseline != ""
+        self.walk = layout.empty_walk(HEIGHT, HEIGHT, notes=notes)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
-        self._start_tables = kernels.make_start_tables(kernel_name(minimizer))
+        self._start_tables = make_start_tables(kernel_name(minimizer))
         self.start_infosets()
         self.walks = sampling.is_sampled or sampling.prune is True
         self.whole: (
             tuple[()]
-            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks | kernels.Ceilings]
-            | tuple[kernels.Passes, kernels.Plans, kernels.Blocks, Worlds | Leaves]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
         ) = ()
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
-            plans = kernels.Plans(plan=passes.plan(self.tables.policy))
+            plans = layout.Plans(plan=passes.plan(self.tables.policy))
             if tree.worlds is not None:
                 self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
                 self.whole = passes.arrays, plans, passes.blocks, tree.worlds
@@ -263,7 +267,7 @@ class SolverState:
         """
         sharing = self.sharing
         if sharing is None or not sharing.pays(self._task, self.walk):
-            return kernels.NEEDS_ONE_THREAD
+            return layout.NEEDS_ONE_THREAD
         return sharing.run(*self.records())
 
     def run_over_rules(self, kernel: Any) -> int:
@@ -271,24 +275,24 @@ class SolverState:
         after `frame`; returns a status."""
         groups, store, job = self.groups, self.store, self._task.job
         assert store is not None
-        job[kernels.HAS_GROUPS] = groups is not None
+        job[layout.HAS_GROUPS] = groups is not None
         while True:
             if groups is None or not groups.is_begun:
                 status = kernel(self._frame, store.called)
-                if groups is None or status != kernels.NEEDS_GROUPS:
+                if groups is None or status != layout.NEEDS_GROUPS:
                     return status
             status = groups.run(self._task, self._frame, self.tables, self.walk)
-            if status in (kernels.DONE, kernels.PAUSED, kernels.GROW):
+            if status in (layout.DONE, layout.PAUSED, layout.GROW):
                 return status
-            if status != kernels.NEEDS_ONE_THREAD or groups.is_begun:
+            if status != layout.NEEDS_ONE_THREAD or groups.is_begun:
                 # One thread says in which walk, which it comes to by the same draws.
                 groups.drop(self.tables, self.walk)
-                job[kernels.HAS_GROUPS] = 0
+                job[layout.HAS_GROUPS] = 0
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
         self.frame()
-        arrays = kernels.TreeArrays(*self._tree.storage)
+        arrays = layout.TreeArrays(*self._tree.storage)
         return self._task, arrays, self.tables, self.walk
 
     # --- making tables -------------------------------------------------------
@@ -299,7 +303,7 @@ class SolverState:
         tree = self._tree
         per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
         for name in self._optional_tables:
-            if name in kernels.PER_INFOSET:
+            if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
             else:
                 columns = tree.num_players if name == "baseline" else 1
@@ -313,9 +317,9 @@ class SolverState:
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads
-    def _new_tables(self) -> kernels.Tables:
+    def _new_tables(self) -> layout.Tables:
         tree = self._tree
-        tables = kernels.empty_tables(
+        tables = layout.empty_tables(
             *self._rows(),
             tree.num_players,
             self._optional_tables,
@@ -324,7 +328,7 @@ class SolverState:
         minimizer = self._algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
             below = np.zeros(tree.num_sequences)
-            kernels.dilate(tree.infosets, below, tables.weight)
+            dilate(tree.infosets, below, tables.weight)
             if not np.isfinite(tables.weight).all():
                 raise ValueError(
                     'weights="kroer" double with each of a player\'s decisions on the '
@@ -333,8 +337,8 @@ class SolverState:
                 )
         if self._algorithm.sampling.player == "balanced":
             tables.balance[:] = 1
-            kernels.count_sequences(tree.infosets, tables.balance)
-            kernels.normalize(tree.infosets, tables.balance)
+            count_sequences(tree.infosets, tables.balance)
+            normalize(tree.infosets, tables.balance)
         return tables
 
     @reads
@@ -346,7 +350,7 @@ class SolverState:
             self._tree.arrays,
             self.tables,
             self.walk.known,
-            self._task.job[kernels.SEED],
+            self._task.job[layout.SEED],
             self._task.parameters,
         )
 
@@ -368,12 +372,15 @@ class SolverState:
         # One pass enlarges one table, so that only one exists twice. The room is noted
         # at the end: should Ctrl-C come in between, the rest is enlarged next time.
         for name in self.tables._fields:
-            if name not in kernels.OPTIONAL or name in self._optional_tables:
-                is_per_infoset = name in kernels.PER_INFOSET
+            if name not in layout.OPTIONAL or name in self._optional_tables:
+                is_per_infoset = name in layout.PER_INFOSET
                 size, used = rows[0 if is_per_infoset else 1]
                 larger = reserve(getattr(self.tables, name), size, used)
                 self.tables = self.tables._replace(**{name: larger})
-        self.walk = self.walk._replace(met=reserve(self.walk.met, num_infosets))
+        met, settled = self.walk.met, self.walk.settled
+        self.walk = self.walk._replace(
+            met=reserve(met, num_infosets), settled=reserve(settled, num_infosets)
+        )
         self._note_room()
 
     def _note_room(self) -> None:
@@ -385,7 +392,7 @@ class SolverState:
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk
-        for name in ("node", "sequence", "weight", "place", "settled", "note"):
+        for name in ("node", "sequence", "weight", "place", "debt", "note"):
             old = getattr(walk, name)
             if len(old):
                 height = 2 * len(old) + 2**16
@@ -411,8 +418,8 @@ class SolverState:
             return self._frame_over_rules(self.store)
         # Not before: names for the old tables would keep all of them alive meanwhile.
         tables, walk = self.tables, self.walk
-        job[kernels.NUM_NODES] = tree.num_nodes
-        job[kernels.NUM_INFOSETS] = tree.num_infosets
+        job[layout.NUM_NODES] = tree.num_nodes
+        job[layout.NUM_INFOSETS] = tree.num_infosets
         storage = tree.storage
         of_tree, of_tables, of_walk = self._framed
         if not (
@@ -420,7 +427,7 @@ class SolverState:
             and walk is of_walk
             and all(map(operator.is_, storage, of_tree))
         ):
-            arrays = kernels.TreeArrays(*storage)
+            arrays = layout.TreeArrays(*storage)
             self._frame = self._frame_of(self._task, arrays, tables, walk, *self.whole)
             self._framed = storage, tables, walk  # last: Ctrl-C may come in between
         return self._frame
@@ -461,9 +468,9 @@ class SolverState:
         used = {}
         for name, table in self.tables._asdict().items():
             is_kept = name == "is_met" and self._algorithm.sampling.prunes_by_regret
-            if name in kernels.SCRATCH and not is_kept:
+            if name in layout.SCRATCH and not is_kept:
                 continue
-            is_per_infoset = name in kernels.PER_INFOSET
+            is_per_infoset = name in layout.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]
         return used
 
@@ -493,14 +500,14 @@ class SolverState:
                 raise DamagedError(
                     f"The checkpoint's table {name!r} has numbers that are not finite."
                 )
-        player = walk.cursor[kernels.PLAYER]
+        player = walk.cursor[layout.PLAYER]
         most = self._tree.num_players if self._algorithm.alternating else 1
         if (walk.cursor < 0).any() or player >= most:
             raise DamagedError(
                 f"The checkpoint's cursor {walk.cursor.tolist()} is not that of a "
                 "solver between two updates."
             )
-        walk.marks[kernels.WALKER] = player
+        walk.marks[layout.WALKER] = player
 
     def leaves_digest(self) -> str | None:
         """A hash of what all leaves pay; None if no whole pass has listed them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.kernels.blocks import (
     INNER,
@@ -19,6 +19,7 @@ from mccfr_spiel.kernels.blocks import (
     weigh_infosets,
 )
 from mccfr_spiel.kernels.scratch import Cut
+from mccfr_spiel.kernels.tables import Blocks, Passes
 
 LEAST_WORK = 2**17
 """The work for each thread of a pass from which on sharing gains something, in rows of
@@ -41,15 +42,15 @@ NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
 one."""
 
 
-def work_of(passes: kernels.Passes) -> int:
+def work_of(passes: Passes) -> int:
     """The work of a pass for all players, in rows of leaves."""
     return len(passes.payoffs) + WORK_OF_SEQUENCE * (len(passes.ends) - 1)
 
 
-def one_block(passes: kernels.Passes) -> kernels.Blocks:
+def one_block(passes: Passes) -> Blocks:
     """All infosets in one block, for one thread."""
     num_players = len(passes.member_ends) - 1
-    return kernels.Blocks(
+    return Blocks(
         ends=np.array((0, len(passes.members)), np.int64),
         starts=passes.member_ends,
         kinds=np.zeros(0, np.uint8),
@@ -58,7 +59,7 @@ def one_block(passes: kernels.Passes) -> kernels.Blocks:
     )
 
 
-def cut_into_blocks(infosets: np.ndarray, passes: kernels.Passes) -> kernels.Blocks:
+def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
     """Cuts the infosets of a complete tree.
 
     The first blocks have three times the work of the last ones, so that all threads end
@@ -93,9 +94,7 @@ def cut_into_blocks(infosets: np.ndarray, passes: kernels.Passes) -> kernels.Blo
     return _blocks_of(passes, ends, kinds)
 
 
-def _blocks_of(
-    passes: kernels.Passes, ends: np.ndarray, kinds: np.ndarray
-) -> kernels.Blocks:
+def _blocks_of(passes: Passes, ends: np.ndarray, kinds: np.ndarray) -> Blocks:
     """The blocks with these ends and kinds of infosets."""
     starts = [np.zeros(1, np.int64)]
     for first, last in itertools.pairwise(passes.member_ends):
@@ -103,7 +102,7 @@ def _blocks_of(
     top = passes.members[kinds[passes.members] != INNER]
     tops = np.cumsum(np.append(0, kinds[passes.members] != INNER))
     is_root = kinds[top] == ROOT
-    return kernels.Blocks(
+    return Blocks(
         ends=ends,
         starts=np.concatenate(starts),
         kinds=kinds,
@@ -173,7 +172,7 @@ def checked_threads(threads: Any) -> int | None:
     return None if threads is None else refusals.integer(threads, "threads", 1)
 
 
-def useful_threads(threads: int | None, passes: kernels.Passes, least_work: int) -> int:
+def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
     """How many threads a pass should have.
 
     Args:

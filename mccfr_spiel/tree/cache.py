@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.jit import package_digest
+from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
@@ -259,8 +259,8 @@ def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
         },
         keys=keys,
     )
-    leaves = (arrays[f"pass_{name}"] for name in kernels.Passes._fields)
-    tree.take_over(whole, names, kernels.Passes(*leaves))
+    leaves = (arrays[f"pass_{name}"] for name in Passes._fields)
+    tree.take_over(whole, names, Passes(*leaves))
 
 
 # --- writing -----------------------------------------------------------------

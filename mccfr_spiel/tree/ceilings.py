@@ -6,11 +6,11 @@ that it leaves out.
 
 import numpy as np
 
-from mccfr_spiel import kernels
-from mccfr_spiel.kernels.regret_pruning import survey_nodes
+from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
+from mccfr_spiel.kernels.tables import TreeArrays
 
 
-def list_ceilings(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Ceilings:
+def list_ceilings(tree: TreeArrays, num_sequences: int) -> Ceilings:
     """Makes the ceilings of a complete tree of two players.
 
     Args:
@@ -18,7 +18,7 @@ def list_ceilings(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Ceili
         num_sequences: the sequences of both players.
     """
     num_nodes = len(tree.nodes)
-    ceilings = kernels.Ceilings(
+    ceilings = Ceilings(
         highest=np.empty((num_nodes, 2)),
         step=np.full(num_sequences, np.inf),
         num_nodes=np.zeros(num_sequences, np.int64),

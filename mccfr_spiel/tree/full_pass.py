@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
+from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.tree.blocks import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
@@ -42,7 +42,7 @@ class FullPass:
 
     Attributes:
         tree: the tree.
-        arrays: the list of its leaves, see `kernels.Passes`.
+        arrays: the list of its leaves, see `Passes`.
         blocks: how the work of `values` and `respond` is cut.
         num_threads: the threads that share it. They change no bit of it.
     """
@@ -50,8 +50,8 @@ class FullPass:
     def __init__(
         self,
         tree: GameTree,
-        arrays: kernels.Passes,
-        blocks: kernels.Blocks,
+        arrays: Passes,
+        blocks: Blocks,
         num_threads: int = 1,
     ) -> None:
         """Keeps what `full_pass` finds."""
@@ -122,7 +122,7 @@ class WorldPass(FullPass):
     def __init__(self, tree: GameTree, worlds: Worlds | Leaves) -> None:
         """Lists the infosets by player; `arrays` have no rows."""
         players = tree.infosets["player"]
-        arrays = kernels.Passes(
+        arrays = Passes(
             ends=np.zeros(1, np.int64),
             others=np.zeros((0, 1), np.int32),
             payoffs=np.zeros(0),

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels.regret_pruning import Ceilings
+from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.rules.declared import (
     GameError,
@@ -109,11 +110,11 @@ class GameTree(ReadableTree):
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundTwin | None = None  # found by `rules_for_walks`
         self._is_python = may_be_python(self.source)
-        self._leaves: kernels.Passes | None = None
+        self._leaves: Passes | None = None
         self._noted: np.ndarray | None = None
-        self._blocks: kernels.Blocks | None = None
+        self._blocks: Blocks | None = None
         self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
-        self._ceilings: kernels.Ceilings | None = None
+        self._ceilings: Ceilings | None = None
 
     # --- all at once ---------------------------------------------------------
 
@@ -189,9 +190,7 @@ class GameTree(ReadableTree):
         return found is not None
 
     @changes
-    def take_over(
-        self, whole: Expansion, names: InfosetNames, leaves: kernels.Passes
-    ) -> None:
+    def take_over(self, whole: Expansion, names: InfosetNames, leaves: Passes) -> None:
         """Becomes a whole tree that was read from disk, and keeps its arrays.
 
         Args:
@@ -382,12 +381,12 @@ class GameTree(ReadableTree):
     # --- leaves --------------------------------------------------------------
 
     @property
-    def passes(self) -> kernels.Passes | None:
+    def passes(self) -> Passes | None:
         """What `list_leaves` has made and the tree keeps; None if nothing yet."""
         return self._leaves
 
     @reads
-    def list_leaves(self) -> kernels.Passes:
+    def list_leaves(self) -> Passes:
         """The leaves of the complete tree, made at the first call and kept.
 
         Raises:
@@ -406,7 +405,7 @@ class GameTree(ReadableTree):
         return self._leaves
 
     @reads
-    def list_blocks(self) -> kernels.Blocks:
+    def list_blocks(self) -> Blocks:
         """The pieces of a pass for threads, made at the first call and kept.
 
         Errors are those of `list_leaves`.
@@ -441,7 +440,7 @@ class GameTree(ReadableTree):
         return [*blocks, *(array for kept in tuple(self._vectors) for array in kept)]
 
     @reads
-    def list_ceilings(self) -> kernels.Ceilings:
+    def list_ceilings(self) -> Ceilings:
         """What regret-based pruning knows of a complete tree of two players, made at
         the first call and kept.
 

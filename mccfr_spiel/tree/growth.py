@@ -13,9 +13,16 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel import kernels
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.kernels.tables import (
+    ITERATION,
+    NODE_TO_GROW,
+    WALK,
+    WALKER,
+    Tables,
+    Walk,
+)
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
 from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
@@ -99,7 +106,7 @@ class Growth:
         Args:
             tree: the tree.
             sampling: of the walks.
-            met_once: see `kernels.Sampled.meets_once`.
+            met_once: see `Sampled.meets_once`.
         """
         self._tree, self._met_once = tree, met_once
         self.lock = tree.lock
@@ -138,7 +145,7 @@ class Growth:
         """
         self._restarted = None
 
-    def fit(self, walk: kernels.Walk) -> None:
+    def fit(self, walk: Walk) -> None:
         """Begins the walk again, whose nodes were dropped since it stopped.
 
         Another solver on the tree has dropped them, and may have reused their numbers.
@@ -147,14 +154,14 @@ class Growth:
         self._open.clear()
         self.generation = self._tree.generation
 
-    def must_finish(self, walk: kernels.Walk) -> bool:
+    def must_finish(self, walk: Walk) -> bool:
         """Whether the tree was emptied for the present walk, which must end first.
 
         Otherwise others could fill the tree again, and the walk would never end.
         """
         return self._restarted == present_walk(walk)
 
-    def grow(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def grow(self, tables: Tables, walk: Walk) -> None:
         """Expands the node at which the walk stopped and what surely comes below.
 
         If the tree is full, all its nodes are dropped and the walk begins again.
@@ -190,7 +197,7 @@ class Growth:
                 self._uncounted = 0
             self._restarted = present_walk(walk)
 
-    def _expand_measured(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def _expand_measured(self, tables: Tables, walk: Walk) -> None:
         """As `_expand`, but also measures the memory that cannot be counted.
 
         That is mostly what the game keeps in states. The growth of the process counts
@@ -209,11 +216,11 @@ class Growth:
             budget.measured(UNCOUNTED, max(self._uncounted, 0))
 
     @held_step
-    def _expand(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def _expand(self, tables: Tables, walk: Walk) -> None:
         tree, marks = self._tree, walk.marks
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        player, node = marks.item(kernels.WALKER), marks.item(kernels.NODE_TO_GROW)
+        player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
         draws, opened = self._draws[player], self._open
         state, sequences = self._state_of(node)
         coming: list[tuple[int, pyspiel.State, list[int]]] = []
@@ -251,9 +258,7 @@ class Growth:
                 return _child_of(its, node - its[0], is_last=True)
         return self._tree.state_at_held(node)
 
-    def _look(
-        self, tables: kernels.Tables, walk: kernels.Walk, state: Any, player: int
-    ) -> None:
+    def _look(self, tables: Tables, walk: Walk, state: Any, player: int) -> None:
         """Looks, every `_FEW` nodes, whether the walk's histories end; and when it has
         expanded `_MANY`, and twice as many, and so on, whether it is far too large."""
         tree, present = self._tree, present_walk(walk)
@@ -269,7 +274,7 @@ class Growth:
         self._look_at = tree.num_nodes + _FEW
 
     def _probs(
-        self, tables: kernels.Tables, player: int, state: Any, count: int
+        self, tables: Tables, player: int, state: Any, count: int
     ) -> list[float]:
         """The probabilities with which a walk for a player samples `count` actions."""
         acting = state.current_player()
@@ -287,10 +292,10 @@ class Growth:
 
     # --- walks that are too large ------------------------------------------
 
-    def look(self, tables: kernels.Tables, walk: kernels.Walk) -> None:
+    def look(self, tables: Tables, walk: Walk) -> None:
         """Nothing: a walk that is too large is found out as the tree grows."""
 
-    def _check_size(self, tables: kernels.Tables, player: int) -> None:
+    def _check_size(self, tables: Tables, player: int) -> None:
         """Raises WalkTooLargeError if a walk for a player is far too large."""
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
@@ -302,7 +307,7 @@ class Growth:
     def surely_meets_more(
         self,
         most: int,
-        tables: kernels.Tables,
+        tables: Tables,
         player: int,
         probes: int,
         rates: Rates | None = None,
@@ -336,7 +341,7 @@ class Growth:
 
     def _probe(
         self,
-        tables: kernels.Tables,
+        tables: Tables,
         player: int,
         generator: random.Random,
         most: int,
@@ -407,9 +412,9 @@ class Growth:
         )
 
 
-def present_walk(walk: kernels.Walk) -> tuple[int, int, int]:
+def present_walk(walk: Walk) -> tuple[int, int, int]:
     """What tells a walk from all others of its solver: the iterations begun, the player
     for whom it is, and its number in its batch."""
     marks = walk.marks
-    iteration = walk.cursor.item(kernels.ITERATION)
-    return iteration, marks.item(kernels.WALKER), marks.item(kernels.WALK)
+    iteration = walk.cursor.item(ITERATION)
+    return iteration, marks.item(WALKER), marks.item(WALK)

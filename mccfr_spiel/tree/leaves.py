@@ -6,12 +6,12 @@ walking the tree, which is several times faster.
 
 import numpy as np
 
-from mccfr_spiel import kernels
 from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.kernels.tables import Passes, TreeArrays
 from mccfr_spiel.kernels.whole_walks import LeafRows, walk_leaves
 
 
-def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
+def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
     """Lists a complete tree's leaves and each player's infosets.
 
     Args:
@@ -35,7 +35,7 @@ def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
     members = np.argsort(players, kind="stable").astype(np.int32)
     counts = np.bincount(players, minlength=num_players)
     member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    return kernels.Passes(
+    return Passes(
         ends=ends,
         others=others,
         payoffs=payoffs,
@@ -44,7 +44,7 @@ def list_leaves(tree: kernels.TreeArrays, num_sequences: int) -> kernels.Passes:
     )
 
 
-def bytes_of_leaves(tree: kernels.TreeArrays, num_sequences: int) -> int:
+def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:
     """The bytes of the list, and of the vectors that a pass over it needs.
 
     Of the vectors, which take 64 bytes a sequence while the list is made, an

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel import kernels
+from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -64,8 +64,8 @@ class Memory(NamedTuple):
 
 def memory_of(
     tree: GameTree,
-    tables: kernels.Tables,
-    walk: kernels.Walk,
+    tables: Tables,
+    walk: Walk,
     whole: Iterable[np.ndarray],
 ) -> Memory:
     """What a tree and a solver's arrays take together."""

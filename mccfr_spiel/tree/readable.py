@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import kernels, refusals
+from mccfr_spiel import refusals
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import counted, line, never_raises, title
 from mccfr_spiel.display.tables import html_line
+from mccfr_spiel.kernels.tables import TreeArrays
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast, refusal
 from mccfr_spiel.rules.declared import declared_by
@@ -237,9 +238,9 @@ class ReadableTree:
         return self.payoffs.values[:count]
 
     @property
-    def arrays(self) -> kernels.TreeArrays:
+    def arrays(self) -> TreeArrays:
         """What kernels read of the tree, as it is now."""
-        return kernels.TreeArrays(
+        return TreeArrays(
             nodes=self.nodes,
             infosets=self.met.used(),
             chance_probs=self.chance_probs,

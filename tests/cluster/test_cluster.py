@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms, kernels
+from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.cluster import InThisProcess, Ray, batches, crews
 from mccfr_spiel.experiments import Settings, runs
 from mccfr_spiel.experiments.algorithm_names import METHODS
+from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import blocks
 from tests.reference import Textbook
@@ -177,7 +178,7 @@ def test_slots_that_grow_and_stretches_that_pause_change_no_bit(monkeypatch):
     def counted(self, *arguments):
         nonlocal pauses
         status = run(self, *arguments)
-        pauses += status == kernels.PAUSED
+        pauses += status == PAUSED
         return status
 
     monkeypatch.setattr(sharing.SharedWalks, "run", counted)

@@ -28,17 +28,16 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 
 PROGRAM = """
 import numpy as np
-from mccfr_spiel import kernels
 
 infosets = np.zeros(1, [(n, "i8") for n in ("place", "first_sequence", "parent",
                                             "num_actions", "player")])
 infosets[0] = 5, 0, 0, 2, 0
-tree = kernels.TreeArrays(nodes=np.zeros(0), infosets=infosets,
+tree = TreeArrays(nodes=np.zeros(0), infosets=infosets,
                           chance_probs=np.zeros(0), chance_cdf=np.zeros(0),
                           utilities=np.zeros((0, 2)), ties=np.zeros((0, 3), np.int32))
-tables = kernels.empty_tables(1, 2, 1, kernels.OPTIONAL)
+tables = empty_tables(1, 2, 1, OPTIONAL)
 known = np.zeros(1, np.int64)
-start_tables = kernels.make_start_tables("regret_matching")
+start_tables = make_start_tables("regret_matching")
 start_tables(tree, tables, known, np.uint64(1), np.ones(1))
 print(repr(tables.policy.tolist()))
 stats = start_tables.stats

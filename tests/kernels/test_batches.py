@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.tables import PASSED
+from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.tables import GROW, PASSED, PAUSED, WALK, WALKER
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.tree import growth
 from tests.reference import Textbook
@@ -85,7 +86,7 @@ def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
     def counted(walk, *, met_once):
         nonlocal restarts
         begin_again(walk, met_once=met_once)
-        restarts += walk.marks[kernels.WALK] > 0 and walk.marks[PASSED] > 0
+        restarts += walk.marks[WALK] > 0 and walk.marks[PASSED] > 0
 
     monkeypatch.setattr(growth, "begin_again", counted)
     for solver in (whole, grown, small):
@@ -119,13 +120,13 @@ def test_ctrl_c_is_heard_amid_a_large_batch_and_changes_nothing():
     kernel = cut.kernel
     cut.kernel = interrupted = Interrupted(
         cut,
-        lambda status, marks: status == kernels.PAUSED and marks[kernels.WALKER] == 1,
+        lambda status, marks: status == PAUSED and marks[WALKER] == 1,
         KeyboardInterrupt(),
     )
     with pytest.raises(KeyboardInterrupt):
         cut.iterate(3)
     assert interrupted.has_happened
-    assert cut.state.marks[kernels.WALK]
+    assert cut.state.marks[WALK]
     assert cut.num_iterations < 3
     cut.kernel = kernel
     cut = pickle.loads(pickle.dumps(cut))
@@ -148,17 +149,15 @@ def test_a_batch_that_an_error_cuts_is_saved_and_finished_later(estimator):
     cut.kernel = EndlessError(
         cut,
         lambda status, marks: (
-            status == kernels.GROW
-            and marks[kernels.WALK] == 2
-            and marks[kernels.WALKER] == 1
+            status == GROW and marks[WALK] == 2 and marks[WALKER] == 1
         ),
         RuntimeError("of the game"),
     )
     with pytest.raises(RuntimeError, match="of the game"):
         cut.iterate(30)
-    assert cut.state.marks[kernels.WALK] == 2
+    assert cut.state.marks[WALK] == 2
     again = pickle.loads(pickle.dumps(cut))  # the batch is made again
-    assert again.state.marks[kernels.WALK] == 0
+    assert again.state.marks[WALK] == 0
     again.iterate(30 - again.num_iterations)
     assert_equal_bit_for_bit(again, whole)
 
@@ -190,18 +189,17 @@ def test_a_batch_that_grows_is_the_textbook(estimator, alternating):
 
 
 def test_growing_batches_have_their_sizes_and_no_two_walks_one_stream():
-    sizes = [kernels.plain_batch_at(kernels.GROWING, t) for t in range(1, 300)]
+    sizes = [plain_batch_at(GROWING, t) for t in range(1, 300)]
     assert sizes == [1] * 127 + [2] * 128 + [4] * 44
     for t, size in enumerate(sizes, 1):
-        number = kernels.plain_walk_number(kernels.GROWING, t, 0)
+        number = plain_walk_number(GROWING, t, 0)
         assert number == sum(sizes[: t - 1]) + 1
-        assert kernels.plain_walk_number(kernels.GROWING, t, size - 1) == sum(sizes[:t])
-    assert kernels.plain_batch_at(kernels.GROWING, 2**18 - 1) == 2048
-    assert kernels.plain_batch_at(kernels.GROWING, 2**40) == 4096
+        assert plain_walk_number(GROWING, t, size - 1) == sum(sizes[:t])
+    assert plain_batch_at(GROWING, 2**18 - 1) == 2048
+    assert plain_batch_at(GROWING, 2**40) == 4096
     many = 2**30
     assert (
-        kernels.plain_walk_number(kernels.GROWING, many + 1, 0)
-        - kernels.plain_walk_number(kernels.GROWING, many, 0)
+        plain_walk_number(GROWING, many + 1, 0) - plain_walk_number(GROWING, many, 0)
         == 4096
     )
 

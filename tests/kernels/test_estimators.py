@@ -20,7 +20,6 @@ from mccfr_spiel import (
     GameTree,
     average_strategy,
     full,
-    kernels,
     outcome,
     regret_matching,
 )
@@ -144,8 +143,8 @@ class SourceOfWalk:
 
         state.walk.cursor[:] = 0
         state.walk.marks[:] = 0
-        state.walk.cursor[kernels.PLAYER] = self.player
-        state.walk.marks[kernels.WALKER] = self.player
+        state.walk.cursor[tables.PLAYER] = self.player
+        state.walk.marks[tables.WALKER] = self.player
         for table in (tables.gradient, tables.average, tables.paid):
             table[:] = 0
         tables.is_met[:] = 0

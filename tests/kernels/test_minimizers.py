@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from mccfr_spiel import algorithms, kernels
+from mccfr_spiel import algorithms
 from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
+from mccfr_spiel.kernels.minimizers import RULES
+from mccfr_spiel.kernels.tables import OPTIONAL
 from tests import reference, test_solver
 
 ROWS = {
-    "kernels": kernels.RULES,
+    "kernels": RULES,
     "the textbook": reference.RULES,
     "settings": MINIMIZERS,
     "tests of the solver": test_solver.RULES,
@@ -24,5 +26,5 @@ def test_every_rule_has_its_row(place):
 def test_a_rule_names_tables_that_exist_and_gives_numbers(rule):
     minimizer = test_solver.RULES[rule]
     assert minimizer.rule == rule
-    assert set(minimizer.tables) <= set(kernels.OPTIONAL)
+    assert set(minimizer.tables) <= set(OPTIONAL)
     assert np.array(minimizer.parameters, np.float64).ndim == 1

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms, kernels
+from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import scratch, shared_walks
+from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
 from mccfr_spiel.tree import blocks
 from tests.reference import Textbook
@@ -210,7 +211,7 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
 
     def paused(*arguments, **more):
         status = run(*arguments, **more)
-        if status == kernels.PAUSED:
+        if status == PAUSED:
             pauses.append(bits(shared))
             if interrupts and len(pauses) % 3 == 1:
                 raise KeyboardInterrupt

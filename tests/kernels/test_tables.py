@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import kernels
 from mccfr_spiel.compiled.frame import entries_of
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.tables import (
     LAYOUT,
+    OPTIONAL,
     Blocks,
     Passes,
     Plans,
@@ -116,5 +116,5 @@ def test_a_solver_has_the_tables_that_its_algorithm_needs():
         tables = ms.Solver(tree, ms.Algorithm(sampling, minimizer)).state.tables
         for name, entry in entries_of(Tables).items():
             size = tree.num_infosets if entry.shape == "[I]" else tree.num_sequences
-            is_used = name in needed or name not in kernels.OPTIONAL
+            is_used = name in needed or name not in OPTIONAL
             assert len(getattr(tables, name)) == (size if is_used else 0)

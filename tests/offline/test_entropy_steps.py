@@ -31,9 +31,7 @@ def make_solver(game, sampling, rule, weights, *, alternating=True):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("weights", ["constant", "kroer"])
-@pytest.mark.parametrize(
-    "game", ["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.compiled)]
-)
+@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker"])
 def test_omd_and_ftrl_have_the_same_iterates_to_1e_10(game, weights, estimator):
     tree = ms.GameTree(game).expand_all()
     solvers = [
@@ -41,7 +39,7 @@ def test_omd_and_ftrl_have_the_same_iterates_to_1e_10(game, weights, estimator):
     ]
     ftrl, omd = solvers
     start = ftrl.current_vector()
-    for more in [1] * 20 + [80]:
+    for more in [1] * 20 + ([80] if game == "kuhn_poker" else []):
         for solver in solvers:
             solver.iterate(more)
         for vector in ("current_vector", "average_vector"):

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameError, GameTree, Solver, algorithms, kernels
+from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import batches
+from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import grouped, store
 from mccfr_spiel.solving import grouping
@@ -144,7 +145,7 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
     for batch in (MANY, 4 * MANY):  # one stretch, and several
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
-        assert {kernels.STACK_FULL, kernels.LOG_FULL} <= {status for _, status in calls}
+        assert {STACK_FULL, LOG_FULL} <= {status for _, status in calls}
 
 
 @pytest.mark.skipif(IS_COMPILED, reason="watches plain Python (NUMBA_DISABLE_JIT=1)")
@@ -201,14 +202,14 @@ def test_what_cannot_be_shared_has_no_groups():
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
-    assert kernels.GROW in {status for _, status in calls}
+    assert GROW in {status for _, status in calls}
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("threads", [1, 3])
 def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
     algorithm = batched(ms.OUTCOME, 4 * MANY)
-    solver = started(LARGE, algorithm, threads, max_memory="6MB")
+    solver = started(LARGE, algorithm, threads, max_memory="10MB")
     solver.iterate(1)
     with pytest.raises(MemoryBudgetError, match="met so far"):
         solver.iterate(1000)
@@ -242,7 +243,7 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
 
     def paused(*arguments, **more):
         status = run(*arguments, **more)
-        if status == kernels.PAUSED:
+        if status == PAUSED:
             pauses.append(status)
             if interrupts and len(pauses) % 3 == 1:
                 raise KeyboardInterrupt

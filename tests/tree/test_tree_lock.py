@@ -17,8 +17,9 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.tables import TOP
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
 from tests.small_games import chance, leaf, move, small_game
@@ -344,7 +345,7 @@ def leave_midway(solver, monkeypatch, steps):
         try:
             solver.iterate(1)
         except KeyboardInterrupt:
-            return bool(solver.state.marks[kernels.TOP])
+            return bool(solver.state.marks[TOP])
     return False
 
 

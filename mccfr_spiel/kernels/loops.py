@@ -1,0 +1,65 @@
+"""The compiled loop of a sampling and a rule."""
+
+import contextlib
+import functools
+from typing import Any
+
+from numba.core import types
+
+from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
+from mccfr_spiel.kernels.minimizers import number_of
+from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.passes import make_passes
+from mccfr_spiel.kernels.shared_walks import make_shared_walks
+from mccfr_spiel.kernels.stored import make_walks
+from mccfr_spiel.kernels.walk import Sampled
+
+
+@functools.cache
+def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
+    """Makes `iterate(frame)` for one kind of sampling and one rule.
+
+    If nothing is sampled it is `iterate(frame, desk, leads)`, see `make_passes`.
+
+    It starts the tables of infosets that are new, then runs whole iterations until the
+    job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
+    Tables and a Walk, which are changed, and, if nothing is sampled, Passes, Plans and
+    Blocks.
+    It returns a status of tables.py. After GROW, STACK_FULL and PAUSED it is to be
+    called again.
+
+    Args:
+        sampled: what a walk samples.
+        rule: a name in RULES, or what `name_of_own` gave.
+        tied: whether an abstraction ties infosets; for regret matching and regret
+            matching+ only.
+    """
+    chance, opponents, player, prune, *_ = sampled
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        if chance or opponents or player != "all" or prune:
+            return make_walks(sampled, number_of(rule), tied)
+        return make_passes(number_of(rule), tied)
+
+
+@functools.cache
+def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
+    """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
+    threads.
+
+    No abstraction ties infosets, and the walks are such that `can_be_shared`.
+    `scratch.py` says what the frame holds, and `shared_walks.PLAN_SIZE` the plan. It
+    returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
+    STACK_FULL or LOG_FULL. With the last three `drop_shared` must be called.
+
+    Args:
+        sampled: what a walk samples, batched.
+        rule: as in `make_iterate`; a user's own rule must be compiled.
+    """
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        made = make_shared_walks(sampled, number_of(rule))
+    if IS_COMPILED:
+        array = types.int64[::1]
+        made.compile((array, array, array, types.boolean))
+    return made
