@@ -400,6 +400,18 @@ def _enter(rules, more, game, path, tree, known, leaves, listing, level):
     return status
 
 
+@inlined
+def _has_room(game, path, tree, known, leaves, listing):
+    """Whether all arrays have room for the next world, whatever it has."""
+    at, num_actions = listing.at, game.stops[0]
+    return (
+        at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
+        and at[NUM_LEAVES] < len(leaves.lengths)
+        and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
+        and knows_room(tree.infosets, known, listing, num_actions, len(path.key))
+    )
+
+
 @jit
 def list_leaves(frame, rules, more, most):
     """Finds worlds until all are found, `most` are, or something stops the walk.
@@ -416,34 +428,27 @@ def list_leaves(frame, rules, more, most):
     tree, game = _views(frame, TreeArrays), _views(frame, Game)
     known, path = _views(frame, Known), _views(frame, Path)
     leaves, listing = _views(frame, Leaves), _views(frame, Listing)
-    at, num_actions, longest = listing.at, game.stops[0], len(path.key)
+    at, num_actions = listing.at, game.stops[0]
     while at[LEVEL] >= 0:
-        level = at[LEVEL]
+        level, status = at[LEVEL], np.int64(DONE)
         if at[ENTERS]:
+            if not _has_room(game, path, tree, known, leaves, listing):
+                return GROW
             if at[NUM_WORLDS] >= most:
                 return OUT_OF_TIME
-            if (
-                not knows_room(tree.infosets, known, listing, num_actions, longest)
-                or at[NUM_STEPS] + 2 * at[ROOM] >= len(leaves.steps)
-                or at[NUM_LEAVES] >= len(leaves.lengths)
-                or at[NUM_RETURNS] + MOST_CLASSES**2 >= len(leaves.returns)
-            ):
-                return GROW
             status = _enter(
                 rules, more, game, path, tree, known, leaves, listing, level
             )
-            if status != DONE:
-                return status
             at[NUM_WORLDS] += 1
-            at[ENTERS] = 0
+            at[ENTERS] = listing.next_edge[level] = 0
         edge = listing.next_edge[level]
-        if edge >= listing.num_edges[level]:
+        if status == DONE and edge >= listing.num_edges[level]:
             at[LEVEL] = level - 1
             continue
-        listing.next_edge[level] = edge + 1
-        if listing.acting[level] != CHANCE_NODE:
+        if status == DONE and listing.acting[level] != CHANCE_NODE:
             status = _go_along(tree, listing, level, edge, num_actions)
-            if status != DONE:
-                return status
+        if status != DONE:
+            return status
+        listing.next_edge[level] = edge + 1
         at[LEVEL], at[ENTERS] = level + 1, 1
     return DONE
