@@ -37,7 +37,7 @@ from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.rules.walks import make_rule_iterate
+from mccfr_spiel.rules.played import make_rule_iterate
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (

@@ -22,10 +22,11 @@ import pytest
 from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, kernels
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel import solver as solver_module
 from mccfr_spiel.cluster import InThisProcess
 from mccfr_spiel.cluster import batches as cluster_batches
+from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.solving import state as state_module
@@ -93,7 +94,7 @@ def learned(solver: Solver) -> dict[Any, Any]:
     """Where a solver stands, and the rows of its tables by information state. Infosets
     are left out where no update has been: a stopped walk may have met more of them."""
     arrays, tree = solver.contents().arrays, solver.tree
-    names = [name for name in kernels.Tables._fields if len(arrays.get(name, ()))]
+    names = [name for name in Tables._fields if len(arrays.get(name, ()))]
     found: dict[Any, Any] = {
         name: arrays[name][: tree.num_players].tolist() for name in ("cursor", "clock")
     }
@@ -103,9 +104,7 @@ def learned(solver: Solver) -> dict[Any, Any]:
         sequences, one = slice(start, start + count), slice(infoset, infoset + 1)
         if arrays["memory"][sequences].any() or arrays["paid"][infoset]:
             found[player, info_state] = [
-                arrays[name][
-                    one if name in kernels.PER_INFOSET else sequences
-                ].tobytes()
+                arrays[name][one if name in PER_INFOSET else sequences].tobytes()
                 for name in names
             ]
     return found
@@ -257,7 +256,7 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
     def look() -> None:
         began, nth = time.perf_counter(), len(answers) % len(asked)
         asked[nth]()
-        is_midway = solver.num_iterations == 0 and solver.state.marks[kernels.TOP] > 0
+        is_midway = solver.num_iterations == 0 and solver.state.marks[TOP] > 0
         answers.append((nth, is_midway, time.perf_counter() - began))
 
     with Beside(look):
@@ -315,7 +314,7 @@ def interrupt(engine: str, times: int, seed: int) -> int:
                     solver.iterate(1)
             except Alarm:
                 done += 1
-                midway += solver.state.marks[kernels.TOUCHED] > 0
+                midway += solver.state.marks[TOUCHED] > 0
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             assert stands_alike(solver, engine)

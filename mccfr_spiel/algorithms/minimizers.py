@@ -26,7 +26,7 @@ class Minimizer(Part):
 
     Attributes:
         rule: the name by which kernels, files and settings know the rule.
-        tables: the optional tables of `kernels.Tables` that the rule needs.
+        tables: the optional tables of `kernels.tables.Tables` that the rule needs.
         allows_abstraction: whether the rule makes sense for players who forget.
         keeps_regrets: whether what the rule remembers are cumulative regrets.
     """

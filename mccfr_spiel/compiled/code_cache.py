@@ -101,10 +101,6 @@ class CodeCache(FunctionCache):
             if not path.is_file():  # on Windows another process may have it open
                 _give_up(self._base, error)
 
-    def has(self, sig: Any, codegen: Any) -> bool:
-        """Whether there is a file for a signature, readable or not."""
-        return self._path(sig, codegen).is_file()
-
     def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
         """The file for a signature, named by what determines its machine code."""
         cells = serialize.dumps(_cells(self._py_func))

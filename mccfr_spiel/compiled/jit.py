@@ -44,15 +44,6 @@ class _Dispatcher(_Numbas):
         """Sets where compiled versions are kept."""
         self._cache: Any = cache
 
-    def is_ready(self, signature: Any) -> bool:
-        """Whether the version for a signature is in memory or on disk."""
-        if tuple(signature.args) in self.overloads:
-            return True
-        cache = self._cache
-        if not isinstance(cache, CodeCache):
-            return False
-        return cache.has(signature, self.targetctx.codegen())
-
 
 class _Helper(_Dispatcher):
     """A compiled function that is meant for compiled callers.
@@ -169,18 +160,6 @@ def jit(
         folder, *others = map(str, sources)
         made.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
     return made
-
-
-def is_ready(function: Any, signature: Any) -> bool:
-    """Whether a function made by `jit` can be called without being compiled first.
-
-    Args:
-        function: the function.
-        signature: numba's, with the types of the arguments.
-    """
-    if config.DISABLE_JIT:
-        return True
-    return isinstance(function, _Dispatcher) and function.is_ready(signature)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -1,7 +1,7 @@
 """Compiled rules of the game that one player faces while the others follow policies.
 
 The moves of the others are moves of chance there, with the probabilities that their
-policies give. So walks over rules (rules/walks.py) learn a response as they learn
+policies give. So walks over rules (rules/played.py) learn a response as they learn
 anything else.
 
 The rules are those of the game, each with a function around it. A rule gets nothing but

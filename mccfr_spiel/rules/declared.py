@@ -18,7 +18,7 @@ import pyspiel
 MAX_UTILITY = 1e100
 """The largest payoff allowed. It keeps sums and squares of the payoffs of a long run
 far below 1.8e308, where doubles end, and their products with probabilities as well. The
-weights of outcome sampling have a limit of their own, `kernels.MAX_WEIGHT`."""
+weights of outcome sampling have a limit of their own, `kernels.walk.MAX_WEIGHT`."""
 
 _SUM_TOLERANCE = 1e-6
 """How far a sum of returns may be from the declared one. OpenSpiel itself allows matrix

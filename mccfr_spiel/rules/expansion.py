@@ -2,7 +2,7 @@
 
 The walk goes depth first and numbers a node's children when it writes the node. That is
 the order of `GameTree.expand_all` through pyspiel, so both give equal arrays. It takes
-the steps of walks over rules (walks.py) and adds infosets to the same store.
+the steps of walks over rules (played.py) and adds infosets to the same store.
 """
 
 import itertools
@@ -33,8 +33,7 @@ from mccfr_spiel.rules.key_table import (
     number_row,
     with_room,
 )
-from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.rules.walks import (
+from mccfr_spiel.rules.played import (
     BROKEN,
     LEVEL,
     Game,
@@ -48,6 +47,7 @@ from mccfr_spiel.rules.walks import (
     stacked,
     who_acts,
 )
+from mccfr_spiel.rules.store import RuleStore, resize
 
 WHOLE = "the whole tree"
 """Under this name a budget holds what an expansion takes."""

@@ -89,7 +89,7 @@ from mccfr_spiel.rules.kernel import (
     check_infoset,
 )
 from mccfr_spiel.rules.key_table import MOST_USED, SLOT, find_key
-from mccfr_spiel.rules.walks import (
+from mccfr_spiel.rules.played import (
     KEY,
     PLAYED,
     Game,

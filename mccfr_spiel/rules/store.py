@@ -1,6 +1,6 @@
 """The infosets that walks over compiled rules have met: their records and their keys.
 
-The compiled loop of rules/walks.py adds them one by one, in arrays with room to spare.
+The compiled loop of rules/played.py adds them one by one, in arrays with room to spare.
 When one is full the loop returns, and `RuleStore.grow` makes all of them larger. It
 makes new arrays and leaves the old ones as they are, so whoever has taken a view of
 them (a policy, the tree's names) keeps what it has seen.
@@ -13,7 +13,7 @@ import numpy as np
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
-from mccfr_spiel.rules import kernel, key_table, walks
+from mccfr_spiel.rules import kernel, key_table, played
 from mccfr_spiel.rules.calls import callable_rules
 from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
 from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
@@ -61,7 +61,7 @@ class RuleStore:
         self._declared = declared_by_rules(rules)
         sizes = rules.sizes
         self.longest = sizes.max_moves + sizes.max_chance_moves
-        most = MAX_INDEX >> walks.LEVEL_BITS
+        most = MAX_INDEX >> played.LEVEL_BITS
         if self.longest > most - 2:
             raise ValueError(
                 f"{rules.description.short_name} has histories of {self.longest:,} "
@@ -69,7 +69,7 @@ class RuleStore:
                 f"follow at most {most - 2:,}. Correct the sizes, or use store='tree'."
             )
         self.called = callable_rules(rules)
-        self.game = walks.Game(
+        self.game = played.Game(
             settings=rules.settings,
             key_sizes=np.array(sizes.key, np.int64),
             stops=np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
@@ -82,9 +82,9 @@ class RuleStore:
         self.infosets = np.zeros(room, INFOSET)
         actions = np.zeros(num_sequences, np.int64)
         actions[: rules.num_players] = -1
-        self.known = walks.Known(
+        self.known = played.Known(
             actions=actions,
-            values=np.zeros(num_values, walks.KEY),
+            values=np.zeros(num_values, played.KEY),
             rows=np.zeros(room + 1, kernel.ROW),
             table=np.zeros(2 * room, key_table.SLOT),
             counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
@@ -271,7 +271,7 @@ class RuleStore:
         infosets, actions = arrays["infosets"], arrays["actions"]
         keys, ends = arrays["keys"], arrays["key_ends"]
         count = len(infosets)
-        if (keys.dtype, ends.dtype, len(ends)) != (walks.KEY, np.int64, count):
+        if (keys.dtype, ends.dtype, len(ends)) != (played.KEY, np.int64, count):
             return False
         lengths = np.diff(ends, prepend=0)
         is_short = (lengths > 0) & (lengths <= self._longest_key)
@@ -308,7 +308,7 @@ class RuleStore:
 
     # --- walks ---------------------------------------------------------------
 
-    def new_path(self, *, is_counted: bool = True) -> walks.Path:
+    def new_path(self, *, is_counted: bool = True) -> played.Path:
         """A path that stands at the root.
 
         Args:
@@ -322,18 +322,18 @@ class RuleStore:
         if is_counted:
             size = 8 * depth * (sizes.state + most + players + 4)
             self._budget.hold(PATH, self._budget.held(PATH) + size)
-        path = walks.Path(
+        path = played.Path(
             state=np.zeros(sizes.state + SPARE, np.int64)[: sizes.state],
             moves=np.zeros(most + SPARE, np.int64)[:most],
             last=np.arange(players, dtype=np.int32),
             uniform=np.zeros(most),
             key=np.zeros(self._longest_key + SPARE, np.int64)[: self._longest_key],
             history=np.zeros(depth, np.int64),
-            position=np.zeros(walks.POSITION_SIZE, np.int64),
+            position=np.zeros(played.POSITION_SIZE, np.int64),
             states=np.zeros((depth, sizes.state), np.int64),
             choices=np.zeros((depth, most), np.int64),
             lasts=np.zeros((depth, players), np.int32),
-            branches=np.zeros((depth, walks.NUM_BRANCH), np.int64),
+            branches=np.zeros((depth, played.NUM_BRANCH), np.int64),
         )
         path.states[0] = self.rules.start()
         path.lasts[0] = path.last
@@ -348,14 +348,14 @@ class RuleStore:
             "utilities": np.zeros((1 + SPARE, players))[:1],
         }
 
-    def raise_broken(self, status: int, path: walks.Path) -> NoReturn:
+    def raise_broken(self, status: int, path: played.Path) -> NoReturn:
         """Raises the GameError that says what the rules do wrong where a walk stands.
 
         Args:
             status: one of rules/kernel.py.
             path: the walk's.
         """
-        num_moves = int(path.position[walks.NUM_MOVES])
+        num_moves = int(path.position[played.NUM_MOVES])
         where = kernel.told(path.history[:num_moves].tolist())
         if status == kernel.BAD_RETURNS:
             try:

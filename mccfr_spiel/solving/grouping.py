@@ -16,7 +16,7 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.limits.budget import Budget
-from mccfr_spiel.rules import grouped, kernel, key_table, walks
+from mccfr_spiel.rules import grouped, kernel, key_table, played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -180,7 +180,7 @@ class GroupedWalks:
             stack = layout.empty_walk(self._height, num_infosets)
             path = store.new_path(is_counted=False)
             records = _NO_TASK, arrays, own, stack, store.game, store.known, path
-            frames.append(walks.frame_of(*records))
+            frames.append(played.frame_of(*records))
             self._own += records
         self._frames, self._framed = np.array(frames), framed
 
@@ -190,7 +190,7 @@ class GroupedWalks:
         shapes = {
             "infosets": (room, INFOSET),
             "actions": (_SEQUENCES * room, np.int64),
-            "values": (_VALUES * room, walks.KEY),
+            "values": (_VALUES * room, played.KEY),
             "rows": (room + 1, kernel.ROW),
             "table": (2 * room, key_table.SLOT),
             "sizes": (grouped.NUM_COUNTS, np.int64),

@@ -14,7 +14,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.rules import kernel, walks
+from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.declared import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
@@ -49,7 +49,7 @@ class RuleGrowth:
     """
 
     def __init__(
-        self, tree: GameTree, store: RuleStore, path: walks.Path, probes: Growth
+        self, tree: GameTree, store: RuleStore, path: played.Path, probes: Growth
     ) -> None:
         """Grows the store of a tree.
 
@@ -180,8 +180,8 @@ class RuleGrowth:
         )
 
     def raise_broken(self, status: int) -> NoReturn:
-        """Raises the GameError for a status from `walks.BROKEN` on."""
-        found = status - walks.BROKEN
+        """Raises the GameError for a status from `played.BROKEN` on."""
+        found = status - played.BROKEN
         if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
             self._raise_no_recall()
         self._store.raise_broken(found, self._path)
@@ -189,7 +189,7 @@ class RuleGrowth:
     def _raise_no_recall(self) -> NoReturn:
         """Says in the words of OpenSpiel's game where a walk over its twin stands."""
         path, state = self._path, self._tree.new_state()
-        for action in path.history[: path.position[walks.NUM_MOVES]].tolist():
+        for action in path.history[: path.position[played.NUM_MOVES]].tolist():
             state.apply_action(action)
         player = state.current_player()
         info_state = state.information_state_string(player)

@@ -24,7 +24,7 @@ from mccfr_spiel.kernels.own_rules import name_of_own
 from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.rules import walks
+from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving import grouping, sharing
 from mccfr_spiel.solving.grouping import GroupedWalks
@@ -443,7 +443,7 @@ class SolverState:
             arrays = self._tree.arrays._replace(
                 infosets=store.infosets, **(self._node_arrays or {})
             )
-            self._frame = walks.frame_of(
+            self._frame = played.frame_of(
                 self._task, arrays, tables, walk, store.game, store.known, self.path
             )
             self._framed = held, tables, walk

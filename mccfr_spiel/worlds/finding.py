@@ -13,8 +13,8 @@ from mccfr_spiel.rules.calls import callable_world_rules
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
+from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.rules.walks import BROKEN
 from mccfr_spiel.worlds.listing import (
     LISTING,
     MOST_CLASSES,

@@ -22,7 +22,7 @@ from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.calls import CLASS_RETURNS, LEAF_CLASS, WORLD_KEY, call
 from mccfr_spiel.rules.kernel import INFOSETS
-from mccfr_spiel.rules.walks import (
+from mccfr_spiel.rules.played import (
     BROKEN,
     NUM_MOVES,
     Game,

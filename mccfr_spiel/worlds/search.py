@@ -27,7 +27,7 @@ from mccfr_spiel.rules.calls import (
 )
 from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES
 from mccfr_spiel.rules.key_table import MOST_USED
-from mccfr_spiel.rules.walks import Game, Known, Path, arrive, end_game
+from mccfr_spiel.rules.played import Game, Known, Path, arrive, end_game
 
 BYTE = np.dtype(np.int8)
 

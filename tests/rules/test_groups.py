@@ -58,13 +58,6 @@ def bits(solver) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
-def learned(solver) -> dict[str, bytes]:
-    """As `bits`, without infosets that a walk which has not ended has met."""
-    number = solver.tree.sizes()
-    arrays = solver.state.saved()
-    return {name: a[: number[0]].tobytes() for name, a in arrays.items()}
-
-
 def assert_equal_for_all(game, algorithm, iterations, calls):
     """Solvers with 1, 2 and 3 threads have the same bits on the way and then."""
     solvers = [started(game, algorithm, threads) for threads in THREADS]

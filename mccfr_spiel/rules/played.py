@@ -1,6 +1,6 @@
 """The sampled loop over compiled rules: walks that store nothing for a node.
 
-The loop does what that of kernels/walks.py does, with the same pieces and the same
+The loop does what that of kernels/walk.py does, with the same pieces and the same
 draws at the same places, so it computes the same bits. Only where a node comes from is
 different. There a node is a row of an array. Here a walk carries a state, which rules
 move on, and finds the information set of a decision by its key in a hash table.
@@ -590,7 +590,7 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
 
     Args:
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
-        rule: a name in `kernels.RULES`, or what `kernels.name_of_own` gave.
+        rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
