@@ -401,30 +401,14 @@ def _enter(rules, more, game, path, tree, known, leaves, listing, level):
 
 
 @inlined
-def _go_on(tree, listing, level, num_actions):
-    """Goes along the next edge, or back if there is none; returns a status."""
-    at, edge = listing.at, listing.next_edge[level]
-    if edge >= listing.num_edges[level]:
-        at[LEVEL] = level - 1
-        return DONE
-    listing.next_edge[level] = edge + 1
-    status = DONE
-    if listing.acting[level] != CHANCE_NODE:
-        status = _go_along(tree, listing, level, edge, num_actions)
-    if status == DONE:
-        at[LEVEL], at[ENTERS] = level + 1, 1
-    return status
-
-
-@inlined
-def _has_room(tree, known, leaves, listing, num_actions, longest):
-    """Whether what the next world has fits the arrays."""
-    at = listing.at
+def _has_room(game, path, tree, known, leaves, listing):
+    """Whether all arrays have room for the next world, whatever it has."""
+    at, num_actions = listing.at, game.stops[0]
     return (
-        knows_room(tree.infosets, known, listing, num_actions, longest)
-        and at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
+        at[NUM_STEPS] + 2 * at[ROOM] < len(leaves.steps)
         and at[NUM_LEAVES] < len(leaves.lengths)
         and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
+        and knows_room(tree.infosets, known, listing, num_actions, len(path.key))
     )
 
 
@@ -444,21 +428,27 @@ def list_leaves(frame, rules, more, most):
     tree, game = _views(frame, TreeArrays), _views(frame, Game)
     known, path = _views(frame, Known), _views(frame, Path)
     leaves, listing = _views(frame, Leaves), _views(frame, Listing)
-    at, num_actions, longest = listing.at, game.stops[0], len(path.key)
+    at, num_actions = listing.at, game.stops[0]
     while at[LEVEL] >= 0:
-        level = at[LEVEL]
-        if not at[ENTERS]:
-            status = _go_on(tree, listing, level, num_actions)
-            if status != DONE:
-                return status
+        level, status = at[LEVEL], np.int64(DONE)
+        if at[ENTERS]:
+            if not _has_room(game, path, tree, known, leaves, listing):
+                return GROW
+            if at[NUM_WORLDS] >= most:
+                return OUT_OF_TIME
+            status = _enter(
+                rules, more, game, path, tree, known, leaves, listing, level
+            )
+            at[NUM_WORLDS] += 1
+            at[ENTERS] = listing.next_edge[level] = 0
+        edge = listing.next_edge[level]
+        if status == DONE and edge >= listing.num_edges[level]:
+            at[LEVEL] = level - 1
             continue
-        if at[NUM_WORLDS] >= most:
-            return OUT_OF_TIME
-        if not _has_room(tree, known, leaves, listing, num_actions, longest):
-            return GROW
-        status = _enter(rules, more, game, path, tree, known, leaves, listing, level)
+        if status == DONE and listing.acting[level] != CHANCE_NODE:
+            status = _go_along(tree, listing, level, edge, num_actions)
         if status != DONE:
             return status
-        at[NUM_WORLDS] += 1
-        at[ENTERS] = 0
+        listing.next_edge[level] = edge + 1
+        at[LEVEL], at[ENTERS] = level + 1, 1
     return DONE
