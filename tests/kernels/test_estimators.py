@@ -40,6 +40,7 @@ from mccfr_spiel.kernels import (
     walk,
 )
 from mccfr_spiel.kernels import sampling as draws
+from mccfr_spiel.kernels.tables import PLAYER, WALKER
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
@@ -143,8 +144,8 @@ class SourceOfWalk:
 
         state.walk.cursor[:] = 0
         state.walk.marks[:] = 0
-        state.walk.cursor[tables.PLAYER] = self.player
-        state.walk.marks[tables.WALKER] = self.player
+        state.walk.cursor[PLAYER] = self.player
+        state.walk.marks[WALKER] = self.player
         for table in (tables.gradient, tables.average, tables.paid):
             table[:] = 0
         tables.is_met[:] = 0
