@@ -82,7 +82,8 @@ class Settings:
             the same results; by default where it has one and saves time.
         store: Whether an algorithm that samples keeps the nodes that it meets: tree, or
             none, which walks over compiled rules of the game. auto keeps them where the
-            whole tree fits, or there are no such rules.
+            whole tree fits, or there are no such rules. An algorithm that samples
+            nothing keeps the tree, or worlds, where the game declares them.
         allow_imperfect_recall: Solve a game whose information-state strings forget what
             a player did or saw, as those of hold'em do. No theorem covers that.
             NashConv cannot be computed: evaluate is sampled or none.

@@ -570,7 +570,7 @@ def test_an_edited_game_is_compiled_afresh_and_an_unchanged_one_is_not(tmp_path)
 def test_the_states_shown_in_the_documentation_are_real():
     page = (_ROOT / "docs" / "games.md").read_text()
     blocks = re.findall(r"```text\n(\S+) after ([\d ]+)\n(.*?)\n```", page, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for game, actions, shown in blocks:
         state = pyspiel.load_game(game).new_initial_state()
         for action in actions.split():
