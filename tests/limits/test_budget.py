@@ -357,7 +357,7 @@ def test_a_tree_beside_a_solvers_has_the_solvers_budget():
     solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory="8MB")
     solver.iterate(10)
     with pytest.raises(MemoryBudgetError, match="max_memory=8,000,000"):
-        ms.nash_conv("liars_dice", solver.average_policy())
+        ms.nash_conv("liars_dice", solver.average_policy(), store="tree")
     value = ms.nash_conv("liars_dice", solver.average_policy(), max_memory="1GiB")
     assert 0 < value < 2
 
