@@ -123,15 +123,16 @@ before the present stretch, how many threads have arrived, and the walks of a gr
 
 
 class Groups(NamedTuple):
-    """What groups find: NUM_GROUPS rows of each array, one after another.
+    """What groups find: G = NUM_GROUPS rows of each array, one after another.
 
-    The first six are each group's own store of infosets that were not known.
+    A group has room for C infosets, and R is C + 1. The first six arrays are each
+    group's own store of infosets that were not known.
     """
 
     infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]", "see INFOSET")]
     actions: Annotated[np.ndarray, Entry(LONG, "[G S]", "as `Known.actions`")]
     values: Annotated[np.ndarray, Entry(KEY, "[G V]", "as `Known.values`")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[G (C + 1)]", "as `Known.rows`")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[G R]", "as `Known.rows`")]
     table: Annotated[np.ndarray, Entry(SLOT, "[G T]", "as `Known.table`")]
     sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "as `Known.counts`")]
     final: Annotated[

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
+from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.limits.budget import Budget
-from mccfr_spiel.rules import grouped, kernel, key_table, played
+from mccfr_spiel.rules import grouped, kernel, played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -186,29 +186,23 @@ class GroupedWalks:
 
     def _new_groups(self) -> grouped.Groups:
         """Room for what groups find; raises MemoryBudgetError if it does not fit."""
-        room, num_groups = self._room, grouped.NUM_GROUPS
-        shapes = {
-            "infosets": (room, INFOSET),
-            "actions": (_SEQUENCES * room, np.int64),
-            "values": (_VALUES * room, played.KEY),
-            "rows": (room + 1, kernel.ROW),
-            "table": (2 * room, key_table.SLOT),
-            "sizes": (grouped.NUM_COUNTS, np.int64),
-            "final": (room, np.int64),
-            "event": (room, np.int32),
-            "value": (_SEQUENCES * room, np.float64),
-            "counts": (grouped.NUM_COUNTS, np.int64),
-        }
-        size = sum(n * np.dtype(kind).itemsize for n, kind in shapes.values())
-        more = num_groups * size - self._taken[0]
-        budget = self._tree.budget
+        room, budget = self._room, self._tree.budget
+        groups = new_record(
+            grouped.Groups,
+            G=grouped.NUM_GROUPS,
+            C=room,
+            R=room + 1,
+            S=_SEQUENCES * room,
+            V=_VALUES * room,
+            T=2 * room,
+            NUM_COUNTS=grouped.NUM_COUNTS,
+        )  # zeros, which take memory when they are first written to
+        more = sum(array.nbytes for array in groups) - self._taken[0]
         if more > budget.limit // _SMALL:
             budget.require(more, "What the groups of a batch find takes")
         budget.take(more)
         self._taken[0] += more
-        return grouped.Groups(
-            **{name: np.zeros(num_groups * n, k) for name, (n, k) in shapes.items()}
-        )
+        return groups
 
 
 def _give_back(budget: Budget, taken: list[int]) -> None:

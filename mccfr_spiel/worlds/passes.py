@@ -186,7 +186,7 @@ def make_world_iterate(rule: str, kind: type) -> Any:
     delivers the gradient. The nodes that an update touches are the steps.
 
     Args:
-        rule: as in `kernels.make_iterate`.
+        rule: as in `loops.make_iterate`.
         kind: of what was found, a key of LAYOUTS.
     """
     own = function_of(rule)
