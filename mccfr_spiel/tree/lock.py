@@ -50,7 +50,7 @@ class TreeLock:
         level: what the holder is doing: FREE; READING for each call of `reads` and
             `runs`, one inside the other; more than that in a step. It is changed under
             the mutex only, so a holder that finds it above FREE is inside twice.
-        waiting: the threads that wait, by their numbers.
+        waiting: the threads that wait, or may have to, by their numbers.
     """
 
     __slots__ = ("__weakref__", "level", "mutex", "waiting")
@@ -138,10 +138,10 @@ def _under_lock(
     ) -> _Result:
         lock, thread = self.lock, threading.get_ident()
         try:
-            if lock.level:
-                lock.waiting.add(thread)
-            elif lock.waiting:
+            if lock.waiting and not lock.level:
                 time.sleep(_A_MOMENT)
+            # Whoever comes between two slices finds the lock free, and then taken.
+            lock.waiting.add(thread)
             with lock.mutex:
                 lock.waiting.discard(thread)
                 before = lock.level
