@@ -21,6 +21,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.jit import inlined
 
 _APART = 8
@@ -135,22 +136,22 @@ _add_one = _step(_emit_add_one, types.void, 0)
 _replace = _step(_emit_replace, types.boolean, 2)
 
 
-@overload(load)
+@overload(load, jit_options=PASTED)
 def _compiled_load(desk, place):
     return lambda desk, place: _load(desk, place)
 
 
-@overload(store)
+@overload(store, jit_options=PASTED)
 def _compiled_store(desk, place, number):
     return lambda desk, place, number: _store(desk, place, number)
 
 
-@overload(add_one)
+@overload(add_one, jit_options=PASTED)
 def _compiled_add_one(desk, place):
     return lambda desk, place: _add_one(desk, place)
 
 
-@overload(replace)
+@overload(replace, jit_options=PASTED)
 def _compiled_replace(desk, place, old, new):
     return lambda desk, place, old, new: _replace(desk, place, old, new)
 
@@ -160,7 +161,7 @@ _is_known = llvmlite.binding.address_of_symbol(_YIELD) is not None
 _yield: Any = types.ExternalFunction(_YIELD, types.int32())
 
 
-@overload(give_way)
+@overload(give_way, jit_options=PASTED)
 def _compiled_give_way():
     if not _is_known:  # then threads that wait are busy until their turn ends
         return lambda: None

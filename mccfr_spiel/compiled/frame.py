@@ -25,6 +25,8 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import carray, from_dtype
 
+from mccfr_spiel.compiled.drafts import PASTED
+
 _WIDTH = 3
 """The numbers in a slot, one slot for each array: address, rows, columns."""
 
@@ -131,7 +133,7 @@ class Layout:
             slots = enumerate(entries_of(kind).values(), first_slots[kind])
             return kind(*(_view(frame, slot, entry) for slot, entry in slots))
 
-        @overload(views)
+        @overload(views, jit_options=PASTED)
         def compiled_views(frame, kind):
             make = _view_maker(kind.instance_class, first_slots[kind.instance_class])
             return lambda frame, kind: make(frame)

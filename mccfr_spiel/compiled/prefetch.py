@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from mccfr_spiel.compiled.drafts import PASTED
+
 
 def prefetch(array, index):
     """Starts to load an entry of an array into the caches, and does nothing else."""
@@ -37,6 +39,6 @@ def _emit(context: Any, array: Any, index: Any) -> Any:
 _prefetch: Any = intrinsic(_emit)
 
 
-@overload(prefetch)
+@overload(prefetch, jit_options=PASTED)
 def _compiled_prefetch(array, index):
     return lambda array, index: _prefetch(array, index)

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
 from mccfr_spiel.kernels.rates import Rates
@@ -145,7 +146,7 @@ def rates_at(rule: int, parameters: np.ndarray, iteration: Any) -> Rates:
     return _ROWS[rule].rates(parameters, iteration)
 
 
-@overload(rates_at, prefer_literal=True, jit_options={"forceinline": True})
+@overload(rates_at, prefer_literal=True, jit_options=PASTED)
 def _compiled_rates(rule, parameters, iteration):
     chosen: Any = _ROWS[rule.literal_value].rates
 
@@ -169,7 +170,7 @@ def start_infoset(
     _ROWS[rule].start(tables, infoset, start, stop, parameters, place, seed)
 
 
-@overload(start_infoset, prefer_literal=True, jit_options={"forceinline": True})
+@overload(start_infoset, prefer_literal=True, jit_options=PASTED)
 def _compiled_start(rule, tables, infoset, start, stop, parameters, place, seed):
     chosen: Any = _ROWS[rule.literal_value].start
 
@@ -179,7 +180,7 @@ def _compiled_start(rule, tables, infoset, start, stop, parameters, place, seed)
     return call
 
 
-@jit
+@inlined
 def start_tables(
     tree: TreeArrays,
     tables: Tables,

@@ -350,7 +350,7 @@ def make_passes(rule: int, tied: bool) -> Any:
     """
     loop = make_loop(rule, tied, make_piece(rule, tied, has_rows=True), _has_rows)
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=not tied)
     def iterate(frame, desk, leads):
         task = views(frame, Task)
         tree = tree_in(frame, task.job)

@@ -159,7 +159,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
             stream = stream_key(task.job[SEED], number, player, num_players)
             top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
             status, top, events, touched, forks, leaves = walk_top(
-                task, tree, tree, tree, tree, tree, tables, stack, log,
+                task, tree, None, None, None, None, tables, stack, log,
                 stream, player, top, events, touched, forks, leaves,
                 np.int64(0), np.int64(2**62), is_large,
             )  # fmt: skip
@@ -201,7 +201,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
                     break
                 top = push(stack, 0, node, player, weight, place)
                 status, top, num_met, touched, _, _ = walk_block(
-                    task, tree, tree, tree, tree, tree, tables, stack, stack,
+                    task, tree, None, None, None, None, tables, stack, None,
                     fork[at]["stream"], player, top, num_met, touched,
                     np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
                 )  # fmt: skip
@@ -418,7 +418,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
                 direct(task, tree, tables, walk, cut, slots, plan, desk)
         return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)

@@ -111,13 +111,14 @@ def make_walks(sampled: Any, rule: int, tied: bool) -> Any:
     """Compiles `iterate` for walks over stored trees; see `loops.make_iterate`."""
     go_on = make_loop(sampled, rule, STORED, tied)
 
-    @jit
+    @jit(views_only=not tied)
     def iterate(frame):
         task = views(frame, Task)
         tree = tree_in(frame, task.job)
         tables, walk = views(frame, Tables), views(frame, Walk)
         seed = task.job[SEED]
         start_tables(tree, tables, walk.known, rule, seed, task.parameters)
-        return go_on(task, tree, tree, tree, tree, tree, tables, walk, len(tree.nodes))
+        size = len(tree.nodes)
+        return go_on(task, tree, None, None, None, None, tables, walk, size)
 
     return iterate

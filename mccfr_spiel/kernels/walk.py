@@ -539,7 +539,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
             stream = stream_key(seed, number, walker, num_players)
             pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
-                task, tree, game, known, path, rules, tables, walk, walk,
+                task, tree, game, known, path, rules, tables, walk, None,
                 stream, walker, top, num_met, touched, noted, leaf, marks[PASSED],
                 pause, is_large,
             )  # fmt: skip

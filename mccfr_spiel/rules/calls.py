@@ -13,6 +13,7 @@ from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
+from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.rules.description import (
     SIGNATURES,
@@ -104,7 +105,7 @@ def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
     return rule(*arguments)
 
 
-@overload(call, prefer_literal=True, jit_options={"forceinline": True})
+@overload(call, prefer_literal=True, jit_options=PASTED)
 def _compiled_call(rule, number, arguments):
     emit: Any = _EMITTERS[number.literal_value]
     return lambda rule, number, arguments: emit(rule, arguments)

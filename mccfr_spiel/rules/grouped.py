@@ -487,7 +487,7 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
             stream = stream_key(task.job[SEED], number, player, num_players)
             top = push(mine, 0, 0, player, 1.0, ROOT_PLACE)
             status, top, num_met, touched, _, _ = walk_on(
-                task, tree, game, both, path, rules, tables, mine, mine,
+                task, tree, game, both, path, rules, tables, mine, None,
                 stream, player, top, num_met, touched,
                 np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
             )  # fmt: skip
@@ -624,7 +624,7 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         else:
             begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
 
-    @jit(nogil=True)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
         task, known = views(frame, Task), views(frame, Known)
         walk, groups = views(frame, Walk), group_views(stores, Groups)

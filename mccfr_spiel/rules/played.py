@@ -597,7 +597,7 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
         number = number_of(rule)
         go_on = make_loop(sampled, number, PLAYED)
 
-        @jit
+        @jit(views_only=True)
         def iterate(frame, rules):
             tree, tables = views(frame, TreeArrays), views(frame, Tables)
             game, known = views(frame, Game), views(frame, Known)
