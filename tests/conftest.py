@@ -1,9 +1,12 @@
-"""Fixtures that several test files use, and the marker that some files get."""
+"""Fixtures that several test files use, and the two modes in which tests run."""
 
 import gc
 import importlib
+import os
 import pathlib
 import signal
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
 
 import open_spiel.python.games  # noqa: F401
@@ -31,12 +34,49 @@ INTERPRETED = (
 combination of options takes seconds to compile, and what it computes does not depend on
 that; test_golden_bits.py shows it for all of them."""
 
+MODE_VARIABLES = "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"
+NOTHING_COLLECTED = pytest.ExitCode.NO_TESTS_COLLECTED
+PASSED = pytest.StashKey[bool]()
+"""Whether tests have passed without the JIT before those of this process began."""
+
 
 def pytest_configure() -> None:
     """Lets Ctrl-C be heard, also by programs that tests start: a shell has what it runs
     in the background ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Runs each test in its mode: a process of its own first makes those without the
+    JIT, and if they pass, this one makes the others.
+
+    Numba reads the mode once, when it is imported. Whoever chooses tests by `-m`, or
+    sets one of the variables, has chosen the mode too.
+    """
+    options = config.option
+    is_chosen = options.markexpr or any(name in os.environ for name in MODE_VARIABLES)
+    only_tells = options.collectonly or options.help or options.version
+    if is_chosen or only_tells or hasattr(config, "workerinput"):
+        return None
+    command = [sys.executable, "-m", "pytest", *config.invocation_params.args]
+    found = subprocess.run(
+        [*command, "-m", "interpreted or both"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        check=False,
+    ).returncode
+    if found not in (pytest.ExitCode.OK, NOTHING_COLLECTED):
+        return found
+    options.markexpr = "not interpreted"
+    config.stash[PASSED] = found == pytest.ExitCode.OK
+    return None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A file whose tests have all passed without the JIT has none left, and is good."""
+    if exitstatus == NOTHING_COLLECTED and session.config.stash.get(PASSED, False):
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.hookimpl(wrapper=True)

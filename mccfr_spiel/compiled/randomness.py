@@ -13,7 +13,7 @@ import hashlib
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.compiled.jit import jit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -26,7 +26,7 @@ ROOT_PLACE = np.uint64(0x243F6A8885A308D3)
 """The place of the empty history."""
 
 
-@inlined
+@jit
 def mix(x):
     """The finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * _FIRST
@@ -34,20 +34,20 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@inlined
+@jit
 def stream_key(seed, iteration, player, num_players):
     """The key of one walk: `seed` is uint64, `iteration` counts from 1."""
     walk = np.uint64(iteration * num_players + player)
     return mix(mix(seed + _GOLDEN) + walk * _GOLDEN)
 
 
-@inlined
+@jit
 def uniform(stream, place):
     """The number in [0, 1) that the walk with the key `stream` draws at a place."""
     return np.float64(np.int64(mix(stream ^ place) >> np.uint64(11))) * _TO_UNIT
 
 
-@inlined
+@jit
 def child_place(place, child):
     """The place of a history that goes on to child number `child`."""
     return place * _PATH + (np.uint64(child) + _ONE)
