@@ -26,8 +26,7 @@ from mccfr_spiel import GameTree, Solver
 from mccfr_spiel import solver as solver_module
 from mccfr_spiel.cluster import InThisProcess
 from mccfr_spiel.cluster import batches as cluster_batches
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.kernels.tables import PAUSED, PER_INFOSET, TOP, TOUCHED, Tables
+from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.solving import state as state_module
@@ -309,40 +308,13 @@ def test_the_walk_for_which_the_tree_was_emptied_ends_before_others_come_in():
         generations.add(tree.generation)
     assert len(generations) > 30
     assert first.num_iterations >= 3
+    first.iterate(1)  # the rest of a walk, if it stands in one
     alone = Solver("kuhn_poker", ms.CHANCE_SAMPLING, seed=0)
     alone.iterate(first.num_iterations)
     assert learned(first) == learned(alone)
 
 
 # --- something stops a walk ----------------------------------------------------------
-
-
-@pytest.mark.interpreted
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("engine", ["batches, threads", "rules, groups"])
-def test_ctrl_c_that_takes_the_status_of_threads_away_changes_nothing(
-    engine, monkeypatch
-):
-    """It comes when they have paused amid a batch, and nobody has been told so yet."""
-    pauses, run = 0, teams.run
-
-    def paused(*arguments: Any, **more: Any) -> int:
-        nonlocal pauses
-        status = run(*arguments, **more)
-        pauses += status == PAUSED
-        if status == PAUSED and pauses % 3 == 1:
-            raise KeyboardInterrupt
-        return status
-
-    solver = ENGINES[engine]()
-    monkeypatch.setattr(teams, "run", paused)
-    while solver.num_iterations < 3:
-        solver._slice = 20 if pauses % 3 != 1 else 10**6
-        with contextlib.suppress(KeyboardInterrupt):
-            solver.iterate(1)
-        assert stands_alike(solver, engine)
-    assert pauses > 3
-    assert learned(solver) == undisturbed(engine, 3)
 
 
 class Alarm(BaseException):
