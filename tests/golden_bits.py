@@ -139,7 +139,6 @@ def runs() -> dict[str, Run]:
 RUNS = runs()
 
 
-
 def is_compiled(name: str) -> bool:
     """Whether a run is made with the JIT: one loop for each rule and most kinds of
     sampling, which takes seconds to compile, and where Python would take half a minute.

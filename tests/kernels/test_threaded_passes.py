@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-import signal
 import threading
 from typing import Any
 
@@ -17,7 +16,6 @@ from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
-from tests.kernels.interruptions import iterate_interrupted
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
@@ -254,17 +252,6 @@ def test_the_metrics_of_a_solver_take_its_threads():
 
 
 # --- interruptions and errors --------------------------------------------------------
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
-def test_ctrl_c_at_any_moment_loses_nothing(no_collection):
-    tree = GameTree("liars_dice(dice_sides=3)").expand_all()
-    alone, shared = (Solver(tree, ms.CFR_PLUS, threads=k) for k in (1, 3))
-    shared.iterate(1)
-    assert iterate_interrupted(shared) > 30
-    alone.iterate(shared.num_iterations)
-    assert bits(shared) == bits(alone)
 
 
 def raising(policy, memory, gradient, parameters, t):

@@ -4,8 +4,6 @@ import copy
 import importlib
 import itertools
 import pickle
-import signal
-import threading
 
 import numpy as np
 import open_spiel.python.games  # noqa: F401
@@ -270,42 +268,6 @@ def test_memory_too_small_for_one_walk_is_named():
     assert solver.num_iterations == 0
     with pytest.raises(MemoryBudgetError, match="max_memory=1,000 bytes"):
         Solver(LARGE, seed=5, max_memory=1000, store="none")
-
-
-class AlarmError(Exception):
-    pass
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(), reason="needs signals"
-)
-@pytest.mark.usefixtures("no_collection")
-@pytest.mark.parametrize("name", ["external", "outcome"])
-def test_interruptions_at_any_time_change_nothing(name):
-    uncut, cut = (Solver(LARGE, ALGORITHMS[name], seed=5, store="none") for _ in "12")
-    iterations = {"external": 40, "outcome": 100_000}[name]
-    uncut.iterate(iterations)
-
-    def ring(*_):
-        raise AlarmError
-
-    previous = signal.signal(signal.SIGALRM, ring)
-    alarms = 0
-    try:
-        for k in itertools.count():
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.003 + 0.0071 * (k % 13))
-                cut.iterate(iterations - cut.num_iterations)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                break
-            except AlarmError:
-                alarms += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert alarms > 3
-    assert tables_by_name(cut) == tables_by_name(uncut)
 
 
 def test_a_damaged_file_is_refused():

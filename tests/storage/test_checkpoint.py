@@ -11,7 +11,6 @@ import pathlib
 import pickle
 import random
 import resource
-import signal
 import subprocess
 import sys
 import threading
@@ -176,46 +175,6 @@ def test_random_initial_regrets_are_kept(tmp_path):
         solver = Solver.load(tmp_path / "solver")
     expected = Solver(LEDUC, algorithm, seed=3)
     assert state_of(solver) == state_of(advanced(expected, 15))
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a POSIX system")
-@pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0",
-    reason="only a compiled call hears no signal",
-)
-@pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
-def test_ctrl_c_at_any_moment_changes_nothing(name, no_collection):
-    algorithm, iterations = ms.ALGORITHMS[name], 300
-    most = smallest_store(LEDUC, algorithm, iterations)
-    expected = state_of(run(LEDUC, algorithm, iterations))
-    generator = random.Random(1)
-    interrupts = 0
-
-    def interrupt(number, frame):
-        nonlocal interrupts
-        while frame is not None:
-            if frame.f_code is Solver.iterate.__code__:
-                interrupts += 1
-                raise KeyboardInterrupt
-            frame = frame.f_back
-
-    solver = Solver(LEDUC, algorithm, seed=5, max_nodes=most)
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        while solver.num_iterations < iterations:
-            delay = generator.uniform(2e-4, 1e-2)
-            signal.setitimer(signal.ITIMER_REAL, delay, 1e-2)
-            try:
-                solver.iterate(iterations - solver.num_iterations)
-            except KeyboardInterrupt:
-                if generator.random() < 0.1:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-                    solver = pickle.loads(pickle.dumps(solver))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupts >= 5
-    assert state_of(solver) == expected
 
 
 # --- refused -----------------------------------------------------------------
