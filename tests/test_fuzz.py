@@ -167,7 +167,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
 @hypothesis.given(games(most_leaves=60), SEEDS)
 def test_growth_drops_and_checkpoints_change_nothing(game, seed):
     for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):
-        algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
+        algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.LINEAR)
         whole = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
         grown = Solver(game, algorithm, seed=seed)
         most = whole.tree.num_nodes * 2 // 3 + 1

@@ -21,7 +21,6 @@ from mccfr_spiel import SequencePolicy, Solver
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, read_settings
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.results import begin, open_folder
 from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.policies import policy_files
@@ -211,19 +210,9 @@ def test_run_without_matplotlib_says_how_to_get_the_picture(tmp_path):
     assert not (tmp_path / "out" / "convergence.png").exists()
 
 
-def test_help_names_every_setting():
-    result = run_script("--help")
-    assert "Traceback" not in result.stderr
-    more = ("output_dir", "overwrite", "checkpoint_every", "resume")
-    more += ("evaluation_plays", "evaluation_seconds")
-    for name in (*SETTINGS, *more):
-        assert f"--{name}:" in result.stdout or f"--[no]{name}:" in result.stdout
-
-
 def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
     # Of processor time, since other tests run on the same cores.
-    seconds = [interrupt_a_run(tmp_path / f"out{k}") for k in range(3)]
-    assert min(seconds) < 2
+    assert any(interrupt_a_run(tmp_path / f"out{k}") < 2 for k in range(3))
 
 
 def interrupt_a_run(folder: pathlib.Path) -> float:
@@ -305,8 +294,8 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     assert seconds == sorted(seconds)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path, number):
+def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path):
+    """By SIGTERM; benchmarks.kills, which test_checkpoint.py runs, kills."""
     pieces, whole = tmp_path / "pieces", tmp_path / "whole"
     common = [
         "--game=leduc_poker",
@@ -330,7 +319,7 @@ def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path, n
         while process.poll() is None and time.monotonic() < deadline:
             if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
                 time.sleep(0.1 * attempt)
-                process.send_signal(number)
+                process.send_signal(signal.SIGTERM)
                 break
             time.sleep(0.005)
         _, errors = process.communicate(timeout=60)
@@ -339,7 +328,7 @@ def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path, n
         if process.returncode == 0:
             break
         # While Python ends, after all the work, it does not handle signals any more.
-        assert process.returncode in (-number, 128 + number)
+        assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
     else:
         assert run(*common, f"--output_dir={pieces}").returncode == 0
     assert len(endings) > 1

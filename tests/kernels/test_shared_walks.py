@@ -20,7 +20,7 @@ from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
 from tests.vectors import start_together
 
-THREADS = (1, 2, 3)
+THREADS = (1, 3)
 LIARS_DICE = "liars_dice(dice_sides=3)"
 GAMES = {"uneven_deal": uneven_deal, "three_players": three_players}
 
@@ -62,15 +62,14 @@ def bits(solver) -> dict[str, bytes]:
 
 
 def assert_equal_for_all(tree, algorithm, iterations, helped):
-    """Solvers with 1, 2 and 3 threads have the same bits on the way and then."""
+    """Solvers with 1 and 3 threads have the same bits on the way and then."""
     solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
     helped.clear()
     for more in iterations:
         for solver in solvers:
             solver.iterate(more)
-        alone, *others = map(bits, solvers)
-        assert all(other == alone for other in others)
-    assert set(helped) == {2, 3}
+        assert bits(solvers[0]) == bits(solvers[1])
+    assert set(helped) == {3}
 
 
 def shared_pair(game, algorithm, **more):

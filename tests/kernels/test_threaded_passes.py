@@ -4,11 +4,9 @@ import copy
 import itertools
 import pickle
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
-from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
@@ -20,7 +18,7 @@ from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
 
-THREADS = (1, 2, 3, 7)
+THREADS = (1, 3)
 GAMES = {
     "kuhn_3": lambda: KUHN_3,
     "goofspiel": lambda: GOOFSPIEL,
@@ -157,7 +155,7 @@ def sequences(tree: GameTree, infoset: int) -> range:
 
 
 @pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("most", [1, 5, 40])
+@pytest.mark.parametrize("most", [5, 40])
 def test_no_two_pieces_write_one_place(game, most, monkeypatch):
     """By the tree alone: which sequences each piece's update and plans change."""
     monkeypatch.setattr(blocks, "MOST_BLOCKS", most)
@@ -215,42 +213,6 @@ def test_the_top_is_all_that_is_above_another_block():
     assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
 
 
-# --- evaluation ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_evaluation_in_threads_has_the_bits_of_one_and_openspiels_values(game):
-    tree = GameTree(GAMES[game]()).expand_all()
-    solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=2)
-    solver.iterate(20)
-    policy = solver.average_policy()
-    alone = [ms.nash_conv(tree, policy), *ms.expected_returns(tree, policy)]
-    for threads in (2, 3, 7):
-        returns = ms.expected_returns(tree, policy, threads=threads)
-        assert [ms.nash_conv(tree, policy, threads=threads), *returns] == alone
-        for player in range(tree.num_players):
-            best, found = (
-                ms.best_response_policy(tree, policy, player, threads=count).vector
-                for count in (1, threads)
-            )
-            assert best.tobytes() == found.tobytes()
-    theirs = exploitability.nash_conv(tree.game, policy)
-    assert alone[0] == pytest.approx(theirs, abs=1e-12)
-    state = tree.game.new_initial_state()
-    each: Any = [policy] * tree.num_players
-    expected = expected_game_score.policy_value(state, each)
-    assert alone[1:] == pytest.approx(list(expected), abs=1e-12)
-
-
-def test_the_metrics_of_a_solver_take_its_threads():
-    solver = Solver(KUHN_3, ms.CFR_PLUS, threads=3)
-    solver.run(10, metrics=[ms.metrics.nash_conv, ms.metrics.last_iterate])
-    alone = Solver(KUHN_3, ms.CFR_PLUS)
-    alone.run(10, metrics=[ms.metrics.nash_conv, ms.metrics.last_iterate])
-    for mine, theirs in zip(solver.history, alone.history, strict=True):
-        assert mine | {"seconds": 0} == theirs | {"seconds": 0}
-
-
 # --- interruptions and errors --------------------------------------------------------
 
 
@@ -263,8 +225,8 @@ def raising(policy, memory, gradient, parameters, t):
     return value
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_an_error_in_a_rule_is_raised_whatever_thread_met_it(threads):
+def test_an_error_in_a_rule_is_raised_whatever_thread_met_it():
+    threads = 3
     rule = algorithms.own_rule(raising)
     solver = Solver(KUHN_3, ms.Algorithm(ms.FULL, rule), threads=threads)
     solver.iterate(2)

@@ -537,8 +537,10 @@ class EndlessState(pyspiel.State):
         return self.past
 
 
-@pytest.mark.parametrize("moves", [1, 2])
-@pytest.mark.parametrize("name", ["cfr", "external_sampling", "outcome_sampling"])
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)],
+)
 def test_a_game_that_does_not_end_is_named_within_seconds(name, moves):
     Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles
     began = time.monotonic()

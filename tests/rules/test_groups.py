@@ -17,7 +17,7 @@ from mccfr_spiel.rules import grouped, store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
-THREADS = (1, 2, 3)
+THREADS = (1, 3)
 LARGE = "python_goofspiel(num_cards=6)"
 MANY = 400 if IS_COMPILED else 10
 """The walks of a batch that is cut into groups."""
@@ -59,15 +59,14 @@ def bits(solver) -> dict[str, bytes]:
 
 
 def assert_equal_for_all(game, algorithm, iterations, calls):
-    """Solvers with 1, 2 and 3 threads have the same bits on the way and then."""
+    """Solvers with 1 and 3 threads have the same bits on the way and then."""
     solvers = [started(game, algorithm, threads) for threads in THREADS]
     calls.clear()
     for more in iterations:
         for solver in solvers:
             solver.iterate(more)
-        alone, *others = map(bits, solvers)
-        assert all(other == alone for other in others)
-    assert {threads for threads, _ in calls} == {1, 2, 3}
+        assert bits(solvers[0]) == bits(solvers[1])
+    assert {threads for threads, _ in calls} == {1, 3}
 
 
 # --- the bits ------------------------------------------------------------------------
