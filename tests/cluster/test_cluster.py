@@ -306,7 +306,7 @@ def test_impossible_clusters_are_refused_in_words(monkeypatch):
 # --- losses, errors and interruptions ------------------------------------------------
 
 
-@pytest.mark.parametrize("first", range(1, 7))
+@pytest.mark.parametrize("first", [1, 3, 6])
 def test_a_worker_lost_at_any_turn_is_replaced(first):
     for losing in ({first}, {-first}, {first, first + 1}, {-first, first + 2}):
         cluster = LossyCluster(2, losing)
@@ -385,7 +385,7 @@ def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
     assert states[0] == states[1]
 
 
-@pytest.mark.parametrize("at", range(8))
+@pytest.mark.parametrize("at", [0, 1, 4, 7])
 def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
     cluster = LossyCluster(2)
     crew = cluster.crew

@@ -219,18 +219,6 @@ def test_the_tree_by_rules_equals_the_tree_through_pyspiel(game):
     assert (str(state), sequences) == (str(other), other_sequences)
 
 
-def test_a_grown_and_a_whole_tree_give_the_same_policy():
-    game = "python_goofspiel(num_cards=3)"
-    grown = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_nodes=130)  # of 139
-    whole = ms.Solver(tree_of(game), ms.EXTERNAL_SAMPLING, seed=3)
-    assert not grown.tree.is_complete
-    for solver in (grown, whole):
-        solver.iterate(20)
-    expected = whole.average_policy().to_dict()
-    for info_state, probs in grown.average_policy().to_dict().items():
-        assert probs == expected[info_state]
-
-
 def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
     tree = tree_of(_THREE_DECKS) if IS_COMPILED else tree_of(_SMALL[1])
     places = tree.infosets["place"]

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.small_games import chance, leaf, move, small_game
 
 ROOT = pathlib.Path(__file__).parents[2]
 UTILITY = pyspiel.GameType.Utility
+ENGINES = "cfr", "external_sampling", "outcome_sampling"
 
 
 def after_a_flip(*ends):
@@ -188,8 +190,7 @@ ACTIONS = {
 }
 
 
-@pytest.mark.parametrize("actions", ACTIONS)
-@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
+@pytest.mark.parametrize(("actions", "algorithm"), [*zip(ACTIONS, cycle(ENGINES))])
 def test_actions_that_openspiel_forbids_are_refused(actions, algorithm):
     # At a last decision nothing but the list itself shows the mistake.
     game = small_game(after_a_flip(move(1, "last", *TWO, actions=actions)))
@@ -259,8 +260,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
+@pytest.mark.parametrize(("method", "algorithm"), [*zip(METHODS, cycle(ENGINES))])
 def test_an_error_of_the_game_stays_what_it_is_and_tells_its_history(
     method, algorithm, monkeypatch
 ):

@@ -153,22 +153,6 @@ def test_policies_answer_openspiels_states(game, tmp_path):
     assert solver.tree.find("no such string") == -1
 
 
-@pytest.mark.usefixtures("same_draws")
-def test_a_policy_is_saved_without_a_list_of_its_strings(tmp_path, monkeypatch):
-    """The strings of millions of infosets take more memory than all else."""
-    solver = Solver(KUHN, ALGORITHMS["external"], seed=2, store="none")
-    solver.iterate(30)
-    expected = solver.average_policy().to_dict()
-
-    def refuse(names):
-        raise AssertionError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(KeyNames, "strings", refuse)
-        solver.average_policy().save(tmp_path / "mine")
-    assert ms.SequencePolicy.load(tmp_path / "mine").to_dict() == expected
-
-
 # --- strings and places ---------------------------------------------------------
 
 COINS = word("Coins: ")
