@@ -302,3 +302,23 @@ def test_the_pages_example_runs_and_converges(capsys):
     report, gap = capsys.readouterr().out.strip().split("\n")
     assert report.startswith("RuleReport(num_updates=1000")
     assert float(gap) < 0.3  # the uniform policy has 4.75
+
+
+def prints_and_allocates(policy, memory, gradient, parameters, t):
+    if t == 1:
+        print("updates", len(policy), "actions")
+    memory += gradient - (policy * gradient).sum()
+    weights = np.exp(memory - memory.max())
+    policy[:] = weights / weights.sum()
+    return 0.0
+
+
+@pytest.mark.compiled
+def test_a_compiled_rule_may_print_and_make_arrays(capsys):
+    """Which the loop around it does not, unlike those of our own rules."""
+    rule = algorithms.own_rule(prints_and_allocates)
+    solver = Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule), seed=1)
+    solver.iterate(200)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["updates 2 actions"] * len(printed)
+    assert len(printed) >= 4

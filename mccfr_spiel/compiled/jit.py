@@ -172,21 +172,23 @@ def inlined(function: Callable[..., Any]) -> Any:
     drops the branches that a caller's constants rule out, and keeps what the steps hand
     to one another in registers. That holds as long as the arrays handed over own no
     memory, as the views of frame.py; for others, each call would count references.
+    A helper of this package neither prints nor raises; see drafts.py.
     """
     if config.DISABLE_JIT:
         return function
     options = {"error_model": "numpy", **PASTED}
+    if _stamp(function) != "":  # a function of the user's, which may print
+        options["pipeline_class"] = Compiler
     return _dispatcher(function, options, _Helper)
 
 
 def pasted(function: Callable[..., Any]) -> Any:
     """Like `inlined`, but numba pastes the code before LLVM sees it.
 
-    LLVM optimizes an inlined helper by itself, for loops of any length, and once more
-    where it is called. For the update of an infoset, whose loops run over two or three
-    actions, that costs a tenth of all instructions of a walk. Pasted code is optimized
-    once, in its place. It is meant for small functions that loop over the actions of an
-    infoset. Numba compiles pasted code more slowly.
+    It is meant for small functions that loop over the two or three actions of an
+    infoset. Where numba optimizes an inlined helper by itself, for loops of any length,
+    before the caller is (see drafts.py), that costs a tenth of all instructions of a
+    walk. Numba compiles pasted code more slowly.
 
     Into a function that makes records itself, such as by `frame.Layout.viewer`, nothing
     may be pasted: numba then looks for dead code, and takes `record.array[i] = x` for
