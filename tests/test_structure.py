@@ -11,8 +11,6 @@ import graphlib
 import itertools
 import pathlib
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -139,25 +137,6 @@ def test_folders_import_each_other_in_no_circle_and_less_and_less(capsys):
         print(f" {pairs} pairs of folders in {len(layers)} layers ", end="")
     assert pairs <= MOST_PAIRS
     assert len(layers) <= MOST_LAYERS, layers
-
-
-HEAVY = "matplotlib", "pandas", "starlette", "scipy.optimize"
-
-
-def test_importing_the_package_loads_nothing_heavy(capsys):
-    program = (
-        "import sys, time; began = time.perf_counter(); "
-        "import mccfr_spiel as ms; ms.Solver; "
-        "print(f'{time.perf_counter() - began:.2f}', *sys.modules)"
-    )
-    command = [sys.executable, "-c", program]
-    for _ in range(2):  # the first one may write files of bytecode
-        printed = subprocess.check_output(command, cwd=ROOT, text=True)
-    seconds, *loaded = printed.split()
-    with capsys.disabled():
-        print(f" imported in {seconds} s ", end="")
-    assert "numba" in loaded
-    assert not {*HEAVY} & {*loaded}
 
 
 def listed_floors() -> list[str]:
