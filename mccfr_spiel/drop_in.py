@@ -25,7 +25,9 @@ from mccfr_spiel.algorithms import (
     OUTCOME_SAMPLING,
     UNIFORM,
     Algorithm,
+    discounted_regret_matching,
     outcome,
+    polynomial,
     regret_matching,
 )
 from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
@@ -70,15 +72,16 @@ class _CFRSolver(_OnSolver):
         linear_averaging: bool,
         regret_matching_plus: bool,
     ) -> None:
-        self._solver = Solver(
-            game,
-            Algorithm(
-                FULL,
-                rm_plus() if regret_matching_plus else regret_matching(),
-                LINEAR if linear_averaging else UNIFORM,
-                alternating=bool(alternating_updates),
-            ),
+        algorithm = Algorithm(
+            FULL,
+            rm_plus() if regret_matching_plus else regret_matching(),
+            LINEAR if linear_averaging else UNIFORM,
+            alternating=bool(alternating_updates),
         )
+        self._run(game, algorithm)
+
+    def _run(self, game: pyspiel.Game, algorithm: Algorithm) -> None:
+        self._solver = Solver(game, algorithm)
         self._uniform: TabularPolicy | None = None
 
     def evaluate_and_update_policy(self) -> None:
@@ -145,6 +148,27 @@ class CFRPlusSolver(_CFRSolver):
             linear_averaging=True,
             regret_matching_plus=True,
         )
+
+
+class DCFRSolver(_CFRSolver):
+    """`open_spiel.python.algorithms.discounted_cfr.DCFRSolver`."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        alpha: float = 3 / 2,
+        beta: float = 0,
+        gamma: float = 2,
+    ) -> None:
+        rule = discounted_regret_matching(alpha, beta)
+        self._run(game, Algorithm(FULL, rule, polynomial(gamma)))
+
+
+class LCFRSolver(DCFRSolver):
+    """`open_spiel.python.algorithms.discounted_cfr.LCFRSolver`."""
+
+    def __init__(self, game: pyspiel.Game) -> None:
+        super().__init__(game, alpha=1, beta=1, gamma=1)
 
 
 class _PythonSolver(_OnSolver):

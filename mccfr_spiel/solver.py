@@ -17,14 +17,14 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Minimizer,
     OwnRule,
-    check_algorithm,
+    algorithm_of,
     most_iterations,
 )
 from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.display.lines import counted, line, never_raises, short, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
@@ -106,7 +106,7 @@ class Solver:
     def __init__(
         self,
         game: pyspiel.Game | str | GameTree,
-        algorithm: Algorithm = EXTERNAL_SAMPLING,
+        algorithm: Algorithm | str = EXTERNAL_SAMPLING,
         *,
         seed: int = 0,
         max_nodes: int = DEFAULT_MAX_NODES,
@@ -132,7 +132,7 @@ class Solver:
             game: any OpenSpiel game that gives information-state strings and lists its
                 chance outcomes, its load string, or its GameTree. Simultaneous moves
                 become turns.
-            algorithm: what to run, see algorithms/.
+            algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
             seed: any integer. Together with the game and the algorithm it determines
                 every result.
             max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
@@ -186,8 +186,7 @@ class Solver:
             ValueError: the game cannot be solved (see `GameTree`), or not by this
                 algorithm.
         """
-        check_algorithm(algorithm)
-        self.algorithm = algorithm
+        self.algorithm = algorithm = algorithm_of(algorithm)
         self.seed = refusals.integer(seed, "seed")
         self.threads = checked_threads(threads)
         self._most_iterations = most_iterations(algorithm.averaging)
@@ -213,7 +212,7 @@ class Solver:
         if sampling.prunes_by_regret and self.tree.num_players != 2:
             raise ValueError(
                 f'prune="regret" sums up what the other player has played, and '
-                f"{self.tree.game} has {self.tree.num_players} players; use "
+                f"{brief(self.tree.game)} has {self.tree.num_players} players; use "
                 "ms.PRUNED_CFR or ms.CFR."
             )
         store = _checked_store(store, algorithm)
@@ -269,8 +268,8 @@ class Solver:
         if store == "worlds" or tree.worlds is not None:
             if store in ("tree", "none"):
                 raise ValueError(
-                    f"This tree of {tree.source} keeps worlds, not nodes. Give the "
-                    "solver the game instead of the tree."
+                    f"This tree of {brief(tree.source)} keeps worlds, not nodes. Give "
+                    "the solver the game instead of the tree."
                 )
             _check_takes_worlds(self.algorithm)
             tree.find_worlds()
@@ -279,7 +278,8 @@ class Solver:
         elif tree.rule_store is not None:
             if store == "tree" or needs_whole_tree(self.algorithm):
                 raise ValueError(
-                    f"This tree of {tree.source} is that of walks over compiled rules, "
+                    f"This tree of {brief(tree.source)} is that of walks over compiled "
+                    "rules, "
                     "which keep no nodes. Give the solver the game instead of the tree."
                 )
         elif needs_whole_tree(self.algorithm):
@@ -512,8 +512,8 @@ class Solver:
                 cast(RuleGrowth, self._growth).raise_broken(status)
             else:
                 raise ValueError(
-                    f"Games of {self.tree.source} are so long that outcome sampling "
-                    "met a history of a probability below "
+                    f"Games of {brief(self.tree.source)} are so long that outcome "
+                    "sampling met a history of a probability below "
                     f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
                     f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
                     "unbiased estimate no longer fits a floating-point number. Use a "
@@ -667,7 +667,8 @@ class Solver:
                 and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
             ):
                 raise ValueError(
-                    f"The sums that this solver keeps for {self.tree.source} no longer "
+                    f"The sums that this solver keeps for {brief(self.tree.source)} no "
+                    "longer "
                     "fit a floating-point number, so it has no policy. Go back to an "
                     "earlier checkpoint, and scale the payoffs, take a smaller step "
                     "size, or sample less."

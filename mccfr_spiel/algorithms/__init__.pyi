@@ -22,6 +22,7 @@ from mccfr_spiel.algorithms.algorithm import PRUNED_CFR as PRUNED_CFR
 from mccfr_spiel.algorithms.algorithm import SAPCFR_PLUS as SAPCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import SCHEDULES as SCHEDULES
 from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
+from mccfr_spiel.algorithms.algorithm import algorithm_of as algorithm_of
 from mccfr_spiel.algorithms.algorithm import check_algorithm as check_algorithm
 from mccfr_spiel.algorithms.algorithm import hs_dcfr as hs_dcfr
 from mccfr_spiel.algorithms.algorithm import hs_pcfr_plus as hs_pcfr_plus

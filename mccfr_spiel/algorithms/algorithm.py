@@ -207,6 +207,24 @@ ALGORITHMS = {
 """The named algorithms, as the command line calls them."""
 
 
+def algorithm_of(given: Any) -> Algorithm:
+    """The algorithm that is given, or the one of a name in ALGORITHMS.
+
+    Raises:
+        ValueError: there is none of that name, or the parts do not go together.
+    """
+    if isinstance(given, str):
+        if given.lower() not in ALGORITHMS:
+            hint = refusals.near(given, ALGORITHMS)
+            raise ValueError(
+                f"{given!r} is none of {', '.join(ALGORITHMS)}, the algorithms of "
+                f"Solver.{hint}"
+            )
+        return ALGORITHMS[given.lower()]
+    check_algorithm(given)
+    return given
+
+
 def check_algorithm(algorithm: Any) -> None:
     """Raises ValueError unless a value is an Algorithm of three parts.
 
@@ -214,7 +232,7 @@ def check_algorithm(algorithm: Any) -> None:
     """
     if not isinstance(algorithm, Algorithm):
         raise ValueError(
-            f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
+            f"{algorithm!r} is not an Algorithm. The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
     for part, kind in (
@@ -269,15 +287,6 @@ def _check_can_prune(algorithm: Algorithm) -> None:
             f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
             "actions at an infoset, whose regrets then do not add up; drop one of them."
         )
-
-
-def _hint(value: Any) -> str:
-    if isinstance(value, str) and value.lower() in ALGORITHMS:
-        name = value.lower()
-        constants = [k for k, v in _constants().items() if v == ALGORITHMS[name]]
-        words = [f"ms.{constant}" for constant in constants]
-        return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
-    return ""
 
 
 def _constants() -> dict[str, Algorithm]:

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
     RULES,
@@ -256,7 +257,8 @@ def _choices(flag: str, names: Iterable[str]) -> str:
 def named(kind: str, name: str, values: Mapping[str, T]) -> T:
     """The value of a name; raises ValueError if there is none."""
     if name not in values:
-        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.")
+        hint = refusals.near(name, values)
+        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.{hint}")
     return values[name]
 
 
@@ -313,8 +315,9 @@ def read_method(text: str) -> Method:
     if text in METHODS:
         return METHODS[text]
     if "(" not in text:
-        known = ", ".join([*METHODS, *SCHEDULES])
-        raise ValueError(f"algorithm={text!r} is none of {known}.")
+        known = [*METHODS, *SCHEDULES]
+        hint = refusals.near(text, known) or f" The names are {', '.join(known)}."
+        raise ValueError(f"algorithm={text!r} is no known algorithm.{hint}")
     try:
         method = _value(ast.parse(text.strip(), mode="eval").body)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:

@@ -19,6 +19,7 @@ from mccfr_spiel.algorithms import (
     OwnRule,
     Sampling,
 )
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
@@ -87,14 +88,14 @@ def check_rules(
                 "the walks; give the game instead of its tree."
             )
         raise checkpoint.CheckpointError(
-            f"The rules of {tree.source} are not those that the checkpoint was made "
-            "with: its information states or actions have changed. "
+            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
+            "made with: its information states or actions have changed. "
             f"{GAME_WAY_OUT}{hint}"
         )
     if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
         raise checkpoint.CheckpointError(
-            f"The rules of {tree.source} are not those that the checkpoint was made "
-            f"with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
+            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
+            f"made with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
         )
 
 
@@ -135,7 +136,8 @@ def tree_of(
     if tree is game:
         if not tree.has_all_infosets:
             raise ValueError(
-                f"The tree of {tree.source} is not complete; call its expand_all() "
+                f"The tree of {brief(tree.source)} is not complete; call its "
+                "expand_all() "
                 "first, or give the game."
             )
     elif header.get("store") == "worlds":
@@ -149,8 +151,8 @@ def tree_of(
         )
         if not tree.recall_rules(arrays):
             raise checkpoint.CheckpointError(
-                f"The rules of {tree.source} are not those that the checkpoint was "
-                "made with: the keys of its information states have changed. "
+                f"The rules of {brief(tree.source)} are not those that the checkpoint "
+                "was made with: the keys of its information states have changed. "
                 f"{GAME_WAY_OUT}"
             )
     elif "infosets" in arrays:
@@ -173,14 +175,14 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
     if not has_name(source, header["game"]):
         raise checkpoint.CheckpointError(
-            f"The checkpoint is of {header['game']}, not of {source}."
+            f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
     if ("identity" in header) != ("payoffs" in header):  # older files have neither
         raise checkpoint.DamagedError("The checkpoint says a part of what its game is.")
     if not is_saved_game(source, header):
         raise checkpoint.CheckpointError(
-            f"The checkpoint is of another game with the name {source}: payoffs, "
-            f"chance or information states differ. {GAME_WAY_OUT}"
+            f"The checkpoint is of another game with the name {brief(source)}: "
+            f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
 
 
