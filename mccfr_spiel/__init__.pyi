@@ -36,7 +36,8 @@ from mccfr_spiel.algorithms.averaging import polynomial as polynomial
 from mccfr_spiel.algorithms.entropy_rules import ftrl as ftrl
 from mccfr_spiel.algorithms.entropy_rules import magnetic_mirror_descent as mmd  # noqa: F401
 from mccfr_spiel.algorithms.entropy_rules import omd as omd
-from mccfr_spiel.algorithms.own_rules import own_rule as own_rule
+from mccfr_spiel.algorithms.own_parts import own_estimator as own_estimator
+from mccfr_spiel.algorithms.own_parts import own_rule as own_rule
 from mccfr_spiel.algorithms.regret_rules import (
     discounted_regret_matching as discounted_regret_matching,
 )
@@ -62,11 +63,11 @@ from mccfr_spiel.drop_in import AverageType as AverageType
 from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
 from mccfr_spiel.drop_in import CFRSolver as CFRSolver
 from mccfr_spiel.drop_in import DCFRSolver as DCFRSolver
-from mccfr_spiel.drop_in import LCFRSolver as LCFRSolver
 from mccfr_spiel.drop_in import (
     ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver,
 )
 from mccfr_spiel.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_spiel.drop_in import LCFRSolver as LCFRSolver
 from mccfr_spiel.drop_in import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver
 from mccfr_spiel.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
 from mccfr_spiel.evaluation import metrics as metrics

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
+from mccfr_spiel.algorithms import (
+    AUTO,
+    Algorithm,
+    EntropyMinimizer,
+    Minimizer,
+    OwnEstimator,
+    OwnRule,
+)
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.display.lines import brief
@@ -91,7 +98,8 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
 def can_take_worlds(algorithm: Algorithm) -> bool:
     """Whether an algorithm can run on worlds, where no nodes are kept."""
     sampling = algorithm.sampling
-    return not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
+    is_own = isinstance(sampling, OwnEstimator)
+    return not (sampling.is_sampled or sampling.prune or is_own)
 
 
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
