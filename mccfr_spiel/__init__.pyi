@@ -60,6 +60,7 @@ from mccfr_spiel.algorithms.sampling import outcome as outcome
 from mccfr_spiel.compiled.code_cache import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.drawing.trees import draw_tree as draw_tree
 from mccfr_spiel.drop_in import AverageType as AverageType
+from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
 from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
 from mccfr_spiel.drop_in import CFRSolver as CFRSolver
 from mccfr_spiel.drop_in import DCFRSolver as DCFRSolver

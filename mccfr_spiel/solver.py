@@ -66,7 +66,7 @@ _MOST_NODES_AHEAD = 20_000_000
 
 _FEW_NODES_AHEAD = 1_000_000
 
-OwnParts = tuple[Minimizer | None, Sampling | None]
+OwnParts = tuple[Any, Any]
 """A user's own rule and estimator, which no file holds."""
 
 STORES = "auto", "tree", "none", "worlds"
@@ -291,7 +291,11 @@ class Solver:
                 )
         elif needs_whole_tree(self.algorithm):
             is_auto = store == "auto" and can_take_worlds(self.algorithm)
-            tree.make_whole("auto" if is_auto else "tree")
+            try:
+                tree.make_whole("auto" if is_auto else "tree")
+            except TreeFullError as error:
+                error.add_note(f"{self.algorithm} needs the whole tree.")
+                raise
         elif not tree.num_infosets and tree.rules_for_walks() is not None:
             # A forecast takes half a second, in which small trees have long been made.
             for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):

@@ -1,7 +1,7 @@
 """An algorithm as a value of three parts, and the algorithms that have names."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.averaging import (
@@ -40,7 +40,15 @@ MOST_BATCH = 2**31
 """That many walks take minutes."""
 
 
-class Algorithm(NamedTuple):
+class _Parts(NamedTuple):
+    sampling: Sampling
+    minimizer: Minimizer
+    averaging: Averaging = UNIFORM
+    alternating: bool = True
+    batch: int | Literal["auto"] = 1
+
+
+class Algorithm(_Parts):
     """A solver's three parts, whether players move one after the other, and the batch.
 
     Attributes:
@@ -57,11 +65,19 @@ class Algorithm(NamedTuple):
             often as it has walks, besides the weight that averaging gives it.
     """
 
-    sampling: Sampling
-    minimizer: Minimizer
-    averaging: Averaging = UNIFORM
-    alternating: bool = True
-    batch: int | Literal["auto"] = 1
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *parts: Any, **more: Any) -> Self:
+            """Says what is missing where only a sampling is given."""
+            if len(parts) < 2 and "minimizer" not in more:
+                first = repr(parts[0]) if parts else "ms.EXTERNAL"
+                raise TypeError(
+                    "An algorithm has a sampling and a rule, as in "
+                    f"ms.Algorithm({first}, ms.regret_matching())."
+                )
+            return super().__new__(cls, *parts, **more)
 
     def __repr__(self) -> str:
         parts = [repr(self.sampling), repr(self.minimizer)]

@@ -23,6 +23,7 @@ from mccfr_spiel.algorithms import (
     OwnEstimator,
     OwnPart,
     OwnRule,
+    Part,
     Sampling,
     averaging,
     check_algorithm,
@@ -268,8 +269,8 @@ def named(kind: str, name: str, values: Mapping[str, T]) -> T:
     """
     if ":" in name and kind in _OWN:
         found: Any = value_of(name)
-        is_part = isinstance(found, Sampling | Minimizer)
-        return found if is_part else _OWN[kind](found)
+        made: Any = found if isinstance(found, Part) else _OWN[kind](found)
+        return made
     if name not in values:
         hint = refusals.near(name, values)
         raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.{hint}")

@@ -45,8 +45,9 @@ _FEW_NODES = 1_000_000
 """A repr looks whether so many nodes are all expanded; more would take too long."""
 
 STRINGS_WAY_OUT = (
-    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string, "
-    "such as lambda state, player: state.history_str() where players see everything."
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
+    "Where players see everything: mccfr_spiel.Solver(game, "
+    "abstraction=lambda state, player: state.history_str())."
 )
 """What helps where a game gives no information-state strings."""
 
