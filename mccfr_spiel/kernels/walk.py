@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.algorithms.sampling import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.compiled.prefetch import prefetch
@@ -106,57 +107,43 @@ _FLOATS_A_LINE = 64 // 8
 
 
 class Sampled(NamedTuple):
-    """What a walk samples, as constants of its loop; see `algorithms.Sampling`.
+    """What a walk samples, as constants of its loop.
 
     Attributes:
-        chance: whether chance is sampled.
-        opponents: whether the other players are.
-        player: how the updated player is.
-        prune: whether an opponent's action of probability 0 is not followed.
-        skips: whether actions of very negative regret are not, see pruning.py.
+        sampling: the algorithm's, without its numbers: see `Sampling.kind`.
         batched: whether an iteration makes several walks for each player.
-        baseline: "learned", "predictive", or "" for none, see baselines.py.
     """
 
-    chance: bool
-    opponents: bool
-    player: str
-    prune: bool
-    skips: bool
+    sampling: Sampling
     batched: bool
-    baseline: str
 
     @property
-    def draws_own(self) -> bool:
-        """Whether one of the player's actions is followed at each infoset."""
-        return self.player in ("epsilon", "balanced")
-
-    @property
-    def picks_own(self) -> bool:
-        """Whether some of them are, see picking.py."""
-        return self.player == "average"
+    def skips(self) -> bool:
+        """Whether actions of very negative regret are not followed, see pruning.py."""
+        return self.sampling.prune_below is not None
 
     @property
     def branches(self) -> bool:
         """Whether walks with baselines follow all of the player's actions."""
-        return self.baseline != "" and self.player == "all"
+        return self.sampling.baseline != "" and self.sampling.player == "all"
 
     @property
     def meets_once(self) -> bool:
         """Whether each of the player's infosets is met at most once before an update,
         as it is with chance and all opponents sampled."""
-        return self.chance and self.opponents and not self.batched
+        return self.sampling.chance and self.sampling.opponents and not self.batched
 
     @property
     def can_be_shared(self) -> bool:
         """Whether threads or processes may share the walks of a batch."""
-        return not (self.picks_own or self.skips or self.baseline)
+        sampling = self.sampling
+        return not (sampling.picks_actions or self.skips or sampling.baseline)
 
     @property
     def is_weighted(self) -> bool:
         """Whether not every weight is 1, as it is in external sampling."""
-        everyone_else = self.chance and self.opponents
-        return self.player != "all" or self.skips or not everyone_else
+        everyone_else = self.sampling.chance and self.sampling.opponents
+        return self.sampling.player != "all" or self.skips or not everyone_else
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)
@@ -334,10 +321,11 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
     `event`, `fork` and `leaf`.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
-    chance, opponents, player_sampling, prune, skips, _, baseline = sampled
-    learns = baseline != ""
-    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
-    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    sampling, skips = sampled.sampling, sampled.skips
+    chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
+    learns, explores = sampling.baseline != "", sampling.player == "epsilon"
+    draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
+    player_sampled = sampling.player != "all"
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     carries, once = part == ALONE, once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
@@ -501,7 +489,8 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
     update."""
     walk_on = make_walk(sampled, rule, source)
     skips, batched = sampled.skips, sampled.batched
-    learns, foresees = sampled.baseline != "", sampled.baseline == "predictive"
+    baseline = sampled.sampling.baseline
+    learns, foresees = baseline != "", baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
     apply = make_apply(rule, tied, skips=skips, met_once=once, carried=True)
