@@ -123,9 +123,14 @@ class Sampled(NamedTuple):
         return self.sampling.prune_below is not None
 
     @property
+    def learns(self) -> bool:
+        """Whether there are baselines, see baselines.py."""
+        return self.sampling.baseline != ""
+
+    @property
     def branches(self) -> bool:
         """Whether walks with baselines follow all of the player's actions."""
-        return self.sampling.baseline != "" and self.sampling.player == "all"
+        return self.learns and self.sampling.player == "all"
 
     @property
     def meets_once(self) -> bool:
@@ -136,8 +141,7 @@ class Sampled(NamedTuple):
     @property
     def can_be_shared(self) -> bool:
         """Whether threads or processes may share the walks of a batch."""
-        sampling = self.sampling
-        return not (sampling.picks_actions or self.skips or sampling.baseline)
+        return not (self.sampling.picks_actions or self.skips or self.learns)
 
     @property
     def is_weighted(self) -> bool:
@@ -321,11 +325,10 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
     `event`, `fork` and `leaf`.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
-    sampling, skips = sampled.sampling, sampled.skips
+    sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
     chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
-    learns, explores = sampling.baseline != "", sampling.player == "epsilon"
+    explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
     draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
-    player_sampled = sampling.player != "all"
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     carries, once = part == ALONE, once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
@@ -489,8 +492,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
     update."""
     walk_on = make_walk(sampled, rule, source)
     skips, batched = sampled.skips, sampled.batched
-    baseline = sampled.sampling.baseline
-    learns, foresees = baseline != "", baseline == "predictive"
+    learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
     apply = make_apply(rule, tied, skips=skips, met_once=once, carried=True)
