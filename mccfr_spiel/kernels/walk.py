@@ -20,6 +20,13 @@ states of compiled rules (rules/played.py).
 The body of the walk is compiled for one of three parts. ALONE walks to the end. Threads
 share a batch in two parts (shared_walks.py): TOP stops where a block of infosets begins
 and leaves a fork there, and BLOCK goes on from a fork.
+
+In the body, `sequence` is the updated player's last one before the node, `weight` the
+factor of all payoffs below it, `place` the history's place and `own` the infoset's, at
+which draws are asked. `chosen` is the child that is followed, and `q` the probability
+of the updated player's own action, 0 at the nodes of others. `touched` counts nodes and
+`noted` notes for baselines. `leaf` is the row of the last leaf's returns, but in the
+top the number of leaves logged.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
