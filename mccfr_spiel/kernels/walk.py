@@ -117,7 +117,8 @@ class Sampled(NamedTuple):
     """What a walk samples, as constants of its loop.
 
     Attributes:
-        sampling: the algorithm's, without its numbers: see `Sampling.kind`.
+        sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
+            loop reads in `Task.settings`.
         batched: whether an iteration makes several walks for each player.
     """
 
