@@ -444,8 +444,8 @@ class Solver:
                 `ms.metrics` has some.
             callback: is called with each row, a dictionary. The run ends if it returns
                 something true.
-            progress: whether to show a bar on standard error; by default only if that is
-                a terminal.
+            progress: whether to show a bar on standard error; by default only if that
+                is a terminal.
             rows_per_decade: how many rows are due from 10 to 100, and so on.
 
         Raises:
