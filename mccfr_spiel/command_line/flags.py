@@ -59,6 +59,14 @@ class _NumberOrWordParser(WholeNumberParser):
         return super().parse(argument)
 
 
+class _ChoiceParser(flags.EnumParser):
+    """Reads one of some words, or what MODULE:NAME names, where that can be."""
+
+    def parse(self, argument: str) -> str:
+        """The word; raises ValueError."""
+        return argument if ":" in argument else super().parse(argument)
+
+
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
     """Defines a flag for each line of a table."""
     for name, kind, default, words, least, choices, _ in table:
@@ -68,7 +76,7 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
         if choices:
-            parser = flags.EnumParser([*choices])
+            parser = _ChoiceParser([*choices])
         elif kind is list:
             parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
         elif kind is float:
@@ -136,6 +144,7 @@ class _Program:
         workers: Processes of an experiment, or of a run with --executor=ray; if not
             given, one for each core, or as many as the cluster has room for.
         ray_address: Address of a Ray cluster; one is started here if not given.
+        quiet: Show nothing but errors.
         tree_cache: Folder of an experiment's game trees; the user's cache folder if not
             given.
     """
@@ -155,6 +164,7 @@ class _Program:
     workers: Count | None = None
     ray_address: str | None = None
     tree_cache: str | None = None
+    quiet: bool = False
 
 
 _PROGRAM = table_of(_Program)

@@ -23,6 +23,7 @@ from mccfr_spiel.algorithms import (
     regret_matching,
 )
 from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
@@ -289,7 +290,8 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
         raise ValueError(
-            f"Regrets bound no NashConv in {game}: it is no two-player zero-sum game."
+            f"Regrets bound no NashConv in {brief(game)}: it is no two-player zero-sum "
+            "game."
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
         raise ValueError(
@@ -299,10 +301,10 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "averaging=uniform, or do without the bound."
         )
     prunes_by_regret = sampling.prunes_by_regret or sampling.prune_below is not None
-    if sampling.player == "average" or prunes_by_regret:
+    if sampling.picks_actions or prunes_by_regret:
         raise ValueError(
-            "Theorems 3 to 5 are about full, external and outcome sampling, neither "
-            "about average-strategy sampling nor about pruning by regret."
+            f"Theorems 3 to 5 are about full, external and outcome sampling, not about "
+            f"{sampling}."
         )
     if sampling.baseline:
         raise ValueError(
