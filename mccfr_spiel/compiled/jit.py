@@ -143,8 +143,10 @@ def jit(
         nogil: whether calls from Python let other threads run meanwhile.
         views_only: whether no array in it owns memory, as those of frame.py, and none
             is made. References are then not counted, neither here nor in what is
-            compiled for this function, which takes a quarter of the time of a loop's
-            compilation. They are counted, though, inside of `made_with`.
+            compiled for this function; that would be an eighth of a loop's compilation.
+            Other callers share those helpers, so no helper returns an array that owns
+            memory. Inside of `made_with` references are counted, since a user's
+            function may make arrays.
     """
     if function is None:
         return functools.partial(jit, inline=inline, nogil=nogil, views_only=views_only)
