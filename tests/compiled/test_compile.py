@@ -9,6 +9,8 @@ import sys
 import pytest
 
 import mccfr_spiel
+from mccfr_spiel.compiled import jit
+from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.jit import config, inlined, sources_digest, uncached
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -160,3 +162,22 @@ def test_python_can_call_a_helper_that_was_compiled_for_compiled_callers():
     assert not any("cpython" in f.name for f in library.get_defined_functions())
     assert helper(2) == 6
     assert helper(2.5) == 7.5
+
+
+@needs_jit
+@pytest.mark.parametrize("pipeline", [PASTED["pipeline_class"], jit.Compiler])
+def test_a_helper_need_not_be_drafted(pipeline):
+    """As where numba's own steps have other names."""
+    how = PASTED | {"pipeline_class": pipeline}
+    inner = jit._dispatcher(triple, how, jit._Helper)
+    outer = jit._dispatcher(lambda x: inner(x) + 1, how, jit._Helper)
+
+    @uncached
+    def twice(x):
+        return outer(x) + inner(outer(x))
+
+    assert twice(2) == 7 + 21
+    (compiled,) = inner.overloads.values()
+    engine = compiled.library._codegen._engine
+    is_ready = engine.is_symbol_defined(compiled.fndesc.llvm_func_name)
+    assert is_ready == (pipeline is jit.Compiler)
