@@ -76,12 +76,13 @@ def in_thread(function):
 
 
 def test_two_threads_that_iterate_one_solver_do_the_sum():
-    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4)
+    solver, expected = (
+        Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4) for _ in range(2)
+    )
+    expected.iterate(300)  # compiles, too
     waits = [in_thread(lambda: solver.iterate(150)) for _ in range(2)]
     for wait in waits:
         wait()
-    expected = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4)
-    expected.iterate(300)
     assert bits(solver) == bits(expected)
 
 
