@@ -28,8 +28,12 @@ MOST_PAIRS, MOST_LAYERS = 198, 15
 OF_OTHERS = {
     "_cache",  # numba
     "_asdict",  # of a NamedTuple, public in spite of the name
+    "_codegen",  # numba
+    "_data_layout",  # numba
     "_exit",  # os
     "_fields",  # of a NamedTuple
+    "_finalize_dynamic_globals",  # numba
+    "_finalized",  # numba
     "_getvalue",  # numba
     "_make",  # of a NamedTuple
     "_processes",  # concurrent.futures

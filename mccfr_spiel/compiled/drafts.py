@@ -57,7 +57,7 @@ drafting: type[Compiler] = (
 )
 """What compiles a helper."""
 
-PASTED = {
+PASTED: Any = {
     "forceinline": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
