@@ -17,6 +17,7 @@ IMPORT_WAY_OUT = "import the module that registers it first"
 OUR_GAMES = {
     "python_dark_hex",
     "python_goofspiel",
+    "python_holdem_subgame",
     "python_leduc_ranks",
     "python_one_card_poker",
     "python_princess_and_monster",
