@@ -287,8 +287,8 @@ def _list_entries(
     cards = np.full((len(listed), 2), num_cards, np.int32)
     cards[:, : public.hole_cards.shape[1]] = public.hole_cards[listed]
     weights = [
-        np.where(held[one], public.weights[:, one], 0.0).T
-        for held, one in zip(boards.held.swapaxes(0, 1), boards.lists, strict=True)
+        np.where(boards.held[:, board, one], public.weights[:, one], 0.0).T
+        for board, one in enumerate(boards.lists)
     ]
     kinds = [public.pays[public.kind == FOLD, 0], public.pays[public.kind == SHOWDOWN]]
     return Hands(
