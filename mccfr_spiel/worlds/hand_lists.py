@@ -10,7 +10,6 @@ from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.worlds.hands import CARD, GROUP_SIZE, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
-    DEAL,
     DECISION,
     FOLD,
     LOSES,

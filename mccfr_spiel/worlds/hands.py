@@ -1,4 +1,4 @@
-"""Gradients by vectors of hands: what hands of cards win at the leaves of a public tree.
+"""Gradients by vectors of hands: what hands win at the leaves of a public tree.
 
 A player's gradient at a leaf needs, for each own hand, the sum of the other player's
 reach over all hands that share no card with it. That is the sum over all hands, less
@@ -171,7 +171,9 @@ def _sum_what_is_left(
 
 
 @inlined
-def _pay(gradient, first, stride, places, weights, pays, compares, every, weaker, up_to):
+def _pay(
+    gradient, first, stride, places, weights, pays, compares, every, weaker, up_to
+):
     """Adds what an entry pays to the gradient at its sequences."""
     begin, of_all, of_weaker, of_rest = np.uint64(first), pays[0], pays[1], pays[2]
     for k in range(len(weights)):
@@ -225,5 +227,14 @@ def add_hand_gradient(
             places = hands.places[row : row + size]
             pays = hands.pays[entry]
             _pay(
-                gradient, first, stride, places, own, pays, compares, every, weaker, up_to
+                gradient,
+                first,
+                stride,
+                places,
+                own,
+                pays,
+                compares,
+                every,
+                weaker,
+                up_to,
             )
