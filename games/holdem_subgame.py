@@ -9,7 +9,6 @@ their sizes.
 """
 
 import copy
-import functools
 import itertools
 import math
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.poker.betting import CHANCE, DECISION, FOLD, SHOWDOWN, Betting, Node
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, strengths
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, strengths
 from mccfr_spiel.poker.subgames import DEFAULTS, GAME, Subgame, fits
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import public_tree
@@ -272,6 +271,7 @@ class _Unfolded:
     def __init__(self, subgame: Subgame) -> None:
         """Numbers the nodes."""
         self.subgame = subgame
+        self._named = -1, ""
         left = [card for card in range(len(DECK)) if card not in subgame.board]
         self.deals = [
             np.array([*itertools.permutations(left, street)], np.int64).reshape(
@@ -382,9 +382,10 @@ class _Unfolded:
 
     def info_state(self, node: int, hand: int) -> str:
         """The string of the player who acts at a node and holds a hand."""
-        return _info_state(self.subgame, self.hands[hand], self._words(node))
+        if self._named[0] != node:  # all hands of a node are asked for together
+            self._named = node, self._words(node)
+        return _info_state(self.subgame, self.hands[hand], self._named[1])
 
-    @functools.lru_cache(maxsize=1)  # noqa: B019: lives as long as the tree
     def _words(self, node: int) -> str:
         words, at = "", 0
         for action in self._path(node):

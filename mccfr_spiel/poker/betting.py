@@ -254,9 +254,7 @@ def _amounts(
     return sorted(found)
 
 
-def _closed(
-    betting: Betting, spot: _Spot, paid: float, bettor: int
-) -> "Node":
+def _closed(betting: Betting, spot: _Spot, paid: float, bettor: int) -> "Node":
     """What follows when a street's betting is over: a card, or the showdown."""
     is_last = spot.street == betting.streets - 1
     kind = SHOWDOWN if is_last else CHANCE
