@@ -5,6 +5,7 @@ import itertools
 import pathlib
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.interpreted
 
 ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
 
-TURN = {
+TURN: dict[str, Any] = {
     "board": "9s8h3s2d",
     "pot": 100,
     "stacks": 100,
