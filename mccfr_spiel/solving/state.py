@@ -35,9 +35,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
-from mccfr_spiel.worlds.listing import Leaves
-from mccfr_spiel.worlds.passes import LAYOUTS
-from mccfr_spiel.worlds.search import Worlds
+from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and
@@ -213,7 +211,7 @@ class SolverState:
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
         ) = ()
         self.num_threads = 1
         if not self.walks:

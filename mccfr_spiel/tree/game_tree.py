@@ -35,6 +35,7 @@ from mccfr_spiel.tree.loading import load_game as load_game  # also known from h
 from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
+from mccfr_spiel.tree.hand_names import HandNames
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.names import InfosetNames, KeyNames
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
@@ -52,6 +53,8 @@ from mccfr_spiel.worlds.finding import (
     known_worlds,
     why_no_worlds,
 )
+from mccfr_spiel.worlds.hand_lists import list_hands
+from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree
 
 Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -264,6 +267,15 @@ class GameTree(ReadableTree):
     def _find_worlds(self) -> None:
         if self.worlds is not None:  # by another thread, while this one waited
             return
+        if self.has_hands:
+            self._check_new()
+            public = read_public_tree(self.game)
+            listed = list_hands(public, self.budget)
+            names = HandNames(public, listed)
+            self.met.take_over(names, listed.records, listed.actions)
+            self.payoffs.take_over(listed.hands.payoffs)
+            self.worlds = listed.hands
+            return
         rules = self._rules_of_worlds()
         self._check_new()
         found = known_worlds(rules, self.budget)
@@ -281,8 +293,15 @@ class GameTree(ReadableTree):
         return rules
 
     @property
+    def has_hands(self) -> bool:
+        """Whether worlds are nodes of a public tree with hands of cards."""
+        return self.abstraction is None and has_public_tree(self.game)
+
+    @property
     def declares_worlds(self) -> bool:
         """Whether `find_worlds` is possible."""
+        if self.has_hands:
+            return True
         rules = self.rules
         if rules is None and self.twin is not False and self.abstraction is None:
             rules = known_twin(self.game)
