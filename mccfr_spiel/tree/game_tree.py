@@ -30,12 +30,12 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks
 from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
+from mccfr_spiel.tree.hand_names import HandNames
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
-from mccfr_spiel.tree.hand_names import HandNames
 from mccfr_spiel.tree.lock import changes, reads, steps
 from mccfr_spiel.tree.names import InfosetNames, KeyNames
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree

@@ -8,9 +8,8 @@ import numpy as np
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.worlds.hands import GROUP_SIZE, Hands
+from mccfr_spiel.worlds.hands import CARD, GROUP_SIZE, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
-    DEAL,
     DECISION,
     FOLD,
     LOSES,
@@ -267,6 +266,7 @@ def _list_entries(
     scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
     is_fold = (public.kind[leaves] == FOLD)[:, None]
     groups, ends, steps, pays, group_ends = [], [0], [], [], [0]
+    rows = _Rows(boards)
     for player in (0, 1):
         wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
         mine = public.pays[leaves, :, player] * scale[:, None]
@@ -276,33 +276,60 @@ def _list_entries(
         together: dict[tuple[int, ...], list[int]] = collections.defaultdict(list)
         for k, leaf in enumerate(leaves.tolist()):
             together[boards.of[leaf], *last[leaf, 1 - player].tolist()].append(k)
-        for group, entries in together.items():
-            groups.append((*group, int(not is_fold[entries].all())))
-            steps.append(last[leaves[entries], player])
+        for (board, first, stride, row), entries in together.items():
+            begin = rows.begin_of(row, board)
+            compares = int(not is_fold[entries].all())
+            groups.append((board, first, stride, begin, compares))
+            for first, stride, row in last[leaves[entries], player].tolist():
+                steps.append((first, stride, rows.begin_of(row, board)))
             pays.append(paid[entries])
             ends.append(ends[-1] + len(entries))
         group_ends.append(len(groups))
     listed = np.concatenate(boards.lists)
     num_cards = int(public.hole_cards.max()) + 1
-    cards = np.full((len(listed), 2), num_cards, np.int32)
+    cards = np.full((len(listed), 2), num_cards, CARD)
     cards[:, : public.hole_cards.shape[1]] = public.hole_cards[listed]
     weights = [
-        np.where(boards.held[:, board, one], public.weights[:, one], 0.0).T
+        np.where(boards.held[:, board, one], public.weights[:, one], 0.0)
         for board, one in enumerate(boards.lists)
     ]
     kinds = [public.pays[public.kind == FOLD, 0], public.pays[public.kind == SHOWDOWN]]
+    places = rows.places()
     return Hands(
-        steps=np.concatenate(steps).astype(np.int32),
+        steps=np.array(steps, np.int32),
         pays=np.concatenate(pays),
         entry_ends=np.array(ends),
         groups=np.array(groups, np.int32).reshape(-1, GROUP_SIZE),
         group_ends=np.array(group_ends),
         list_ends=np.append(0, np.cumsum([len(one) for one in boards.lists])),
-        hands=listed.astype(np.int32),
         levels=np.concatenate(boards.levels).astype(np.int32),
         cards=cards,
-        weights=np.ascontiguousarray(np.concatenate(weights)),
-        places=boards.places,
+        weights=np.ascontiguousarray(np.concatenate(weights, axis=1)),
+        places=places,
         num_cards=np.array([num_cards]),
         returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )
+
+
+class _Rows:
+    """The rows of places that entries and groups read, each once."""
+
+    def __init__(self, boards: _Boards) -> None:
+        self._boards = boards
+        self._begins: dict[tuple[int, int], int] = {}
+        self._rows: list[np.ndarray] = []
+        self._size = 0
+
+    def begin_of(self, row: int, board: int) -> int:
+        """Where the row begins for the hands at a board that a decision counts by a row
+        of `_Boards.places`."""
+        begin = self._begins.setdefault((row, board), self._size)
+        if begin == self._size:
+            found = self._boards.places[row, self._boards.lists[board]]
+            self._rows.append(np.maximum(found, 0).astype(PLACE))
+            self._size += len(found)
+        return begin
+
+    def places(self) -> np.ndarray:
+        """All of them."""
+        return np.concatenate(self._rows)

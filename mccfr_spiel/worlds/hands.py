@@ -1,4 +1,4 @@
-"""Gradients by vectors of hands: what hands of cards win at the leaves of a public tree.
+"""Gradients by vectors of hands: what hands win at the leaves of a public tree.
 
 A player's gradient at a leaf needs, for each own hand, the sum of the other player's
 reach over all hands that share no card with it. That is the sum over all hands, less
@@ -22,26 +22,33 @@ from mccfr_spiel.kernels.tables import FLOAT, INT, LONG
 
 LIST, FIRST, STRIDE, ROW, IS_SHOWDOWN, GROUP_SIZE = range(6)
 """The columns of `Hands.groups`: the list of hands at the group's board; the other
-player's first sequence, how far its hands' sequences are apart, and the row of
-`Hands.places` that counts these hands; and whether hands are compared."""
+player's sequences, as in `Hands.steps`; and whether hands are compared."""
 
 _CANCELLED = 1e-6
 """If so small a part of a sum is left after hands were taken away from it, the hands
 that are left are added up one by one: differences would be rounding errors."""
 
 
+CARD, PLACE = np.dtype(np.uint16), np.dtype(np.uint32)
+"""Unsigned: of a signed index each use asks whether it counts from the end."""
+
+
 class Hands(NamedTuple):
     """What a pass over a public tree reads. E is how many entries there are, G how many
     groups, L how many lists of hands (one for each board), T how many hands they have
-    together, H how many hands there are, D how many cards."""
+    together, D how many cards there are.
+
+    A *row* of places says for the hands of a list at which of a player's infosets at a
+    decision each is. A hand that the player does not hold has any, and weight 0.
+    """
 
     steps: Annotated[
         np.ndarray,
         Entry(
             INT,
             "[E, 3]",
-            "an entry's first own sequence, how far those of hands are apart, and the "
-            "row of `places` that counts these hands",
+            "an entry's first own sequence, how far those of two infosets are apart, "
+            "and where the row begins in `places`",
         ),
     ]
     pays: Annotated[
@@ -53,22 +60,20 @@ class Hands(NamedTuple):
     ]
     groups: Annotated[np.ndarray, Entry(INT, "[G, 5]", "see GROUP_SIZE")]
     group_ends: Annotated[
-        np.ndarray, Entry(LONG, "[P + 1]", "player p's are `ends[p] .. ends[p + 1] - 1`")
+        np.ndarray, Entry(LONG, "[3]", "player p's are `ends[p] .. ends[p + 1] - 1`")
     ]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
-    hands: Annotated[np.ndarray, Entry(INT, "[T]", "ascending by strength in a list")]
-    levels: Annotated[np.ndarray, Entry(INT, "[T]", "equal for hands that tie")]
+    levels: Annotated[
+        np.ndarray, Entry(INT, "[T]", "the strengths of hands, ascending in a list")
+    ]
     cards: Annotated[
-        np.ndarray, Entry(INT, "[T, 2]", "of these hands; D for no second card")
+        np.ndarray, Entry(CARD, "[T, 2]", "of these hands; D for no second card")
     ]
     weights: Annotated[
         np.ndarray,
-        Entry(FLOAT, "[T, 2]", "of these hands for each player, 0 if it has them not"),
+        Entry(FLOAT, "[2, T]", "of these hands for each player, 0 for none that is"),
     ]
-    places: Annotated[
-        np.ndarray,
-        Entry(INT, "[R, H]", "which of a player's infosets at a node a hand has, or -1"),
-    ]
+    places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
     num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
 
@@ -84,26 +89,13 @@ class Hands(NamedTuple):
 
 
 @inlined
-def _gather(hands, player, group, plan, reach):
-    """Writes how a player reaches a group with each hand of its list; returns the
-    sum."""
-    start, stop = hands.list_ends[group[LIST]], hands.list_ends[group[LIST] + 1]
-    total = 0.0
-    for k in range(start, stop):
-        one, weight = 0.0, hands.weights[k, player]
-        if weight > 0.0:
-            place = hands.places[group[ROW], hands.hands[k]]
-            one = weight * plan[group[FIRST] + group[STRIDE] * place]
-        reach[k - start] = one
-        total += one
+def _gather(plan, first, stride, places, weights, reach):
+    """Writes how a player reaches a group with each hand; returns the sum."""
+    total, begin = 0.0, np.uint64(first)
+    for k in range(len(weights)):
+        reach[k] = weights[k] * plan[begin + np.uint64(stride) * places[k]]
+        total += reach[k]
     return total
-
-
-@inlined
-def _take_away(total, seen, cards, k, reach):
-    """What is left of a sum without the hands that hold a card of hand `k`, which has
-    been added to it with this reach."""
-    return total - seen[cards[k, 0]] - seen[cards[k, 1]] + reach
 
 
 @inlined
@@ -114,63 +106,81 @@ def _add(seen, cards, k, same, reach):
 
 
 @inlined
-def _sum_up(hands, start, stop, compares, same, reach, seen, sums):
-    """Writes the sums of all hands and, if it compares, of those that are weaker and of
-    those that are not stronger; columns of `sums` as of `Hands.pays`."""
-    cards, levels, total = hands.cards, hands.levels, 0.0
+def _sum_of_all(cards, same, reach, seen, every):
+    """Writes for each hand the sum over all that fit it; returns the least."""
+    total, least = 0.0, np.inf
     seen[:] = 0.0
-    first = start
-    # One pass of this loop is at one hand. Hands that tie are added together, when the
-    # last of them has come.
-    for k in range(start, stop):
-        if compares:
-            sums[k - start, 1] = _take_away(total, seen, cards, k, 0.0)
-            if k + 1 < stop and levels[k + 1] == levels[k]:
-                continue
-        for tied in range(first, k + 1):
-            total += reach[tied - start]
-            _add(seen, cards, tied, same, reach[tied - start])
-        if compares:
-            for tied in range(first, k + 1):
-                back = same * reach[tied - start]
-                sums[tied - start, 2] = _take_away(total, seen, cards, tied, back)
-        first = k + 1
-    for k in range(start, stop):
-        back = same * reach[k - start]
-        sums[k - start, 0] = _take_away(total, seen, cards, k, back)
+    for k in range(len(reach)):
+        total += reach[k]
+        _add(seen, cards, k, same, reach[k])
+    for k in range(len(reach)):
+        found = total - seen[cards[k, 0]] - seen[cards[k, 1]] + same * reach[k]
+        every[k] = found
+        least = min(least, found)
+    return least
 
 
 @inlined
-def _sum_what_is_left(hands, start, stop, total, player, reach, left, sums):
-    """Makes the sums again, without differences, where hardly anything is left of
-    them. A hand that fits no hand of the other player gets exactly 0."""
-    cards, levels, count = hands.cards, hands.levels, -1
-    none = hands.num_cards[0]
-    for k in range(start, stop):
-        if hands.weights[k, player] == 0.0 or sums[k - start, 0] >= _CANCELLED * total:
+def _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to):
+    """Writes for each hand the sums over those that are weaker, and over those that are
+    not stronger, as far as they fit it."""
+    count, total, first = len(reach), 0.0, 0
+    seen[:] = 0.0
+    # One pass of this loop is at one hand. Hands that tie are added together, when the
+    # last of them has come.
+    for k in range(count):
+        weaker[k] = total - seen[cards[k, 0]] - seen[cards[k, 1]]
+        if k + 1 < count and levels[k + 1] == levels[k]:
             continue
-        if count < 0:  # the first one: lists the hands that are held at all
-            count = 0
-            for j in range(start, stop):
-                if reach[j - start] > 0.0:
-                    left[count] = j
-                    count += 1
+        for tied in range(first, k + 1):
+            total += reach[tied]
+            _add(seen, cards, tied, same, reach[tied])
+        for tied in range(first, k + 1):
+            left = total - seen[cards[tied, 0]] - seen[cards[tied, 1]]
+            up_to[tied] = left + same * reach[tied]
+        first = k + 1
+
+
+@inlined
+def _sum_what_is_left(
+    cards, levels, weights, none, least, reach, held, every, weaker, up_to
+):
+    """Makes the sums again, without differences, where less than `least` is left of
+    them. A hand that fits no hand of the other player gets exactly 0."""
+    count = 0
+    for k in range(len(reach)):
+        if reach[k] > 0.0:
+            held[count] = k
+            count += 1
+    for k in range(len(reach)):
+        if weights[k] == 0.0 or every[k] >= least:
+            continue
         one, two = cards[k, 0], cards[k, 1]
-        every, weaker, tying = 0.0, 0.0, 0.0
+        every[k], weaker[k], up_to[k] = 0.0, 0.0, 0.0
         for m in range(count):
-            j = left[m]
-            if cards[j, 0] in (one, two):
+            other = held[m]
+            if cards[other, 0] == one or cards[other, 0] == two:
                 continue
-            if cards[j, 1] != none and cards[j, 1] in (one, two):
+            if cards[other, 1] == one or (cards[other, 1] == two and two != none):
                 continue
-            every += reach[j - start]
-            if levels[j] < levels[k]:
-                weaker += reach[j - start]
-            elif levels[j] == levels[k]:
-                tying += reach[j - start]
-        sums[k - start, 0] = every
-        sums[k - start, 1] = weaker
-        sums[k - start, 2] = weaker + tying
+            every[k] += reach[other]
+            if levels[other] <= levels[k]:
+                up_to[k] += reach[other]
+                if levels[other] < levels[k]:
+                    weaker[k] += reach[other]
+
+
+@inlined
+def _pay(
+    gradient, first, stride, places, weights, pays, compares, every, weaker, up_to
+):
+    """Adds what an entry pays to the gradient at its sequences."""
+    begin, of_all, of_weaker, of_rest = np.uint64(first), pays[0], pays[1], pays[2]
+    for k in range(len(weights)):
+        got = of_all * every[k]
+        if compares:
+            got += of_weaker * weaker[k] + of_rest * up_to[k]
+        gradient[begin + np.uint64(stride) * places[k]] += weights[k] * got
 
 
 @jit(nogil=True)
@@ -178,30 +188,53 @@ def add_hand_gradient(
     hands: Hands, player: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
     """Adds a player's utility gradient at the leaves, given the other's plan `[S]`."""
-    num_lists, longest = len(hands.list_ends) - 1, np.int64(0)
-    for one in range(num_lists):
+    longest = np.int64(0)
+    for one in range(len(hands.list_ends) - 1):
         longest = max(longest, hands.list_ends[one + 1] - hands.list_ends[one])
-    reach, sums = np.zeros(longest), np.zeros((longest, 3))
-    left, seen = np.zeros(longest, np.int64), np.zeros(hands.num_cards[0] + 1)
-    same = 1.0 if hands.cards[0, 1] < hands.num_cards[0] else 0.0
+    buffers, held = np.zeros((4, longest)), np.zeros(longest, np.int64)
+    none = hands.num_cards[0]
+    seen = np.zeros(none + 1)
+    same = 1.0 if hands.cards[0, 1] < none else 0.0
+    # One pass of this loop is at one group.
     for g in range(hands.group_ends[player], hands.group_ends[player + 1]):
         group = hands.groups[g]
-        total = _gather(hands, 1 - player, group, plan, reach)
+        start, stop = hands.list_ends[group[LIST]], hands.list_ends[group[LIST] + 1]
+        compares, size = group[IS_SHOWDOWN] != 0, stop - start
+        cards, levels = hands.cards[start:stop], hands.levels[start:stop]
+        own = hands.weights[player, start:stop]
+        reach, every = buffers[0, :size], buffers[1, :size]
+        weaker, up_to = buffers[2, :size], buffers[3, :size]
+        total = _gather(
+            plan,
+            group[FIRST],
+            group[STRIDE],
+            hands.places[group[ROW] : group[ROW] + size],
+            hands.weights[1 - player, start:stop],
+            reach,
+        )
         if total == 0.0:
             continue
-        start, stop = hands.list_ends[group[LIST]], hands.list_ends[group[LIST] + 1]
-        compares = group[IS_SHOWDOWN] != 0
-        _sum_up(hands, start, stop, compares, same, reach, seen, sums)
-        _sum_what_is_left(hands, start, stop, total, player, reach, left, sums)
+        limit = _CANCELLED * total
+        least = _sum_of_all(cards, same, reach, seen, every)
+        if compares:
+            _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to)
+        if least < limit:
+            _sum_what_is_left(
+                cards, levels, own, none, limit, reach, held, every, weaker, up_to
+            )
         for entry in range(hands.entry_ends[g], hands.entry_ends[g + 1]):
-            first, stride = hands.steps[entry, 0], hands.steps[entry, 1]
-            row, pays = hands.steps[entry, 2], hands.pays[entry]
-            for k in range(start, stop):
-                weight = hands.weights[k, player]
-                if weight > 0.0:
-                    got = pays[0] * sums[k - start, 0]
-                    if compares:
-                        got += pays[1] * sums[k - start, 1]
-                        got += pays[2] * sums[k - start, 2]
-                    place = hands.places[row, hands.hands[k]]
-                    gradient[first + stride * place] += weight * got
+            first, stride, row = hands.steps[entry]
+            places = hands.places[row : row + size]
+            pays = hands.pays[entry]
+            _pay(
+                gradient,
+                first,
+                stride,
+                places,
+                own,
+                pays,
+                compares,
+                every,
+                weaker,
+                up_to,
+            )

@@ -1,4 +1,4 @@
-"""The public tree of a game of cards: what both players see, and the hands they may hold.
+"""The public tree of a game of cards: what both players see, and hands they may hold.
 
 Chance deals each player one private hand, from one deck; everything else that happens
 is seen by both. Then a history is a node of the public tree with a pair of hands that
