@@ -54,7 +54,11 @@ from mccfr_spiel.worlds.finding import (
     why_no_worlds,
 )
 from mccfr_spiel.worlds.hand_lists import list_hands
-from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree
+from mccfr_spiel.worlds.public_reading import (
+    has_public_tree,
+    needs_public_tree,
+    read_public_tree,
+)
 
 Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -322,7 +326,8 @@ class GameTree(ReadableTree):
         if store == "worlds":
             return self.find_worlds()
         if store == "auto" and self.declares_worlds and not self.is_complete:
-            if self.is_surely_larger_than(self.max_nodes):
+            needs_worlds = self.has_hands and needs_public_tree(self.game)
+            if needs_worlds or self.is_surely_larger_than(self.max_nodes):
                 return self.find_worlds()
             try:
                 return self.expand_all()

@@ -39,6 +39,14 @@ def has_public_tree(game: pyspiel.Game) -> bool:
     return hasattr(game, "public_tree") or (name in _STRENGTHS and players == 2)
 
 
+def needs_public_tree(game: pyspiel.Game) -> bool:
+    """Whether a game is to be taken by hands, whatever fits: it has a public tree, or
+    deals all pairs of hands at one chance node."""
+    return hasattr(game, "public_tree") or (
+        has_public_tree(game) and game.get_parameters().get("handReaches", "") != ""
+    )
+
+
 def read_public_tree(game: Any) -> PublicTree:
     """The public tree of a game.
 
@@ -196,6 +204,7 @@ class _Reading:
         self.deals = _read_deals(game)
         self.nodes = [_Node(-1, [], self.deals.board)]
         self.rows: dict[tuple[int, ...], int] = {}
+        self._strength = _STRENGTHS[game.get_type().short_name]
         self._strengths: list[np.ndarray] = []
         self._deals_at: list[list[tuple[int, int]]] = []
         self._checked: set[int] = set()
@@ -267,8 +276,9 @@ class _Reading:
         else:
             node.player = state.current_player()
             text = state.information_state_string(node.player)
-            parts = text.split(self._private(hands[WINS][node.player]))
-            node.text = parts if len(parts) == 2 else []
+            if self._strength is _by_five:
+                parts = text.split(self._private(hands[WINS][node.player]))
+                node.text = parts if len(parts) == 2 else []
             self._branch(
                 at, [([action], node.board) for action in state.legal_actions()]
             )
@@ -279,8 +289,7 @@ class _Reading:
         Where there are none of a kind, others stand for them, since nothing is paid.
         """
         hands = self.deals.hands
-        strength = _STRENGTHS[self.game.get_type().short_name]
-        found = np.asarray(strength(self.game, hands, board))
+        found = np.asarray(self._strength(self.game, hands, board))
         fits = np.flatnonzero(~np.isin(hands, board).any(axis=1))
         pairs: dict[int, tuple[int, int]] = {}
         for hand in fits[np.argsort(-found[fits], kind="stable")].tolist():
