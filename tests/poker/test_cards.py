@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.poker.cards import (
-    CLASS_UNIT,
     DECK,
     HAND_NAMES,
     HAND_OF,
     HANDS,
     cards_of,
-    strengths,
 )
+from mccfr_spiel.worlds.strengths import CLASS_UNIT, strengths
 
 pytestmark = pytest.mark.interpreted
 
@@ -80,7 +79,8 @@ def test_seven_cards_are_worth_the_best_five_of_them(fives):
         for chosen in itertools.combinations(range(7), 5):
             five = sevens[:, chosen]
             before = np.hstack((np.full((len(five), 1), -1), five[:, :-1])) + 1
-            at = sum(place[k][five[:, k]] - place[k][before[:, k]] for k in range(5))
+            steps = [place[k][five[:, k]] - place[k][before[:, k]] for k in range(5)]
+            at = np.sum(steps, axis=0)
             assert (hands[at[:9]] == five[:9]).all()
             best = np.maximum(best, found[at])
         assert (strengths(sevens) == best).all()

@@ -30,6 +30,11 @@ TURN: dict[str, Any] = {
 }
 
 
+def turn(**more):
+    arguments: dict[str, Any] = {**TURN, **more}
+    return ms.poker.subgame(**arguments)
+
+
 def at(state, name):
     """The action that a state calls so."""
     legal = state.legal_actions()
@@ -44,9 +49,7 @@ def played(game, *names):
 
 
 def test_deals_are_products_of_weights_over_hands_that_fit():
-    game = ms.poker.subgame(
-        **TURN | {"ranges": ("AhKh:0.3,AhQh,9hTh", "AhJh:0.5,KhQh:2,7c7d:0.1,2d2h")}
-    )
+    game = turn(ranges=("AhKh:0.3,AhQh,9hTh", "AhJh:0.5,KhQh:2,7c7d:0.1,2d2h"))
     weights = {}
     first, second = game.subgame.ranges
     for one, other in itertools.product(range(1326), range(1326)):
@@ -63,7 +66,7 @@ def test_deals_are_products_of_weights_over_hands_that_fit():
 
 
 def test_a_hand_is_told_in_the_words_of_players():
-    game = ms.poker.subgame(**TURN)
+    game = turn()
     state = played(game, "AhKh", "JdJh", "Check", "Bet 50", "Call", "As")
     assert state.information_state_string(0) == (
         "AhKh 9s8h3s2d: Check, Bet 50, Call / As:"
@@ -89,7 +92,7 @@ def test_a_hand_is_told_in_the_words_of_players():
     ],
 )
 def test_returns_are_relative_to_half_of_the_pot_less_rake(names, rake, returns):
-    state = played(ms.poker.subgame(**TURN, rake=rake), *names)
+    state = played(turn(rake=rake), *names)
     assert state.is_terminal()
     assert state.returns() == pytest.approx(returns)
 
@@ -110,7 +113,7 @@ def test_a_tie_costs_half_of_the_rake():
 
 
 def test_openspiels_own_checks_of_a_game_pass():
-    game = ms.poker.subgame(**TURN, rake=(0.05, 30))
+    game = turn(rake=(0.05, 30))
     pyspiel.random_sim_test(game, num_sims=10, serialize=True, verbose=False)
     assert ms.check_game(game).longest >= 6
     state = played(game, "AhKh", "JdJh", "Check")
@@ -135,7 +138,7 @@ def test_openspiels_own_checks_of_a_game_pass():
     ],
 )
 def test_the_string_of_a_game_loads_the_same_game(more):
-    game = ms.poker.subgame(**TURN | more)
+    game = turn(**more)
     again = pyspiel.load_game(str(game))
     assert str(again) == str(game)
     assert again.subgame.betting == game.subgame.betting
@@ -148,12 +151,12 @@ def test_a_string_may_be_written_by_hand():
         "python_holdem_subgame(board=9s8h3s2d,pot=100,stacks=100,range0=AhKh;QhQd:0.5,"
         "range1=JhJd;TsTd;Th9h:0.25,bets=50%;a,raises=50%;a)"
     )
-    assert str(game) == str(ms.poker.subgame(**TURN))
+    assert str(game) == str(turn())
 
 
 def test_the_public_tree_is_that_of_the_game():
     """Every state of some histories, and every node's strings and histories."""
-    game = ms.poker.subgame(**TURN)
+    game = turn()
     tree = game.public_tree()
     names = [HAND_NAMES[hand] for hand in np.flatnonzero(game.subgame.ranges.any(0))]
     generator = random.Random(1)
@@ -236,7 +239,7 @@ def test_a_small_river_solved_by_histories_has_its_value():
 )
 def test_what_is_no_subgame_is_refused_in_words(more, message):
     with pytest.raises(ValueError, match=message):
-        ms.poker.subgame(**TURN | more)
+        turn(**more)
 
 
 def test_a_file_of_the_endgames_gives_the_arguments(tmp_path):
