@@ -94,6 +94,7 @@ class Study:
         tree: its tree of hands.
         policy: `[S]` the policy.
         values: `[2, 1326]` the EV of each hand; 0 for hands that are never dealt.
+        evs, best_evs: `[2]` the players' EVs, and those of best responses.
     """
 
     def __init__(self, game: pyspiel.Game | str, policy: Any) -> None:
@@ -115,13 +116,10 @@ class Study:
         passes = full_pass(self.tree)
         plan = passes.plan(self.policy)
         self._got = passes.gradient(plan, 0) + passes.gradient(plan, 1)
-        respond(
-            self.tree.infosets,
-            self.policy,
-            self._got,
-            self._got.copy(),
-            np.zeros(0, np.int32),
-        )
+        best, choice = self._got.copy(), np.zeros(0, np.int32)
+        respond(self.tree.infosets, self.policy, self._got, best, choice)
+        half = found.betting.pot / 2
+        self.evs, self.best_evs = self._got[:2] + half, best[:2] + half
         names = self.tree.infoset_names
         assert isinstance(names, HandNames)
         self._public, self._listed = names.public, names.found
