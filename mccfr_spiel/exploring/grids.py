@@ -139,8 +139,11 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         for name, row in zip(names, numbers, strict=True)
     }
     total = weights.sum()
+    first = 0 if found.actions[0] == "Fold" else 1
+    deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
     return {
         "player": found.player,
+        "next": [[*deal, *history[2:], first + k] for k in range(len(found.actions))],
         "actions": list(found.actions),
         "extras": ["Range", "Equity", "EV"],
         "words": found.words,

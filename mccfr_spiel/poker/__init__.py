@@ -7,6 +7,7 @@ subgames.py  all of it as one game
 study.py     what a policy does and is worth, hand by hand
 """
 
+from mccfr_spiel.poker.cards import hand
 from mccfr_spiel.poker.ranges import RangeError
 from mccfr_spiel.poker.study import Decision, Study, equities, equity, values
 from mccfr_spiel.poker.subgames import load_endgame, subgame
@@ -17,6 +18,7 @@ __all__ = [
     "Study",
     "equities",
     "equity",
+    "hand",
     "load_endgame",
     "subgame",
     "values",

@@ -132,7 +132,7 @@ class Study:
         for node in np.flatnonzero(self._public.kind == DECISION).tolist():
             player = int(self._public.player[node])
             infosets, hands, shares = self._infosets(node)
-            if self.tree.infosets["parent"][infosets[0]] == player:
+            if (self.tree.infosets["parent"][infosets[:1]] == player).any():
                 got = self._rows_of(infosets, self.policy * self._got).sum(axis=1)
                 values[player, hands] += got / shares
         dealt = np.array(self.subgame.deals)
@@ -157,7 +157,7 @@ class Study:
     def _rows_of(self, infosets: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """`[n, A]` the part of a vector over sequences at infosets of one decision."""
         records = self.tree.infosets[infosets]
-        actions = np.arange(records["num_actions"][0])
+        actions = np.arange(records["num_actions"].max(initial=0))
         return vector[records["first_sequence"][:, None] + actions]
 
     def decision(self, history: Sequence[int | str] = ()) -> Decision:
@@ -184,14 +184,14 @@ class Study:
             else:
                 chosen = _place(here, step)
                 infosets, hands, _ = self._infosets(node)
-                rows = self._rows_of(infosets, self.policy)
-                weights[here.player, hands] *= rows[:, chosen]
+                starts = self.tree.infosets["first_sequence"][infosets]
+                weights[here.player, hands] *= self.policy[starts + chosen]
                 words = said(words, here.words[chosen])
                 node = int(self._public.first_child[node]) + chosen
             at = here.children[chosen]
         here = self.subgame.nodes[at]
         if here.kind != DECISION:
-            raise ValueError(f"Nobody acts after{words or ' this'}.")
+            raise ValueError(f"Nobody acts after{words}.")
         infosets, hands, shares = self._infosets(node)
         others = fits()[hands] @ weights[1 - here.player]
         norm = self.subgame.ranges[here.player, hands] * others * odds * shares

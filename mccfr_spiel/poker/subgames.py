@@ -147,6 +147,11 @@ class Subgame:
         """`[2, 1326]` the probability of each hand of either player."""
         return self.ranges * (fits() @ self.ranges[::-1].T).T / self.total
 
+    def likely_deal(self) -> list[int]:
+        """The most likely hand of player 0, and of player 1 given that."""
+        first = int(self.deals[0].argmax())
+        return [first, int(self.deals_after(first).argmax())]
+
     def deals_after(self, hand: int) -> np.ndarray:
         """`[1326]` the probability of each hand of player 1, given that of player 0."""
         weights = np.where(fits()[hand], self.ranges[1], 0.0)

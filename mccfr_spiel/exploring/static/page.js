@@ -434,7 +434,7 @@ function drawGrid(grid) {
   const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its cards")];
   if (extras.length) {
     parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
-    parts.push(facts([...grid.actions.map((name, i) => [name, percent(grid.totals[i])]),
+    parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
       ...grid.evs.map((x, p) => ["EV of player " + p, fixedTo(x, 2)])]));
   }
   if (grid.ranks) {
