@@ -269,10 +269,11 @@ def _list_entries(
     rows = _Rows(boards)
     for player in (0, 1):
         wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
-        mine = public.pays[leaves, :, player] * scale[:, None]
+        mine = public.pays[leaves, :, player]
         win, tie, lose = mine[:, wins], mine[:, TIES], mine[:, loses]
         paid = np.stack((lose, win - tie, tie - lose), axis=1)
         paid = np.where(is_fold, mine[:, :1] * (1.0, 0.0, 0.0), paid)
+        paid = np.column_stack((paid, scale))
         together: dict[tuple[int, ...], list[int]] = collections.defaultdict(list)
         for k, leaf in enumerate(leaves.tolist()):
             together[boards.of[leaf], *last[leaf, 1 - player].tolist()].append(k)

@@ -53,7 +53,12 @@ class Hands(NamedTuple):
     ]
     pays: Annotated[
         np.ndarray,
-        Entry(FLOAT, "[E, 3]", "for all hands, the weaker ones, those not stronger"),
+        Entry(
+            FLOAT,
+            "[E, 4]",
+            "for all hands, the weaker ones, those not stronger; and the factor of "
+            "what these add up to, which comes last, so that equal hands get the same",
+        ),
     ]
     entry_ends: Annotated[
         np.ndarray, Entry(LONG, "[G + 1]", "group g has `ends[g] .. ends[g + 1] - 1`")
@@ -176,11 +181,12 @@ def _pay(
 ):
     """Adds what an entry pays to the gradient at its sequences."""
     begin, of_all, of_weaker, of_rest = np.uint64(first), pays[0], pays[1], pays[2]
+    factor = pays[3]
     for k in range(len(weights)):
         got = of_all * every[k]
         if compares:
             got += of_weaker * weaker[k] + of_rest * up_to[k]
-        gradient[begin + np.uint64(stride) * places[k]] += weights[k] * got
+        gradient[begin + np.uint64(stride) * places[k]] += weights[k] * got * factor
 
 
 @jit(nogil=True)
