@@ -9,7 +9,6 @@ their sizes.
 """
 
 import copy
-import functools
 import itertools
 import math
 from typing import Any
@@ -17,8 +16,16 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.poker.betting import CHANCE, DECISION, FOLD, SHOWDOWN, Betting, Node
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, strengths
+from mccfr_spiel.poker.betting import (
+    CHANCE,
+    DECISION,
+    FOLD,
+    SHOWDOWN,
+    Betting,
+    Node,
+    said,
+)
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, strengths
 from mccfr_spiel.poker.subgames import DEFAULTS, GAME, Subgame, fits
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import public_tree
@@ -46,21 +53,12 @@ def _game_type(betting: Betting | None = None) -> pyspiel.GameType:
     )
 
 
-def _first_action(node: Node) -> int:
-    """The action that a decision's first word names: 0 if it can be a fold."""
-    return 0 if node.words[0] == "Fold" else 1
-
-
-def _actions(node: Node) -> range:
-    first = _first_action(node)
-    return range(first, first + len(node.words))
-
-
 class HoldemSubgame(pyspiel.Game):
     """The game.
 
     Attributes:
         subgame: what its parameters mean.
+        pot: chips in the pot at the start.
     """
 
     def __init__(self, parameters: dict[str, Any] | None = None) -> None:
@@ -72,10 +70,11 @@ class HoldemSubgame(pyspiel.Game):
         given = {**DEFAULTS, **(parameters or {})}
         self.subgame = Subgame(given)
         betting, nodes = self.subgame.betting, self.subgame.nodes
+        self.pot = betting.pot
         most = betting.pot / 2 + betting.stack
         is_raked = betting.takes_rake
         info = pyspiel.GameInfo(
-            num_distinct_actions=1 + max(_actions(n)[-1] for n in nodes if n.words),
+            num_distinct_actions=1 + max(n.actions[-1] for n in nodes if n.words),
             max_chance_outcomes=len(HANDS),
             num_players=2,
             min_utility=-most,
@@ -158,7 +157,7 @@ class HoldemState(pyspiel.State):
     def _legal_actions(self, player: int) -> list[int]:
         if player != self.current_player():
             return []
-        return [*_actions(self.subgame.nodes[self.node])]
+        return [*self.subgame.nodes[self.node].actions]
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """The possible hands or cards, and their probabilities."""
@@ -175,17 +174,17 @@ class HoldemState(pyspiel.State):
             self.hands += (action,)
             return
         node = self.subgame.nodes[self.node]
-        self.words += _word(node, action, self.words)
+        self.words = _after(self.words, node, action)
         if node.kind == CHANCE:
             self.board += (action,)
             self.node = node.children[0]
         else:
-            self.node = node.children[action - _first_action(node)]
+            self.node = node.children[node.actions.index(action)]
 
     def _action_to_string(self, player: int, action: int) -> str:
         if player != pyspiel.PlayerId.CHANCE:
             node = self.subgame.nodes[self.node]
-            return node.words[action - _first_action(node)]
+            return node.words[node.actions.index(action)]
         return DECK[action] if len(self.hands) == 2 else HAND_NAMES[action]
 
     def returns(self) -> list[float]:
@@ -213,12 +212,11 @@ def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
     return state
 
 
-def _word(node: Node, action: int, before: str) -> str:
-    """What an action adds to the words of a state."""
+def _after(words: str, node: Node, action: int) -> str:
+    """The words of a history after one more move."""
     if node.kind == CHANCE:
-        return f" / {DECK[action]}:"
-    comma = "" if not before or before.endswith(":") else ","
-    return f"{comma} {node.words[action - _first_action(node)]}"
+        return f"{words} / {DECK[action]}:"
+    return said(words, node.words[node.actions.index(action)])
 
 
 def _info_state(subgame: Subgame, hand: int, words: str) -> str:
@@ -272,6 +270,7 @@ class _Unfolded:
     def __init__(self, subgame: Subgame) -> None:
         """Numbers the nodes."""
         self.subgame = subgame
+        self._named = -1, ""
         left = [card for card in range(len(DECK)) if card not in subgame.board]
         self.deals = [
             np.array([*itertools.permutations(left, street)], np.int64).reshape(
@@ -327,7 +326,7 @@ class _Unfolded:
             if node.kind == CHANCE:
                 chance[below] = 1 / (count - 4)  # cards that are in no hand
             else:
-                for child, one in zip(node.children, _actions(node), strict=True):
+                for child, one in zip(node.children, node.actions, strict=True):
                     action[self.at[child]] = one
         boards, rows, strength = self._boards()
         street = np.array([node.street for node in nodes])[of]
@@ -376,21 +375,22 @@ class _Unfolded:
                 actions.append(int(self.deals[street][self.deal[node], -1]))
             else:
                 child = before.children.index(self.betting_node[node])
-                actions.append(_actions(before)[child])
+                actions.append(before.actions[child])
             node = above
         return actions[::-1]
 
     def info_state(self, node: int, hand: int) -> str:
         """The string of the player who acts at a node and holds a hand."""
-        return _info_state(self.subgame, self.hands[hand], self._words(node))
+        if self._named[0] != node:  # all hands of a node are asked for together
+            self._named = node, self._words(node)
+        return _info_state(self.subgame, self.hands[hand], self._named[1])
 
-    @functools.lru_cache(maxsize=1)  # noqa: B019: lives as long as the tree
     def _words(self, node: int) -> str:
         words, at = "", 0
         for action in self._path(node):
             above = self.subgame.nodes[at]
-            words += _word(above, action, words)
-            chosen = 0 if above.kind == CHANCE else action - _first_action(above)
+            words = _after(words, above, action)
+            chosen = 0 if above.kind == CHANCE else above.actions.index(action)
             at = above.children[chosen]
         return words
 

@@ -413,6 +413,7 @@ class Solver:
         num_iterations: int | None = None,
         *,
         until_nodes: float | None = None,
+        until_pot_percent: float | None = None,
         metrics: running.Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
         progress: bool = False,
@@ -429,6 +430,9 @@ class Solver:
             num_iterations: how many more, as in `iterate`.
             until_nodes: in its place, how many nodes have been touched in all when the
                 run ends, as in `iterate_until`.
+            until_pot_percent: in their place, the exploitability in percent of the pot
+                with which the run ends, for subgames of poker. It is measured in each
+                row, as `pot_percent`.
             metrics: functions of the solver, one or several, or label -> function;
                 `ms.metrics` has some.
             callback: is called with each row, a dictionary. The run ends if it returns
@@ -437,12 +441,21 @@ class Solver:
             rows_per_decade: how many rows are due from 10 to 100, and so on.
 
         Raises:
-            ValueError: neither or both of the first two are given, or an argument is
+            ValueError: not exactly one of the first three is given, or an argument is
                 wrong; or as in `iterate`.
         """
-        if (num_iterations is None) == (until_nodes is None):
-            raise ValueError("Give either num_iterations or until_nodes.")
-        if num_iterations is not None:
+        ends = num_iterations, until_nodes, until_pot_percent
+        if [end is None for end in ends].count(False) != 1:
+            raise ValueError(
+                "Give either num_iterations, until_nodes or until_pot_percent."
+            )
+        labels = running.labelled(metrics, {})
+        if until_pot_percent is not None:
+            column, last = "iteration", self._most_iterations
+            percent = running.pot_percent(self.tree.game)
+            labels = {"pot_percent": percent, **labels}
+            callback = running.until("pot_percent", until_pot_percent, callback)
+        elif num_iterations is not None:
             column = "iteration"
             more = refusals.integer(num_iterations, "num_iterations", 0)
             last = self.num_iterations + more
@@ -454,7 +467,7 @@ class Solver:
             self.history,
             column,
             last,
-            metrics=running.labelled(metrics, {}),
+            metrics=labels,
             callback=callback,
             progress=progress,
             rows_per_decade=refusals.integer(rows_per_decade, "rows_per_decade", 1),

@@ -33,6 +33,7 @@ from mccfr_spiel.solving.running import (
     measured,
 )
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import pot_of
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -205,7 +206,7 @@ def rows(
         metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
     make_row = _row_maker(solver, settings, metrics)
-    column, target = measure(settings), settings.until_nash_conv
+    column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = 0
     if kept:
         covered = kept[-1][column]

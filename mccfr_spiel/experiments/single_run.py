@@ -44,6 +44,7 @@ from mccfr_spiel.storage.results_folder import (
     SOLUTION,
     write_json,
 )
+from mccfr_spiel.tree.loading import pot_of
 
 
 class Signals(Protocol):
@@ -294,6 +295,7 @@ def _print_and_record(
     found can still be written.
     """
     settings, solver, kept = work.settings, work.solver, work.kept
+    pot = pot_of(solver.tree.game)
     with tqdm(
         total=settings.until_nodes_touched or settings.iterations,
         disable=not sys.stderr.isatty(),
@@ -307,14 +309,14 @@ def _print_and_record(
             recording.save_if_due()
             return signals.received is not None
 
-        show(header(settings))
+        show(header(settings, pot))
         for row in kept:
-            show(format_row(row))
+            show(format_row(row, pot))
         gap = kept[-1]["nash_conv"] if kept else None
         try:
             for row in runs.rows(solver, settings, watch, kept=kept):
                 recording.add(row)
-                show(format_row(row))
+                show(format_row(row, pot))
                 gap = row["nash_conv"]
         except LinearProgramError as error:
             path = results.write_unfinished(work.folder, error)
@@ -323,7 +325,7 @@ def _print_and_record(
             raise
         except Exception as error:  # whatever it is, the results so far must be saved
             return error
-    target = settings.until_nash_conv
+    target = settings.target(pot)
     if target is not None and gap is not None:
         show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
     return None

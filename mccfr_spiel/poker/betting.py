@@ -97,6 +97,13 @@ class Node(NamedTuple):
     words: tuple[str, ...] = ()
     children: tuple[int, ...] = ()
 
+    @property
+    def actions(self) -> range:
+        """The numbers of a decision's actions: 0 to fold, 1 to check or call, and then
+        the bets or raises."""
+        first = 0 if self.words[0] == "Fold" else 1
+        return range(first, first + len(self.words))
+
 
 class _Spot(NamedTuple):
     """Where the betting of a street is: who has paid what, before it and altogether."""
@@ -254,9 +261,7 @@ def _amounts(
     return sorted(found)
 
 
-def _closed(
-    betting: Betting, spot: _Spot, paid: float, bettor: int
-) -> "Node":
+def _closed(betting: Betting, spot: _Spot, paid: float, bettor: int) -> "Node":
     """What follows when a street's betting is over: a card, or the showdown."""
     is_last = spot.street == betting.streets - 1
     kind = SHOWDOWN if is_last else CHANCE
@@ -270,6 +275,11 @@ def _after_card(betting: Betting, node: Node) -> "_Spot | Node":
     if paid[0] >= betting.stack:
         return _closed(betting, spot, paid[0], -1)
     return spot
+
+
+def said(before: str, word: str) -> str:
+    """The words of a history after one more action."""
+    return f"{before}{'' if not before or before.endswith(':') else ','} {word}"
 
 
 def _pair(player: int, own: float, other: float) -> tuple[float, float]:

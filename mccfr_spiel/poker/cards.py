@@ -48,3 +48,15 @@ def cards_of(text: str, where: str) -> list[int]:
         if names.count(name) > 1:
             raise ValueError(f"{where}={text!r} has {name} twice.")
     return [DECK.index(name) for name in names]
+
+
+def hand(text: str) -> int:
+    """The number of a hand such as "AhKh", its cards in any order.
+
+    Raises:
+        ValueError: it is no hand of two cards.
+    """
+    cards = cards_of(text, "hand")
+    if len(cards) != 2:
+        raise ValueError(f"hand={text!r} has {len(cards)} cards instead of two.")
+    return int(HAND_OF[cards[0], cards[1]])

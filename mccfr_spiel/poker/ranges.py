@@ -123,9 +123,9 @@ def _hands_of(name: str, entry: str, where: str) -> np.ndarray:
         raise RangeError(f"{where}: {entry!r}: a pair is neither suited nor offsuit.")
     chosen = np.zeros(len(HANDS), bool)
     for one in pairs:
-        chosen |= (_HIGH == one[0]) & (_LOW == one[1])
+        chosen |= (one[0] == _HIGH) & (one[1] == _LOW)
     if suits:
-        chosen &= _IS_SUITED == (suits == "s")
+        chosen &= (suits == "s") == _IS_SUITED
     return np.flatnonzero(chosen)
 
 
@@ -143,9 +143,7 @@ def _upward(high: int, low: int) -> Iterator[tuple[int, int]]:
         yield from ((high, rank) for rank in range(low, high))
 
 
-def _between(
-    one: tuple[int, int], other: tuple[int, int]
-) -> Iterator[tuple[int, int]]:
+def _between(one: tuple[int, int], other: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """The hands of a run, from either end; none if it is no run."""
     (high, low), (top, bottom) = sorted((one, other))
     if high == top and (high == low) == (top == bottom):

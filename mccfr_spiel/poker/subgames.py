@@ -108,7 +108,7 @@ class Subgame:
             _rake(given["rake"]),
         )
         self.ranges = np.stack([self._range(given, player) for player in (0, 1)])
-        if not self.deals[0].any():
+        if not self.total > 0:
             raise RangeError(
                 "The ranges block each other: each hand of one shares a card with "
                 "every hand of the other, so nothing can be dealt."
@@ -138,12 +138,19 @@ class Subgame:
         return "".join(DECK[card] for card in self.board)
 
     @functools.cached_property
-    def deals(self) -> tuple[np.ndarray, np.ndarray]:
-        """`[1326]` the probability of each hand of player 0, and of player 1."""
-        first, second = self.ranges
-        both = first * (fits() @ second), second * (fits() @ first)
-        total = both[0].sum()
-        return (both[0] / total, both[1] / total) if total > 0 else both
+    def total(self) -> float:
+        """The sum over all pairs of hands that fit of the product of their weights."""
+        return float(self.ranges[0] @ (fits() @ self.ranges[1]))
+
+    @functools.cached_property
+    def deals(self) -> np.ndarray:
+        """`[2, 1326]` the probability of each hand of either player."""
+        return self.ranges * (fits() @ self.ranges[::-1].T).T / self.total
+
+    def likely_deal(self) -> list[int]:
+        """The most likely hand of player 0, and of player 1 given that."""
+        first = int(self.deals[0].argmax())
+        return [first, int(self.deals_after(first).argmax())]
 
     def deals_after(self, hand: int) -> np.ndarray:
         """`[1326]` the probability of each hand of player 1, given that of player 0."""

@@ -92,6 +92,12 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     return game
 
 
+def pot_of(game: pyspiel.Game) -> float:
+    """Chips in the pot with which a subgame of poker begins; 0 for other games."""
+    own = getattr(game, "pot", None)
+    return float(game.get_parameters().get("potSize", 0) if own is None else own)
+
+
 def may_be_python(game: pyspiel.Game) -> bool:
     """Whether Python code may make a game's moves, be it inside an OpenSpiel wrapper.
 
