@@ -39,7 +39,7 @@ from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.played import make_rule_iterate
 from mccfr_spiel.solving import files, running
-from mccfr_spiel.solving.locking import Locks, check_can_lock
+from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
@@ -213,17 +213,10 @@ class Solver:
             self.tree = game
         else:
             raise ValueError("The tree was made without this abstraction; give it one.")
-        if locked:
-            check_can_lock(algorithm, self.tree)
         is_abstract = self.tree.abstraction is not None
         if is_abstract:
             _check_supports_abstraction(algorithm)
-        if sampling.prunes_by_regret and self.tree.num_players != 2:
-            raise ValueError(
-                f'prune="regret" sums up what the other player has played, and '
-                f"{self.tree.game} has {self.tree.num_players} players; use "
-                "ms.PRUNED_CFR or ms.CFR."
-            )
+        _check_num_players(self.tree, algorithm)
         store = _checked_store(store, algorithm)
         if cluster is not None:
             check_can_split(self.tree, algorithm)
@@ -879,6 +872,14 @@ def _check_takes_worlds(algorithm: Algorithm) -> None:
         raise ValueError(
             f"store='worlds' is for algorithms that sample and prune nothing, and "
             f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
+        )
+
+
+def _check_num_players(tree: GameTree, algorithm: Algorithm) -> None:
+    if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
+        raise ValueError(
+            f'prune="regret" sums up what the other player has played, and {tree.game} '
+            f"has {tree.num_players} players; use ms.PRUNED_CFR or ms.CFR."
         )
 
 

@@ -15,7 +15,7 @@ by OpenSpiel's actions, of which those left out have 0."""
 _SUM = 1e-6
 
 
-def check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
+def _check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
     """Raises ValueError unless solvers can keep a policy at an infoset."""
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
     is_plain = not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
@@ -27,14 +27,18 @@ def check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
         )
 
 
-def locked_rows(tree: GameTree, locked: Locks) -> tuple[np.ndarray, np.ndarray]:
+def locked_rows(
+    tree: GameTree, algorithm: Algorithm, locked: Locks
+) -> tuple[np.ndarray, np.ndarray]:
     """`[L]` the infosets of a whole tree that are locked, and `[S]` a vector with their
     probabilities.
 
     Raises:
+        ValueError: the algorithm cannot keep a policy.
         ValueError: an information state is not the game's, or of both players; or what
             is given is no distribution over its legal actions.
     """
+    _check_can_lock(algorithm, tree)
     infosets, vector = [], np.ones(tree.num_sequences)
     for info_state, given in locked.items():
         found = [tree.find(info_state, player) for player in range(tree.num_players)]

@@ -211,7 +211,7 @@ class SolverState:
         self._start_tables = make_start_tables(kernel_name(minimizer))
         self.start_infosets()
         if locked:
-            infosets, policy = locked_rows(tree, locked)
+            infosets, policy = locked_rows(tree, algorithm, locked)
             self._lock(infosets)
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]

@@ -304,9 +304,9 @@ class _Reading:
                 break
         if not pairs:
             raise ValueError(f"{self.game} has too few cards for two hands.")
-        wins = pairs.get(WINS, pairs.get(TIES, (0, 0)))
+        first, second = wins = pairs.get(WINS, pairs.get(TIES, (0, 0)))
         self._strengths.append(found)
-        self._deals_at.append([wins, pairs.get(TIES, wins), wins[::-1]])
+        self._deals_at.append([wins, pairs.get(TIES, wins), (second, first)])
 
     def _private(self, hand: int) -> str:
         """How universal_poker writes a private hand."""

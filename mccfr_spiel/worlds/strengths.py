@@ -32,9 +32,10 @@ def strengths(cards: np.ndarray) -> np.ndarray:
         `[...]` int32 strengths.
     """
     ranks, suits = _ONES[cards // 4], cards % 4
-    s, h, d, c = (
+    sets: list[np.ndarray] = [
         np.bitwise_or.reduce(np.where(suits == k, ranks, 0), axis=-1) for k in range(4)
-    )
+    ]
+    s, h, d, c = sets
     once = s | h | d | c
     twice = (s & h) | (d & c) | ((s | h) & (d | c))
     thrice = (s & h & (d | c)) | (d & c & (s | h))

@@ -14,7 +14,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
-from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.policies.vectors import policy_vector, representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -273,7 +273,8 @@ def test_openspiels_policies_are_asked_at_every_infoset():
         def action_probabilities(self, state, player_id=None):
             return policy.action_probabilities(state, player_id)
 
-    expected = expected_game_score.policy_value(game.new_initial_state(), [policy] * 2)
+    both: list[openspiel_policy.Policy] = [policy, policy]
+    expected = expected_game_score.policy_value(game.new_initial_state(), both)
     for one in (policy, Asked(game, [0, 1])):
         found = ms.expected_returns(game, one, store="worlds")
         assert found == pytest.approx(expected, abs=1e-12)
@@ -312,16 +313,32 @@ def reaches(first, second):
     return " ".join(map(repr, weights.ravel().tolist()))
 
 
-def test_universal_poker_deals_all_pairs_at_one_node():
-    """Returns of uniform play by following pyspiel's outcomes above probability 0."""
-    game = pyspiel.load_game(
+@pytest.fixture(scope="module")
+def one_deal():
+    return pyspiel.load_game(
         "universal_poker(betting=nolimit,numPlayers=2,numRounds=4,blind=10 10,"
         "firstPlayer=1 1 1 1,stack=40 40,numSuits=4,numRanks=13,numHoleCards=2,"
         "numBoardCards=0 3 1 1,bettingAbstraction=fcpa,potSize=20,"
         "boardCards=4s8hTc9h2s,handReaches="
         f"{reaches({0: 0.5, 77: 0.25, 900: 1.0}, {78: 1.0, 901: 0.125, 902: 0.5})})"
     )
-    solver = ms.Solver(game, ms.CFR)
+
+
+@pytest.mark.compiled
+def test_a_tree_grows_below_a_node_with_millions_of_outcomes(one_deal):
+    solver = ms.Solver(one_deal, ms.EXTERNAL_SAMPLING)
+    solver.iterate(300)
+    assert solver.tree.num_nodes > 1_624_350
+    worlds = GameTree(one_deal).find_worlds()
+    uniform = full_pass(worlds).nash_conv(uniform_vector(worlds))
+    assert ms.nash_conv(one_deal, solver.average_policy()) < uniform / 5
+    with pytest.raises(ValueError, match="1624350 children"):
+        GameTree(one_deal).expand_all()
+
+
+def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
+    """Returns of uniform play by following pyspiel's outcomes above probability 0."""
+    game, solver = one_deal, ms.Solver(one_deal, ms.CFR)
     assert solver.store == "worlds"
     expected, stack = np.zeros(2), [(game.new_initial_state(), 1.0)]
     while stack:
@@ -336,7 +353,7 @@ def test_universal_poker_deals_all_pairs_at_one_node():
             stack += [(state.child(a), prob / len(legal)) for a in legal]
     returns, _ = full_pass(solver.tree).values(uniform_vector(solver.tree))
     assert returns == pytest.approx(expected, abs=1e-12)
-    for infoset, state in enumerate(solver.tree.infoset_names.states(game)):
+    for infoset, state in enumerate(representative_states(solver.tree)):
         assert state.information_state_string() == solver.tree.info_state(infoset)
 
 
