@@ -295,8 +295,9 @@ def _place(node: Node, action: int | str) -> int:
     Raises:
         ValueError: it is none.
     """
-    known: Sequence[int | str]
-    known = node.words if isinstance(action, str) else node.actions
+    known: list[int | str] = [
+        *(node.words if isinstance(action, str) else node.actions)
+    ]
     if action not in known:
         raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
     return known.index(action)
