@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
@@ -575,6 +575,8 @@ class GameTree(ReadableTree):
                 if self._is_python:
                     check_distinct_outcomes(self.declared.name, actions)
                 probs = tuple([prob for _, prob in actions])
+                if len(actions) > MAX_CHILDREN:
+                    self.kept_states.keep_outcomes(node, actions)
                 start = self.distributions.starts.get(probs, -1)
                 if start < 0:
                     start = self.distributions.add(probs)
