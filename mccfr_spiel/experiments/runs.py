@@ -32,6 +32,7 @@ from mccfr_spiel.solving.running import (
     make_advance,
     measured,
 )
+from mccfr_spiel.solving.state import can_take_worlds
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
 
@@ -75,7 +76,9 @@ def make_solver(
     """
     tree = tree or new_tree(settings, budget_of(settings))
     if settings.evaluate == "exact":
-        tree.expand_all()
+        method = settings.algorithm
+        takes_worlds = isinstance(method, Algorithm) and can_take_worlds(method)
+        tree.make_whole(settings.store if takes_worlds else "tree")
     return _start(
         settings.algorithm,
         tree,
