@@ -39,6 +39,7 @@ from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.played import make_rule_iterate
 from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving.locking import Locks, check_can_lock
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
@@ -116,6 +117,7 @@ class Solver:
         store: str = "auto",
         threads: int | None = 1,
         cluster: Cluster | None = None,
+        locked: Locks | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -179,6 +181,10 @@ class Solver:
                 Results are equal to the bit with any cluster, and without. It is for
                 batches that threads could share; others are refused. Copies of the
                 solver have no cluster.
+            locked: for information-state strings the probabilities of the legal
+                actions, in their order or by action: there the policy stays so, and the
+                others are solved against it. NashConv tells what players would gain if
+                they could leave it. It is for algorithms that sample and prune nothing.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -207,6 +213,8 @@ class Solver:
             self.tree = game
         else:
             raise ValueError("The tree was made without this abstraction; give it one.")
+        if locked:
+            check_can_lock(algorithm, self.tree)
         is_abstract = self.tree.abstraction is not None
         if is_abstract:
             _check_supports_abstraction(algorithm)
@@ -229,6 +237,7 @@ class Solver:
             self.seed,
             self.threads,
             splits=cluster is not None,
+            locked=locked,
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
@@ -609,6 +618,8 @@ class Solver:
         join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
+        is_locked = self.state.locked_sequences()
+        average[is_locked] = tables.policy[is_locked]
         return average
 
     @property

@@ -351,3 +351,58 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
     monkeypatch.setattr(public_reading, "_STRENGTHS", wrong)
     with pytest.raises(GameError, match="as the strengths of hands say"):
         GameTree("kuhn_poker").find_worlds()
+
+
+def test_a_lock_is_kept_and_the_rest_is_solved_against_it(tmp_path):
+    """A river by hand: KK folds to all-in as it is told, 1/4 or 1/2, and never bluffs;
+    AsAh and QsQh act first, with pot 20 and stacks of 10."""
+    keywords = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10}
+    ranges = "AsAh,QsQh", "KsKh"
+    game = ms.poker.subgame(**keywords, ranges=ranges, bets="a", raises="")
+    plain = ms.Solver(game, ms.CFR_PLUS)
+    facing = [
+        name
+        for name, player in zip(
+            plain.tree.info_states, plain.tree.infosets["player"], strict=True
+        )
+        if player == 1 and "All-in" in name
+    ]
+    assert len(facing) == 1
+    for fold, expected in ((0.25, (0.0, 27.5, 6.25)), (0.5, (5.0, 25.0, 5.0))):
+        locked = {facing[0]: {0: fold, 1: 1 - fold}}
+        solver = ms.Solver(game, ms.CFR_PLUS, locked=locked)
+        solver.iterate(100)
+        solver.save(tmp_path / "solver")
+        for one in (solver, ms.Solver.load(tmp_path / "solver"), copy.copy(solver)):
+            one.iterate(100)
+            policy = one.average_policy()
+            assert policy.to_dict()[facing[0]] == {0: fold, 1: 1 - fold}
+            returns = ms.expected_returns(game, policy) + 10
+            queens, aces, kings = expected
+            assert returns[0] == pytest.approx((queens + aces) / 2, abs=0.01)
+            assert returns[1] == pytest.approx(20 - (queens + aces) / 2, abs=0.01)
+            assert 20 - (queens + aces) / 2 == kings
+    for wrong, words in (
+        ({"AA": [1.0, 0.0]}, "no player has the information state 'AA'"),
+        ({facing[0]: [0.5, 0.25]}, "sum to 0.75"),
+        ({facing[0]: [1.0]}, "not the probabilities of the 2 actions"),
+        ({facing[0]: {7: 1.0}}, r"has the actions \[0, 1\], and not \[7\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ms.Solver(game, ms.CFR_PLUS, locked=wrong)
+    with pytest.raises(ValueError, match="sample and prune nothing"):
+        ms.Solver(game, ms.EXTERNAL_SAMPLING, locked={facing[0]: [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("store", ["tree", "worlds"])
+def test_locks_hold_in_passes_of_every_kind(store):
+    """Kuhn poker where the opener always bets a jack, which costs: player 1 has nothing
+    to gain any more, and player 0 has, by leaving it."""
+    solver = ms.Solver("kuhn_poker", ms.CFR_PLUS, store=store, locked={"0": [0, 1]})
+    solver.iterate(500)
+    policy = solver.average_policy()
+    assert policy.to_dict()["0"] == {0: 0.0, 1: 1.0}
+    returns, best = full_pass(solver.tree).values(policy.vector)
+    assert returns[0] < -1 / 18 - 0.01
+    assert best[1] - returns[1] < 1e-3
+    assert best[0] - returns[0] > 0.01
