@@ -8,7 +8,9 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mccfr_spiel.algorithms import Algorithm
+import numpy as np
+
+from mccfr_spiel.algorithms import Algorithm, OwnEstimator, own_estimator
 from mccfr_spiel.cluster.batches import check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
@@ -32,8 +34,10 @@ from mccfr_spiel.solving.running import (
     make_advance,
     measured,
 )
+from mccfr_spiel.solving.state import can_take_worlds
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.worlds.public_reading import needs_public_tree
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -75,7 +79,8 @@ def make_solver(
     """
     tree = tree or new_tree(settings, budget_of(settings))
     if settings.evaluate == "exact":
-        tree.expand_all()
+        takes_worlds = _takes_worlds(settings.algorithm)
+        tree.make_whole(settings.store if takes_worlds else "tree")
     return _start(
         settings.algorithm,
         tree,
@@ -84,6 +89,10 @@ def make_solver(
         settings.threads,
         cluster,
     )
+
+
+def _takes_worlds(method: Method) -> bool:
+    return isinstance(method, Algorithm) and can_take_worlds(method)
 
 
 def check_cluster(settings: Settings) -> None:
@@ -119,13 +128,25 @@ def warm_up(settings: Settings) -> None:
     method = settings.algorithm
     if isinstance(method, LinearProgramMethod | SparsifiedProgramMethod):
         method = method._replace(time_limit=None)  # the limit is for the game itself
+    if isinstance(method, Algorithm) and isinstance(method.sampling, OwnEstimator):
+        method = method._replace(sampling=own_estimator(_estimate_nothing))
     # The tree is not expanded before the iteration, so that growing is compiled, too.
     tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
-    solver = _start(method, tree, seed=0)
+    # Subgames of hold'em go by hands, and so may Kuhn poker.
+    goes_by_hands = _takes_worlds(method) and needs_public_tree(new_tree(settings).game)
+    store = "worlds" if goes_by_hands else "auto"
+    solver = _start(method, tree, 0, store)
     solver.iterate(1)
     if settings.evaluate == "exact":
-        tree.expand_all()
+        tree.make_whole(store if goes_by_hands else "tree")
         nash_conv(solver)
+
+
+def _estimate_nothing(
+    tree: GameTree, policy: np.ndarray, player: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Stands in for a user's estimator, which may be made for one game only."""
+    return np.zeros(len(policy)), 0
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:

@@ -265,7 +265,7 @@ def _by_ranks(
         place = (high, low) if suit == its else (low, high)
         sums.setdefault(place, []).append(np.array(odds))
         parts.setdefault(place, []).append(weights[at] if weights else 1.0)
-    cells = [[None] * len(_RANKS) for _ in _RANKS]
+    cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
     for (row, column), found in sums.items():
         part = parts[row, column] if any(parts[row, column]) else None
         mean = np.average(found, axis=0, weights=part)

@@ -43,6 +43,7 @@ class Decision(NamedTuple):
         player: who acts.
         actions: `[A]` the names of the actions.
         hands: `[n]` numbers of hands, see `cards.HANDS`.
+        infosets: `[n]` their numbers in the tree, whose `info_state` names them.
         weights: `[2, 1326]` how the players reach the decision with each hand: the
             weight in the range times the probability of the own actions.
         frequencies: `[n, A]` the policy.
@@ -56,6 +57,7 @@ class Decision(NamedTuple):
     player: int
     actions: tuple[str, ...]
     hands: np.ndarray
+    infosets: np.ndarray
     weights: np.ndarray
     frequencies: np.ndarray
     action_evs: np.ndarray
@@ -206,6 +208,7 @@ class Study:
             here.player,
             here.words,
             hands,
+            infosets,
             weights,
             rows,
             found,
@@ -295,8 +298,9 @@ def _place(node: Node, action: int | str) -> int:
     Raises:
         ValueError: it is none.
     """
-    known: Sequence[int | str]
-    known = node.words if isinstance(action, str) else node.actions
+    known: list[int | str] = [
+        *(node.words if isinstance(action, str) else node.actions)
+    ]
     if action not in known:
         raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
     return known.index(action)

@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
+from mccfr_spiel.algorithms import (
+    AUTO,
+    Algorithm,
+    EntropyMinimizer,
+    Minimizer,
+    OwnEstimator,
+    OwnRule,
+)
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.batches import GROWING
@@ -89,7 +97,8 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
 def can_take_worlds(algorithm: Algorithm) -> bool:
     """Whether an algorithm can run on worlds, where no nodes are kept."""
     sampling = algorithm.sampling
-    return not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
+    is_own = isinstance(sampling, OwnEstimator)
+    return not (sampling.is_sampled or sampling.prune or is_own)
 
 
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
@@ -338,7 +347,8 @@ class SolverState:
             if not np.isfinite(tables.weight).all():
                 raise ValueError(
                     'weights="kroer" double with each of a player\'s decisions on the '
-                    f"way, of which {tree.source} has so many that they overflow; use "
+                    f"way, of which {brief(tree.source)} has so many that they "
+                    "overflow; use "
                     'weights="constant".'
                 )
         if self._algorithm.sampling.player == "balanced":
@@ -418,7 +428,7 @@ class SolverState:
                 walk = walk._replace(**{name: reserve(old, height)})
         if self.batch != 1 and len(walk.note) > MOST_NOTES:
             raise ValueError(
-                f"The walks of a batch on {self._tree.source} make more than "
+                f"The walks of a batch on {brief(self._tree.source)} make more than "
                 f"{MOST_NOTES:,} decisions, all of which their baseline must note. Use "
                 "smaller batches, or no baseline."
             )
