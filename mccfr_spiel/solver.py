@@ -429,7 +429,7 @@ class Solver:
         until_pot_percent: float | None = None,
         metrics: running.Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         rows_per_decade: int = 5,
     ) -> running.History:
         """Runs iterations and measures the solver on the way; returns `history`.
@@ -450,7 +450,8 @@ class Solver:
                 `ms.metrics` has some.
             callback: is called with each row, a dictionary. The run ends if it returns
                 something true.
-            progress: whether to show a bar on standard error.
+            progress: whether to show a bar on standard error; by default only if that
+                is a terminal.
             rows_per_decade: how many rows are due from 10 to 100, and so on.
 
         Raises:
@@ -906,7 +907,8 @@ def _check_num_players(tree: GameTree, algorithm: Algorithm) -> None:
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
-            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or ms.CFR."
+            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
+            "ms.CFR."
         )
 
 
