@@ -187,9 +187,8 @@ class Solver:
                 batches that threads could share; others are refused. Copies of the
                 solver have no cluster.
             locked: for information-state strings the probabilities of the legal
-                actions, in their order or by action: there the policy stays so, and the
-                others are solved against it. NashConv tells what players would gain if
-                they could leave it. It is for algorithms that sample and prune nothing.
+                actions, in their order or by action. There the policy stays so. It is
+                for algorithms that sample and prune nothing.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.display.lines import brief
+from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
@@ -26,6 +28,9 @@ from mccfr_spiel.worlds.public_tree import (
     PublicTree,
 )
 from mccfr_spiel.worlds.strengths import strengths
+
+_MOST_NODES = 1_000_000
+"""More public nodes would take minutes to read."""
 
 _CHECKED = 40
 """Pairs of hands whose showdown is looked at, to see whether strengths are right."""
@@ -57,6 +62,7 @@ def read_public_tree(game: Any) -> PublicTree:
     Raises:
         ValueError: chance does not deal the hands as a `PublicTree` has it.
         GameError: the game does not play as its kind does.
+        MemoryBudgetError: there are too many public nodes.
     """
     if hasattr(game, "public_tree"):
         return game.public_tree()
@@ -131,9 +137,9 @@ def _read_deals(game: pyspiel.Game) -> _Deals:
         is_even = all(abs(prob - uniform) < 1e-9 for prob in outcomes.values())
         if not is_even or sorted({*outcomes, *dealt}) != deck:
             raise ValueError(
-                f"store='worlds' needs hands that chance deals from one deck, each pair"
-                f" without a common card alike. {game} deals its cards otherwise "
-                "(merged suits, or weights). Use store='tree'."
+                "store='worlds' needs hands that chance deals from one deck, each pair "
+                f"without a common card alike. {brief(game)} deals otherwise (merged "
+                "suits, or weights). Use store='tree'."
             )
         cards = list(outcomes)
         one, other = state.child(cards[0]), state.child(cards[-1])
@@ -143,9 +149,9 @@ def _read_deals(game: pyspiel.Game) -> _Deals:
         ]
         if sum(seen) != 1:
             raise ValueError(
-                f"store='worlds' needs each player to have one private hand, but {game}"
-                f" deals a card that {'both' if all(seen) else 'no'} players see "
-                "before the first decision. Use store='tree'."
+                f"store='worlds' needs hands that one player sees, but {brief(game)} "
+                f"deals a card that {'both' if all(seen) else 'no'} players see before "
+                "the first decision. Use store='tree'."
             )
         owners.append(seen.index(True))
         dealt.append(cards[0])
@@ -153,9 +159,9 @@ def _read_deals(game: pyspiel.Game) -> _Deals:
     count = owners.count(0)
     if count != owners.count(1) or count not in (1, 2):
         raise ValueError(
-            f"store='worlds' needs hands of one or two cards, the same number for both "
-            f"players, and {game} deals {count} and {owners.count(1)}. Use store='tree'"
-            "."
+            "store='worlds' needs hands of one or two cards, the same number for both "
+            f"players, and {brief(game)} deals {count} and {owners.count(1)}. Use "
+            "store='tree'."
         )
     hands = np.array([*itertools.combinations(deck, count)])
     text = str(parameters.get("boardCards", ""))
@@ -216,7 +222,14 @@ class _Reading:
         are read first.
         """
         nodes, stack = self.nodes, [0]
+        num_boards = self._num_boards()
         while stack:
+            if max(len(nodes), num_boards) > _MOST_NODES:
+                raise MemoryBudgetError(
+                    f"{brief(self.game)} has more than {_MOST_NODES:,} public nodes, "
+                    f"since {num_boards:,} boards may be dealt. Begin on a later "
+                    "street (boardCards), or use external or outcome sampling."
+                )
             at = stack.pop()
             self._read(at)
             node = nodes[at]
@@ -238,6 +251,23 @@ class _Reading:
             info_state=self.info_state,
             history=self.history,
         )
+
+    def _num_boards(self) -> int:
+        """How many boards there are where a history in which nobody folds ends."""
+        self._look_at(self.deals.board)
+        state, found, count = self._state(0, self._deals_at.pop()[WINS]), 1, 0
+        self._strengths.clear()
+        left = len(self.deals.deck)
+        while not state.is_terminal():
+            moves = state.legal_actions()
+            if state.is_chance_node():
+                count += 1
+                found = found * left // count
+                left -= 1
+            else:
+                count = 0
+            state.apply_action(moves[min(1, len(moves) - 1)])
+        return found
 
     def _path(self, at: int) -> list[int]:
         """The actions from the root to a node."""
@@ -303,7 +333,7 @@ class _Reading:
             if len(pairs) == 2:
                 break
         if not pairs:
-            raise ValueError(f"{self.game} has too few cards for two hands.")
+            raise ValueError(f"{brief(self.game)} has too few cards for two hands.")
         first, second = wins = pairs.get(WINS, pairs.get(TIES, (0, 0)))
         self._strengths.append(found)
         self._deals_at.append([wins, pairs.get(TIES, wins), (second, first)])
@@ -330,9 +360,9 @@ class _Reading:
             even = all(abs(prob * len(outcomes) - 1) < 1e-9 for _, prob in outcomes)
             if not even or len(outcomes) != drawn - count:
                 raise ValueError(
-                    f"store='worlds' needs public cards that are drawn evenly from "
-                    f"those that nobody holds, and {self.game} draws them otherwise. "
-                    "Use store='tree'."
+                    "store='worlds' needs public cards that are drawn evenly from "
+                    f"those that nobody holds, and {brief(self.game)} draws them "
+                    "otherwise. Use store='tree'."
                 )
             state = state.child(outcomes[0][0])
             count += 1
@@ -359,7 +389,7 @@ class _Reading:
             pays = self._state(at, (hand, other)).returns()
             if (node.pays[result] != pays).any():
                 raise GameError(
-                    f"{self.game} pays {pays} where hands of the cards "
+                    f"{brief(self.game)} pays {pays} where hands of the cards "
                     f"{self.deals.hands[[hand, other]].tolist()} meet the board "
                     f"{node.board}, and not {node.pays[result].tolist()}, as the "
                     "strengths of hands say."

@@ -364,6 +364,13 @@ def test_what_is_no_game_of_hands_is_refused(monkeypatch):
         ms.Solver("kuhn_poker(players=3)", ms.CFR, store="worlds")
     with pytest.raises(MemoryBudgetError, match="936 infosets of hands at 186 public"):
         GameTree("leduc_poker", max_memory="9KB").find_worlds()
+    full = (
+        "universal_poker(betting=limit,numPlayers=2,numRounds=4,blind=1 2,firstPlayer="
+        "2 1 1 1,numSuits=4,numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1,raiseSize="
+        "2 2 4 4,maxRaises=3 4 4 4)"
+    )
+    with pytest.raises(MemoryBudgetError, match="since 51,979,200 boards may be dealt"):
+        ms.Solver(full, ms.CFR)
     wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
     monkeypatch.setattr(public_reading, "_STRENGTHS", wrong)
     with pytest.raises(GameError, match="as the strengths of hands say"):
