@@ -480,7 +480,7 @@ def test_suits_that_may_be_exchanged_are_played_as_one():
     assert len(found[1].records) < 0.6 * len(found[0].records)
     rng = np.random.default_rng(0)
     policies = [np.ones(len(one.actions)) for one in found]
-    for infoset, (_, start, _, size, _) in enumerate(found[1].records.tolist()):
+    for _, start, _, size, _ in found[1].records.tolist():
         policies[1][start : start + size] = rng.dirichlet(np.ones(size))
     numbers = {
         found[1].node_and_hand(infoset): infoset
