@@ -111,13 +111,16 @@ def _add(seen, cards, k, same, reach):
 
 
 @inlined
-def _sum_of_all(cards, same, reach, seen, every):
-    """Writes for each hand the sum over all that fit it; returns the least."""
-    total, least = 0.0, np.inf
-    seen[:] = 0.0
+def _add_all(cards, same, reach, seen):
+    """Adds all hands to the sums of their cards, which are 0."""
     for k in range(len(reach)):
-        total += reach[k]
         _add(seen, cards, k, same, reach[k])
+
+
+@inlined
+def _sum_of_all(cards, same, reach, total, seen, every):
+    """Writes for each hand the sum over all that fit it; returns the least."""
+    least = np.inf
     for k in range(len(reach)):
         found = total - seen[cards[k, 0]] - seen[cards[k, 1]] + same * reach[k]
         every[k] = found
@@ -127,10 +130,9 @@ def _sum_of_all(cards, same, reach, seen, every):
 
 @inlined
 def _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to):
-    """Writes for each hand the sums over those that are weaker, and over those that are
-    not stronger, as far as they fit it."""
+    """As `_add_all`, and writes for each hand the sums over those that are weaker, and
+    over those that are not stronger, as far as they fit it."""
     count, total, first = len(reach), 0.0, 0
-    seen[:] = 0.0
     # One pass of this loop is at one hand. Hands that tie are added together, when the
     # last of them has come.
     for k in range(count):
@@ -221,9 +223,12 @@ def add_hand_gradient(
         if total == 0.0:
             continue
         limit = _CANCELLED * total
-        least = _sum_of_all(cards, same, reach, seen, every)
+        seen[:] = 0.0
         if compares:
             _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to)
+        else:
+            _add_all(cards, same, reach, seen)
+        least = _sum_of_all(cards, same, reach, total, seen, every)
         if least < limit:
             _sum_what_is_left(
                 cards, levels, own, none, limit, reach, held, every, weaker, up_to

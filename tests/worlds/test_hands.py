@@ -12,6 +12,7 @@ from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.kernels.passes import fill_plan
 from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.policies.vectors import policy_vector, representative_states
@@ -21,6 +22,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.worlds import public_reading
 from mccfr_spiel.worlds.hand_lists import list_hands
 from mccfr_spiel.worlds.hands import add_hand_gradient
+from mccfr_spiel.worlds.passes import respond
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
     DECISION,
@@ -430,3 +432,75 @@ def test_locks_hold_in_passes_of_every_kind(store):
     assert returns[0] < -1 / 18 - 0.01
     assert best[1] - returns[1] < 1e-3
     assert best[0] - returns[0] > 0.01
+
+
+def test_suits_that_may_be_exchanged_are_played_as_one():
+    """A round on a board without suits: the plain form against one board of each pair
+    that an exchange of two suits joins, and one hand of each pair on other boards."""
+    count = 6  # cards: three ranks, two suits
+
+    def swap(card):
+        return card ^ 1
+
+    plain = one_round(count, 2, seed=0)
+    swapped = np.array(
+        [
+            plain.hole_cards.tolist().index(sorted(map(swap, hand)))
+            for hand in plain.hole_cards.tolist()
+        ]
+    )
+    plain.weights[:] = plain.weights + plain.weights[:, swapped] + 0.1
+    strengths, pays = plain.strengths, plain.pays
+    first_leaf = 3 + 2 * count
+    for card in range(1, count, 2):  # of the other suit
+        strengths[card] = strengths[swap(card)][swapped]
+        for branch in (0, count):
+            leaf = first_leaf + 2 * (branch + card)
+            pays[leaf : leaf + 2] = pays[leaf - 2 : leaf]
+    kept = [0, 1, 2, *range(3, first_leaf, 2)]
+    kept += [
+        leaf for k in range(0, 2 * count, 2) for leaf in first_leaf + 2 * k + np.r_[:2]
+    ]
+    new = {old: number for number, old in enumerate(kept)}
+    fewer = np.where(plain.kind == DEAL, 2, 1)
+    chance = np.where(np.isin(np.arange(plain.num_nodes), kept[3:]), 2.0, 1.0)
+    chance[first_leaf:] = 1.0
+    alone = np.arange(len(swapped))
+    joined = plain._replace(
+        **{
+            name: getattr(plain, name)[kept]
+            for name in ("kind", "player", "action", "board", "strength_row", "pays")
+        },
+        first_child=np.array([new.get(one, 0) for one in plain.first_child[kept]]),
+        num_children=(plain.num_children // fewer)[kept],
+        chance=(plain.chance * chance)[kept],
+        orbits=lambda player, node: np.minimum(alone, swapped) if node < 3 else alone,
+    )
+    found = [list_hands(one, Budget("1GB")) for one in (plain, joined)]
+    assert len(found[1].records) < 0.6 * len(found[0].records)
+    rng = np.random.default_rng(0)
+    policies = [np.ones(len(one.actions)) for one in found]
+    for _, start, _, size, _ in found[1].records.tolist():
+        policies[1][start : start + size] = rng.dirichlet(np.ones(size))
+    numbers = {
+        found[1].node_and_hand(infoset): infoset
+        for infoset in range(len(found[1].records))
+    }
+    for infoset, (_, start, _, size, _) in enumerate(found[0].records.tolist()):
+        node, hand = found[0].node_and_hand(infoset)
+        if node not in new:  # its twin is the node before
+            node, hand = node - 1, int(swapped[hand])
+        if (new[node], hand) not in numbers:
+            hand = int(swapped[hand])
+        first = found[1].records[numbers[new[node], hand]]["first_sequence"]
+        policies[0][start : start + size] = policies[1][first : first + size]
+    values = []
+    for one, policy in zip(found, policies, strict=True):
+        plan, got = np.ones_like(policy), np.zeros_like(policy)
+        fill_plan(one.records, policy, plan)
+        for player in (0, 1):
+            add_hand_gradient(one.hands, player, plan, got)
+        best = got.copy()
+        respond(one.records, policy, got, best, np.zeros(0, np.int32))
+        values.append((*got[:2], *best[:2]))
+    assert values[1] == pytest.approx(values[0], abs=1e-13)
