@@ -1,4 +1,4 @@
-"""The two papers' games that OpenSpiel lacks; importing this package registers them.
+"""Games that OpenSpiel lacks; importing this package registers them.
 
 The folder is at the top of the repository, and the package is `mccfr_spiel.games`, so
 that a folder `games` of yours is not in its way.
@@ -13,6 +13,7 @@ if __name__ == "games":
 from . import (
     dark_hex,
     goofspiel,
+    holdem_subgame,
     leduc_ranks,
     one_card_poker,
     princess_and_monster,
@@ -23,6 +24,7 @@ __all__ = [
     "PAPER_GAMES",
     "dark_hex",
     "goofspiel",
+    "holdem_subgame",
     "leduc_ranks",
     "one_card_poker",
     "princess_and_monster",

@@ -11,6 +11,7 @@ attributes of this package:
     metrics     what `compare` and `Solver.run` measure
     offline     linear programs, excessive gap, mirror prox, and the sequence form
     online_bot  a bot that learns while it plays
+    poker       subgames of hold'em: ranges, bets, and what hands are worth
     rules       games whose rules are compiled functions
     theory      the bounds that the convergence theorems give
 """
@@ -33,6 +34,7 @@ NAMESPACES = (
     "metrics",
     "offline",
     "online_bot",
+    "poker",
     "rules",
     "theory",
 )

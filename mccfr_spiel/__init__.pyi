@@ -6,6 +6,7 @@ from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
 from mccfr_spiel import offline as offline
+from mccfr_spiel import poker as poker
 from mccfr_spiel import rules as rules
 from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
 from mccfr_spiel.algorithms.algorithm import (

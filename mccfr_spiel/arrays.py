@@ -26,7 +26,9 @@ NODE = np.dtype(
 `player` is the one who acts, or CHANCE_NODE, TERMINAL, UNEXPANDED. The children are
 `first_child .. first_child + num_children - 1`, in the order of `legal_actions()` or
 `chance_outcomes()`. `start` is the infoset's first sequence at a decision, the first
-entry in `chance_probs` at chance, the row of `utilities` at a terminal node.
+entry in `chance_probs` at chance, the row of `utilities` at a terminal node. A chance
+node with more than MAX_CHILDREN children, which only a tree that grows may have, says 0
+for them, and minus their number in place of the infoset.
 """
 
 INFOSET = np.dtype(

@@ -41,6 +41,7 @@ from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.played import make_rule_iterate
 from mccfr_spiel.solving import estimating, files, running
+from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
@@ -121,6 +122,7 @@ class Solver:
         store: str = "auto",
         threads: int | None = 1,
         cluster: Cluster | None = None,
+        locked: Locks | None = None,
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
@@ -184,6 +186,9 @@ class Solver:
                 Results are equal to the bit with any cluster, and without. It is for
                 batches that threads could share; others are refused. Copies of the
                 solver have no cluster.
+            locked: for information-state strings the probabilities of the legal
+                actions, in their order or by action. There the policy stays so. It is
+                for algorithms that sample and prune nothing.
 
         Raises:
             TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
@@ -214,12 +219,7 @@ class Solver:
         is_abstract = self.tree.abstraction is not None
         if is_abstract:
             _check_supports_abstraction(algorithm)
-        if sampling.prunes_by_regret and self.tree.num_players != 2:
-            raise ValueError(
-                f'prune="regret" sums up what the other player has played, and '
-                f"{brief(self.tree.game)} has {self.tree.num_players} players; use "
-                "ms.PRUNED_CFR or ms.CFR."
-            )
+        _check_num_players(self.tree, algorithm)
         store = _checked_store(store, algorithm)
         if cluster is not None:
             check_can_split(self.tree, algorithm)
@@ -233,6 +233,7 @@ class Solver:
             self.seed,
             self.threads,
             splits=cluster is not None,
+            locked=locked,
         )
         self.cluster: ClusterBatches | None = None
         if cluster is not None:
@@ -424,6 +425,7 @@ class Solver:
         num_iterations: int | None = None,
         *,
         until_nodes: float | None = None,
+        until_pot_percent: float | None = None,
         metrics: running.Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
         progress: bool | None = None,
@@ -440,6 +442,9 @@ class Solver:
             num_iterations: how many more, as in `iterate`.
             until_nodes: in its place, how many nodes have been touched in all when the
                 run ends, as in `iterate_until`.
+            until_pot_percent: in their place, the exploitability in percent of the pot
+                with which the run ends, for subgames of poker. It is measured in each
+                row, as `pot_percent`.
             metrics: functions of the solver, one or several, or label -> function;
                 `ms.metrics` has some.
             callback: is called with each row, a dictionary. The run ends if it returns
@@ -449,12 +454,21 @@ class Solver:
             rows_per_decade: how many rows are due from 10 to 100, and so on.
 
         Raises:
-            ValueError: neither or both of the first two are given, or an argument is
+            ValueError: not exactly one of the first three is given, or an argument is
                 wrong; or as in `iterate`.
         """
-        if (num_iterations is None) == (until_nodes is None):
-            raise ValueError("Give either num_iterations or until_nodes.")
-        if num_iterations is not None:
+        ends = num_iterations, until_nodes, until_pot_percent
+        if [end is None for end in ends].count(False) != 1:
+            raise ValueError(
+                "Give either num_iterations, until_nodes or until_pot_percent."
+            )
+        labels = running.labelled(metrics, {})
+        if until_pot_percent is not None:
+            column, last = "iteration", self._most_iterations
+            percent = running.pot_percent(self.tree.game)
+            labels = {"pot_percent": percent, **labels}
+            callback = running.until("pot_percent", until_pot_percent, callback)
+        elif num_iterations is not None:
             column = "iteration"
             more = refusals.integer(num_iterations, "num_iterations", 0)
             last = self.num_iterations + more
@@ -466,7 +480,7 @@ class Solver:
             self.history,
             column,
             last,
-            metrics=running.labelled(metrics, {}),
+            metrics=labels,
             callback=callback,
             progress=progress,
             rows_per_decade=refusals.integer(rows_per_decade, "rows_per_decade", 1),
@@ -618,6 +632,8 @@ class Solver:
         join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
+        is_locked = self.state.locked_sequences()
+        average[is_locked] = tables.policy[is_locked]
         return average
 
     @property
@@ -883,6 +899,15 @@ def _check_takes_worlds(algorithm: Algorithm) -> None:
         raise ValueError(
             f"store='worlds' is for algorithms that sample and prune nothing, and "
             f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
+        )
+
+
+def _check_num_players(tree: GameTree, algorithm: Algorithm) -> None:
+    if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
+        raise ValueError(
+            f'prune="regret" sums up what the other player has played, and '
+            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
+            "ms.CFR."
         )
 
 

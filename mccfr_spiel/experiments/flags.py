@@ -58,6 +58,7 @@ CHANGEABLE = (
     "iterations",
     "until_nodes_touched",
     "until_nash_conv",
+    "until_pot_percent",
     "max_memory",
     "twin",
     "threads",

@@ -34,7 +34,10 @@ from mccfr_spiel.solving.running import (
     make_advance,
     measured,
 )
+from mccfr_spiel.solving.state import can_take_worlds
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.worlds.public_reading import needs_public_tree
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -76,7 +79,8 @@ def make_solver(
     """
     tree = tree or new_tree(settings, budget_of(settings))
     if settings.evaluate == "exact":
-        tree.expand_all()
+        takes_worlds = _takes_worlds(settings.algorithm)
+        tree.make_whole(settings.store if takes_worlds else "tree")
     return _start(
         settings.algorithm,
         tree,
@@ -85,6 +89,10 @@ def make_solver(
         settings.threads,
         cluster,
     )
+
+
+def _takes_worlds(method: Method) -> bool:
+    return isinstance(method, Algorithm) and can_take_worlds(method)
 
 
 def check_cluster(settings: Settings) -> None:
@@ -124,10 +132,13 @@ def warm_up(settings: Settings) -> None:
         method = method._replace(sampling=own_estimator(_estimate_nothing))
     # The tree is not expanded before the iteration, so that growing is compiled, too.
     tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
-    solver = _start(method, tree, seed=0)
+    # Subgames of hold'em go by hands, and so may Kuhn poker.
+    goes_by_hands = _takes_worlds(method) and needs_public_tree(new_tree(settings).game)
+    store = "worlds" if goes_by_hands else "auto"
+    solver = _start(method, tree, 0, store)
     solver.iterate(1)
     if settings.evaluate == "exact":
-        tree.expand_all()
+        tree.make_whole(store if goes_by_hands else "tree")
         nash_conv(solver)
 
 
@@ -216,7 +227,7 @@ def rows(
         metrics: what a row holds beside COLUMNS: label -> function of the solver.
     """
     make_row = _row_maker(solver, settings, metrics)
-    column, target = measure(settings), settings.until_nash_conv
+    column, target = measure(settings), settings.target(pot_of(solver.tree.game))
     covered = 0
     if kept:
         covered = kept[-1][column]

@@ -59,9 +59,10 @@ def has_bars() -> bool:
     return sys.stderr.isatty() and not _is_quiet
 
 
-def header(settings: Settings) -> str:
-    """The line above the rows of a run."""
-    return _COMMON + f" {'last NashConv':>14}" * settings.evaluate_last
+def header(settings: Settings, pot: float = 0.0) -> str:
+    """The line above the rows of a run; of a subgame of poker, if there is a pot."""
+    line = _COMMON + f" {'% of the pot':>14}" * (pot > 0)
+    return line + f" {'last NashConv':>14}" * settings.evaluate_last
 
 
 def show(text: str) -> None:
@@ -100,16 +101,19 @@ def describe(solver: GameSolver, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def format_row(row: dict[str, Any]) -> str:
-    """A row under `header`; exploitability is NashConv / 2."""
+def format_row(row: dict[str, Any], pot: float = 0.0) -> str:
+    """A row under `header`; exploitability is NashConv / 2, also in % of the pot."""
 
     def measure(value: float | None) -> str:
         return "-" if value is None else f"{value:.6g}"
 
-    last = row["last_nash_conv"]
+    last, gap = row["last_nash_conv"], row["nash_conv"]
+    share = None if gap is None or not pot > 0 else 50 * gap / pot
     return (
         f"{row['iteration']:>12,} {row['nodes_touched']:>15,} {row['seconds']:>9.3f} "
         f"{measure(row['nash_conv']):>12} {measure(row['exploitability']):>14}"
+        + f" {measure(share):>14}"
+        * (pot > 0)
     ) + ("" if last is None else f" {measure(last):>14}")
 
 

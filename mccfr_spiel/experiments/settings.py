@@ -56,6 +56,8 @@ class Settings:
             have been touched, whatever the number of iterations; rows are then spaced
             by nodes touched.
         until_nash_conv: Stop at the first row whose NashConv is not above this.
+        until_pot_percent: Stop at the first row whose exploitability is not above so
+            many percent of the pot, in a subgame of poker.
         print_freq: A row every so many iterations, or nodes if the run goes by nodes
             touched; by default, rows grow further apart.
         rows_per_decade: How many rows from 10 to 100, from 100 to 1000, ..., without
@@ -103,6 +105,7 @@ class Settings:
     iterations: Count = 20_000_000
     until_nodes_touched: Count | None = None
     until_nash_conv: float | None = None
+    until_pot_percent: float | None = None
     print_freq: Count | None = None
     rows_per_decade: Count = 5
     rows_from: Count = 1
@@ -132,14 +135,15 @@ class Settings:
             if setting.choices and value not in setting.choices:
                 known = ", ".join(setting.choices)
                 raise ValueError(f"{name}={value!r} is none of {known}.")
-        target = self.until_nash_conv
-        if target is not None and not target >= 0:
-            raise ValueError(f"until_nash_conv={target} is not at least 0.")
-        if target is not None and self.evaluate != "exact":
-            raise ValueError(
-                f"until_nash_conv={target} is never known with evaluate="
-                f"{self.evaluate}; drop one."
-            )
+        for name in ("until_nash_conv", "until_pot_percent"):
+            target = getattr(self, name)
+            if target is not None and not target >= 0:
+                raise ValueError(f"{name}={target} is not at least 0.")
+            if target is not None and self.evaluate != "exact":
+                raise ValueError(
+                    f"{name}={target} is never known with evaluate="
+                    f"{self.evaluate}; drop one."
+                )
         if self.store == "none" and self.evaluate == "exact":
             raise ValueError(
                 "store=none keeps no tree, which evaluate=exact takes; use "
@@ -204,6 +208,21 @@ class Settings:
     def _replace(self, **changes: Any) -> "Settings":
         """The same settings with other values of some fields, as for a NamedTuple."""
         return dataclasses.replace(self, **changes)
+
+    def target(self, pot: float) -> float | None:
+        """The NashConv at which the run stops, if at any, given the pot, or 0.
+
+        Raises:
+            ValueError: there is no pot, but it stops at a share of it.
+        """
+        percent = self.until_pot_percent
+        if percent is None:
+            return self.until_nash_conv
+        if not pot > 0:
+            raise ValueError(
+                f"until_pot_percent={percent}, but {self.game} has no pot at the start."
+            )
+        return max(percent * pot / 50, self.until_nash_conv or 0.0)
 
     @property
     def is_iterative(self) -> bool:

@@ -46,6 +46,7 @@ from mccfr_spiel.storage.results_folder import (
     SOLUTION,
     write_json,
 )
+from mccfr_spiel.tree.loading import pot_of
 
 
 class Signals(Protocol):
@@ -306,6 +307,7 @@ def _print_and_record(
     found can still be written.
     """
     settings, solver, kept = work.settings, work.solver, work.kept
+    pot = pot_of(solver.tree.game)
     with tqdm(
         total=settings.until_nodes_touched or settings.iterations,
         disable=not has_bars(),
@@ -319,14 +321,14 @@ def _print_and_record(
             recording.save_if_due()
             return signals.received is not None
 
-        show(header(settings))
+        show(header(settings, pot))
         for row in kept:
-            show(format_row(row))
+            show(format_row(row, pot))
         gap = kept[-1]["nash_conv"] if kept else None
         try:
             for row in runs.rows(solver, settings, watch, kept=kept):
                 recording.add(row)
-                show(format_row(row))
+                show(format_row(row, pot))
                 gap = row["nash_conv"]
                 if gap is not None:
                     bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
@@ -337,7 +339,7 @@ def _print_and_record(
             raise
         except Exception as error:  # whatever it is, the results so far must be saved
             return error
-    target = settings.until_nash_conv
+    target = settings.target(pot)
     if target is not None and gap is not None:
         show(f"NashConv {target:g} was {'' if gap <= target else 'not '}reached.")
     return None

@@ -78,6 +78,9 @@ class Answers:
 
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
+        if self.subject.is_holdem:
+            study = self.subject.study(self._which(query))
+            return WORKING if study is None else views.overview_of_hands(study)
         kind, why = self.subject.state_of_tree()
         if kind == "none":
             return {"none": why}
@@ -146,6 +149,14 @@ class Answers:
 
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""
+        if self.subject.is_holdem:
+            study = self.subject.study(self._which(query))
+            if study is None:
+                return WORKING
+            try:
+                return grids.grid_of_hands(study, _history(query))
+            except ValueError as error:
+                return {"none": str(error)}
         tree, numbers = self.subject.tree(), None
         if tree is not None:
             numbers = self._numbers(query)
@@ -272,9 +283,12 @@ class Answers:
         self, query: Query, key: str, place: places.Place
     ) -> dict[str, Any] | None:
         """A policy where a player acts, with its values if they are there."""
-        candidate = self._candidate(query, key)
         if place.state.current_player() < 0:
             return None
+        if self.subject.is_holdem:
+            study = self.subject.study(self._which(query, key))
+            return None if study is None else views.hand_view(study, place)
+        candidate = self._candidate(query, key)
         tree = self.subject.tree()
         if tree is None or place.node is None:
             return views.infoset_view(candidate, place.state, None)

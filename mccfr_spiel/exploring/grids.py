@@ -15,7 +15,9 @@ import pyspiel
 
 from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.hands import is_seen
-from mccfr_spiel.exploring.views import text
+from mccfr_spiel.exploring.views import number, text
+from mccfr_spiel.poker.cards import HAND_NAMES
+from mccfr_spiel.poker.study import Study
 from mccfr_spiel.tree.game_tree import GameTree
 
 _MOST = 2_000
@@ -112,6 +114,63 @@ def grid(
     return view
 
 
+def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
+    """The policy of a subgame of hold'em at a decision, for all hands: their weights,
+    frequencies, EVs and equities, hand by hand and by ranks.
+
+    Behind a cell's frequencies stand the numbers that `extras` names.
+
+    Args:
+        study: the policy.
+        history: the two hands that were dealt, which change nothing, and what followed.
+
+    Raises:
+        ValueError: nobody acts there.
+    """
+    found = study.decision(history[2:])
+    weights = found.weights[found.player, found.hands]
+    largest = weights.max(initial=0.0)
+    shares = weights / largest if largest > 0 else weights
+    extras = np.stack((shares, found.equities(), found.evs), axis=1)
+    names = [HAND_NAMES[hand] for hand in found.hands]
+    numbers = np.hstack((found.frequencies, extras))
+    hands = {
+        f"{name[:2]} {name[2:]}": row.tolist()
+        for name, row in zip(names, numbers, strict=True)
+    }
+    total = weights.sum()
+    first = 0 if found.actions[0] == "Fold" else 1
+    deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
+    return {
+        "player": found.player,
+        "next": [[*deal, *history[2:], first + k] for k in range(len(found.actions))],
+        "actions": list(found.actions),
+        "extras": ["Range", "Equity", "EV"],
+        "words": found.words,
+        "totals": [
+            number(weights @ column / total) if total > 0 else None
+            for column in np.nan_to_num(found.frequencies).T
+        ],
+        "evs": study.evs.tolist(),
+        "rows": [
+            {
+                "label": name,
+                "weight": number(weight),
+                "probabilities": policy.tolist(),
+                "values": [*map(number, values)],
+                "equity": number(equity),
+                "value": number(value),
+            }
+            for name, policy, values, (weight, equity, value) in zip(
+                names, found.frequencies, found.action_evs, extras, strict=True
+            )
+        ],
+        "columns": [],
+        "cells": [],
+        "ranks": _by_ranks(hands, weights.tolist()),
+    }
+
+
 def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """For each move of chance at the beginning, who alone sees it.
 
@@ -193,15 +252,22 @@ def _value(
     return float(places.value_of_node(tree, node or 0, policy)[player])
 
 
-def _by_ranks(hands: dict[str, list[float]]) -> dict[str, Any]:
-    """Two cards each: 13 x 13 ranks, suited above the diagonal and others below."""
+def _by_ranks(
+    hands: dict[str, list[float]], weights: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
+    has the mean over its suits, by their weights if there are any."""
     sums: dict[tuple[int, int], list[np.ndarray]] = {}
-    for label, odds in hands.items():
+    parts: dict[tuple[int, int], list[float]] = {}
+    for at, (label, odds) in enumerate(hands.items()):
         (rank, suit), (other, its) = label.split()
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
         place = (high, low) if suit == its else (low, high)
         sums.setdefault(place, []).append(np.array(odds))
-    cells = [[None] * len(_RANKS) for _ in _RANKS]
+        parts.setdefault(place, []).append(weights[at] if weights else 1.0)
+    cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
     for (row, column), found in sums.items():
-        cells[row][column] = np.mean(found, axis=0).tolist()
+        part = parts[row, column] if any(parts[row, column]) else None
+        mean = np.average(found, axis=0, weights=part)
+        cells[row][column] = [*map(number, mean)]
     return {"labels": list(_RANKS), "cells": cells}

@@ -19,6 +19,7 @@ from mccfr_spiel.display.lines import brief, title
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
+from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.game_tree import GameTree
@@ -95,6 +96,8 @@ class Subject:
         candidates: the policies.
         folder: the first folder of results that was given, if any.
         history: the rows of a solver that was given, if any.
+        is_holdem: whether the game is a subgame of hold'em, of which nobody makes a
+            tree of histories; policies are looked at by a `Study`.
     """
 
     def __init__(
@@ -134,10 +137,12 @@ class Subject:
         if tree is None:
             trees = (getattr(policy, "tree", None) for policy in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
+        self.is_holdem = hasattr(self.game, "subgame")
+        self._studies: dict[int, Work[Study]] = {}
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[int, Evaluation] = OrderedDict()
         self._tree: Work[GameTree] | None = None
-        if tree is None or tree.abstraction is None:
+        if not self.is_holdem and (tree is None or tree.abstraction is None):
             self._tree = Work(lambda: self._whole(tree))
             if tree is not None and tree.is_complete:
                 self._tree.result(None)
@@ -167,6 +172,11 @@ class Subject:
         """Says "ready", "working" or "none" of the tree, and why it is not there."""
         if self.tree() is not None:
             return "ready", ""
+        if self.is_holdem:
+            return "none", (
+                "Hands are looked at all together: see Cards. There are no lists, and "
+                "nothing to change."
+            )
         if self._tree is None:
             return "none", (
                 "The policy is shown at each state, without values, best responses "
@@ -189,6 +199,20 @@ class Subject:
         if tree is None:
             raise ValueError(self.state_of_tree()[1])
         return tree
+
+    def study(self, which: int) -> Study | None:
+        """What a policy of a subgame of hold'em is worth; None if it takes long.
+
+        Raises:
+            ValueError, OSError: see `candidate`.
+        """
+        policy = self.candidate(which).policy
+        with self._lock:
+            if which not in self._studies:
+                self._studies[which] = Work(lambda: Study(self.source, policy))
+                for other in [*self._studies][:-2]:  # one to look at, one to compare
+                    del self._studies[other]
+        return self._studies[which].result(PATIENCE)
 
     # --- policies --------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import pyspiel
 from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.poker.study import Study
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_MOVES = 400
@@ -168,4 +169,33 @@ def overview(numbers: Numbers) -> dict[str, Any]:
         "best_returns": numbers.best_returns.tolist(),
         "gains": gains.tolist(),
         "nash_conv": float(gains.sum()),
+    }
+
+
+def overview_of_hands(study: Study) -> dict[str, Any]:
+    """The same of a subgame of hold'em; what players get are EVs, as everywhere."""
+    gains = np.maximum(study.best_evs - study.evs, 0.0)
+    return {
+        "returns": study.evs.tolist(),
+        "best_returns": study.best_evs.tolist(),
+        "gains": gains.tolist(),
+        "nash_conv": float(gains.sum()),
+    }
+
+
+def hand_view(study: Study, place: places.Place) -> dict[str, Any]:
+    """A policy of a subgame of hold'em at a decision, with the hand that the player
+    has there."""
+    history = [action for _, action, _ in place.path]
+    found = study.decision(history[2:])
+    at = int(np.flatnonzero(found.hands == history[found.player])[0])
+    value, values = float(found.evs[at]), found.action_evs[at]
+    return {
+        "number": None,
+        "player": found.player,
+        "info_state": known_to(place.state, found.player),
+        "probabilities": found.frequencies[at].tolist(),
+        "value": number(value),
+        "values": [*map(number, values)],
+        "regrets": [*map(number, values - value)],
     }

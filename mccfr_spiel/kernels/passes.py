@@ -130,6 +130,16 @@ def move_plans(
 
 
 @inlined
+def keep_policy(tables: Tables, start: int, stop: int) -> float:
+    """Takes an infoset's gradient and moves nothing; returns <b, G>."""
+    value = 0.0
+    for s in range(start, stop):
+        value += tables.policy[s] * tables.gradient[s]
+        tables.gradient[s] = 0.0
+    return value
+
+
+@inlined
 def update_infoset(
     tree: TreeArrays,
     tables: Tables,
@@ -160,7 +170,9 @@ def update_infoset(
             gradient[s] = add_rows(passes, plan, s, num_others, below)
             if looks_ahead:
                 tables.ahead[s] += gradient[s] - below
-    if tied:
+    if len(tables.locked) > 0 and tables.locked[infoset] != 0:
+        value = keep_policy(tables, start, stop)
+    elif tied:
         value = gather_regrets(tree, tables, infoset, start, stop)
     else:
         value = update(rule, tables, infoset, parent, start, stop, parameters, rates)

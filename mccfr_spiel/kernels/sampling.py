@@ -17,6 +17,9 @@ from mccfr_spiel.compiled.jit import jit, pasted
 Floats = Sequence[float] | np.ndarray | memoryview
 
 
+_VERY_MANY = 4096
+
+
 def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int:
     """Draws one of `count` alternatives with the probabilities `probs[start]` and on.
 
@@ -67,8 +70,17 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
 
     The first guess is right if the distribution is uniform. From there one looks down
     and up for the first sum above the number, which takes few steps if the distribution
-    is nearly uniform, as most are.
+    is nearly uniform, as most are. Among very many outcomes it is found by halving.
     """
+    if count > _VERY_MANY:
+        low, high = 0, count - 1
+        while low < high:
+            middle = (low + high) // 2
+            if draw < cdf[start + middle]:
+                high = middle
+            else:
+                low = middle + 1
+        return low
     chosen = int(draw * count)
     while chosen > 0 and draw < cdf[start + chosen - 1]:
         chosen -= 1

@@ -26,6 +26,8 @@ from mccfr_spiel.kernels.walk import Source, make_loop
 _NODES_A_LINE = 64 // NODE.itemsize
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
 
+_MOST_FETCHED = 256
+
 
 @inlined
 def enter(tree, game, known, path, rules, node):
@@ -49,6 +51,8 @@ def arrive(tree, game, known, path, rules, node, acting, free):
     """The node's row, unless it must be expanded first."""
     record = tree.nodes[node]
     count, status = np.int64(record["num_children"]), np.int64(DONE)
+    if count == 0:  # there are more than fit, see NODE
+        count = -np.int64(record["infoset"])
     if acting == UNEXPANDED:
         status = np.int64(GROW)
     elif count > free:
@@ -96,8 +100,9 @@ def start(tree, game, known, path, rules, tables, walk, rule, task):
 
 @pasted
 def fetch(tree: Any, at: Visit) -> None:
-    """Asks memory for all children of a node, of which one is about to be drawn."""
-    for child in range(at.first, at.first + at.num_moves, _NODES_A_LINE):
+    """Asks memory for the children of a node, of which one is about to be drawn."""
+    count = min(at.num_moves, _MOST_FETCHED)
+    for child in range(at.first, at.first + count, _NODES_A_LINE):
         prefetch(tree.nodes, child)
 
 

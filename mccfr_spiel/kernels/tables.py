@@ -246,6 +246,15 @@ class Tables(NamedTuple):
             is_optional=True,
         ),
     ]
+    locked: Annotated[
+        np.ndarray,
+        Entry(
+            FLAG,
+            "[I]",
+            "1 where the policy stays what it is, in passes that prune nothing",
+            is_optional=True,
+        ),
+    ]
     is_met: Annotated[
         np.ndarray,
         Entry(

@@ -114,7 +114,8 @@ def _probe(
                 strings += weight * (sys.getsizeof(info_state) + per_infoset)
             moves = state.legal_actions()
         else:
-            moves = [move for move, _ in state.chance_outcomes()]
+            # A game need not let chance do what it never does.
+            moves = [move for move, prob in state.chance_outcomes() if prob > 0]
         if not moves:
             break
         weight *= len(moves)

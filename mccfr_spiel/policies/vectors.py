@@ -23,6 +23,7 @@ from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_act
 from mccfr_spiel.policies.table import moved
 from mccfr_spiel.policies.tabular import without_turn
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.hand_names import HandNames
 from mccfr_spiel.tree.identity import has_name, same_name
 
 
@@ -272,6 +273,8 @@ def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
 
 def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
     """`[I]` a state of each infoset."""
+    if isinstance(tree.infoset_names, HandNames):
+        return tree.infoset_names.states(tree.game)
     return _first_states(tree) if tree.worlds is None else _states_in_worlds(tree)
 
 

@@ -11,7 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import pyspiel
 from tqdm import tqdm
+
+from mccfr_spiel import refusals
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.loading import pot_of
 
 Metric = Callable[[Any], float]
 """A function of a solver that measures it."""
@@ -111,6 +116,42 @@ def run(
             history.append(row)
             if callback is not None and callback(row):
                 return
+
+
+def pot_percent(game: pyspiel.Game) -> Metric:
+    """A metric: the exploitability of the average policy in percent of the pot.
+
+    Raises:
+        ValueError: the game has no pot to begin with.
+    """
+    pot = pot_of(game)
+    if not pot > 0:
+        raise ValueError(
+            f"{game} has no pot at the start, as subgames of poker have; give "
+            "num_iterations."
+        )
+
+    def measure(solver: Any) -> float:
+        passes = full_pass(solver.tree, solver.threads)
+        return 50 * passes.nash_conv(solver.average_vector()) / pot
+
+    return measure
+
+
+def until(
+    label: str,
+    goal: float,
+    callback: Callable[[dict[str, Any]], object] | None,
+) -> Callable[[dict[str, Any]], object]:
+    """A callback that ends a run when a metric is down to a goal, or when the given
+    callback ends it."""
+    goal = refusals.number(goal, f"until_{label}", 0.0, math.inf, open_low=True)
+
+    def stops(row: dict[str, Any]) -> bool:
+        asked = callback is not None and callback(row)
+        return bool(asked) or row[label] <= goal
+
+    return stops
 
 
 def make_advance(solver: Any, column: str) -> Callable[[int], int]:

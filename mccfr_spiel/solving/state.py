@@ -36,6 +36,7 @@ from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.solving import grouping, sharing
 from mccfr_spiel.solving.grouping import GroupedWalks
+from mccfr_spiel.solving.locking import Locks, locked_rows
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
@@ -43,9 +44,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
-from mccfr_spiel.worlds.listing import Leaves
-from mccfr_spiel.worlds.passes import LAYOUTS
-from mccfr_spiel.worlds.search import Worlds
+from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
 """What tables take for each: the arrays, one of them old and new while it grows, and
@@ -133,6 +132,7 @@ class SolverState:
         threads: int | None = 1,
         *,
         splits: bool = False,
+        locked: Locks | None = None,
     ) -> None:
         """Makes tables for the infosets that the tree has met; policies are uniform.
 
@@ -142,6 +142,7 @@ class SolverState:
             seed: any integer.
             threads: at most so many threads; None for one for each core.
             splits: whether processes of a cluster share its batches.
+            locked: see `Solver`.
 
         Raises:
             MemoryBudgetError: they do not fit the tree's budget.
@@ -209,11 +210,16 @@ class SolverState:
         self._note_room()
         self._start_tables = make_start_tables(kernel_name(minimizer))
         self.start_infosets()
+        if locked:
+            infosets, policy = locked_rows(tree, algorithm, locked)
+            self._lock(infosets)
+            is_locked = self.locked_sequences()
+            self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
         ) = ()
         self.num_threads = 1
         if not self.walks:
@@ -341,6 +347,19 @@ class SolverState:
             count_sequences(tree.infosets, tables.balance)
             normalize(tree.infosets, tables.balance)
         return tables
+
+    def _lock(self, infosets: np.ndarray) -> None:
+        """Has the policy stay what it is at some infosets of a whole tree."""
+        flags = np.zeros(self._tree.num_infosets, np.uint8)
+        flags[infosets] = 1
+        self.tables = self.tables._replace(locked=flags)
+
+    def locked_sequences(self) -> np.ndarray:
+        """The sequences of the infosets whose policy stays what it is."""
+        rows = self._tree.infosets[np.flatnonzero(self.tables.locked)]
+        first, counts = rows["first_sequence"], rows["num_actions"]
+        ends = np.cumsum(counts)
+        return np.arange(counts.sum()) + np.repeat(first - ends + counts, counts)
 
     @reads
     def start_infosets(self) -> None:
@@ -471,6 +490,8 @@ class SolverState:
             is_kept = name == "is_met" and self._algorithm.sampling.prunes_by_regret
             if name in layout.SCRATCH and not is_kept:
                 continue
+            if name == "locked" and not len(table):
+                continue
             is_per_infoset = name in layout.PER_INFOSET
             used[name] = table[: num_infosets if is_per_infoset else num_sequences]
         return used
@@ -486,6 +507,8 @@ class SolverState:
             KeyError: one is missing.
         """
         walk = self.walk
+        if "locked" in arrays:
+            self._lock(np.flatnonzero(arrays["locked"]))
         fresh = self._tables_used() | {"cursor": walk.cursor, "clock": walk.clock}
         if self.whole:
             fresh["plan"] = self.whole[1].plan

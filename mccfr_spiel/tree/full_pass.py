@@ -19,9 +19,7 @@ from mccfr_spiel.tree.blocks import (
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.worlds.listing import Leaves
-from mccfr_spiel.worlds.passes import GRADIENTS, respond
-from mccfr_spiel.worlds.search import Worlds
+from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
 
 
 class Response(NamedTuple):
@@ -119,7 +117,7 @@ class WorldPass(FullPass):
         worlds: the worlds.
     """
 
-    def __init__(self, tree: GameTree, worlds: Worlds | Leaves) -> None:
+    def __init__(self, tree: GameTree, worlds: AnyWorlds) -> None:
         """Lists the infosets by player; `arrays` have no rows."""
         players = tree.infosets["player"]
         arrays = Passes(

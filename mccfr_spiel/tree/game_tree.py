@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
@@ -31,6 +31,7 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks
 from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
+from mccfr_spiel.tree.hand_names import HandNames
 from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
@@ -52,6 +53,12 @@ from mccfr_spiel.worlds.finding import (
     check_declares_worlds,
     known_worlds,
     why_no_worlds,
+)
+from mccfr_spiel.worlds.hand_lists import list_hands
+from mccfr_spiel.worlds.public_reading import (
+    has_public_tree,
+    needs_public_tree,
+    read_public_tree,
 )
 
 Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -265,6 +272,15 @@ class GameTree(ReadableTree):
     def _find_worlds(self) -> None:
         if self.worlds is not None:  # by another thread, while this one waited
             return
+        if self.has_hands:
+            self._check_new()
+            public = read_public_tree(self.game)
+            listed = list_hands(public, self.budget)
+            names = HandNames(public, listed)
+            self.met.take_over(names, listed.records, listed.actions)
+            self.payoffs.take_over(listed.hands.payoffs)
+            self.worlds = listed.hands
+            return
         rules = self._rules_of_worlds()
         self._check_new()
         found = known_worlds(rules, self.budget)
@@ -282,8 +298,15 @@ class GameTree(ReadableTree):
         return rules
 
     @property
+    def has_hands(self) -> bool:
+        """Whether worlds are nodes of a public tree with hands of cards."""
+        return self.abstraction is None and has_public_tree(self.game)
+
+    @property
     def declares_worlds(self) -> bool:
         """Whether `find_worlds` is possible."""
+        if self.has_hands:
+            return True
         rules = self.rules
         if rules is None and self.twin is not False and self.abstraction is None:
             rules = known_twin(self.game)
@@ -304,7 +327,8 @@ class GameTree(ReadableTree):
         if store == "worlds":
             return self.find_worlds()
         if store == "auto" and self.declares_worlds and not self.is_complete:
-            if self.is_surely_larger_than(self.max_nodes):
+            needs_worlds = self.has_hands and needs_public_tree(self.game)
+            if needs_worlds or self.is_surely_larger_than(self.max_nodes):
                 return self.find_worlds()
             try:
                 return self.expand_all()
@@ -555,6 +579,8 @@ class GameTree(ReadableTree):
                     check_distinct_outcomes(self.declared.name, actions)
                 # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
+                if len(actions) > MAX_CHILDREN:
+                    self.kept_states.keep_outcomes(node, actions)
                 start = self.distributions.starts.get(probs, -1)
                 if start < 0:
                     start = self.distributions.add(probs)

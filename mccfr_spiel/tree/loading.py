@@ -18,6 +18,7 @@ IMPORT_WAY_OUT = "import the module that registers it first"
 OUR_GAMES = {
     "python_dark_hex",
     "python_goofspiel",
+    "python_holdem_subgame",
     "python_leduc_ranks",
     "python_one_card_poker",
     "python_princess_and_monster",
@@ -92,6 +93,12 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         return pyspiel.convert_to_turn_based(game)
     return game
+
+
+def pot_of(game: pyspiel.Game) -> float:
+    """Chips in the pot with which a subgame of poker begins; 0 for other games."""
+    own = getattr(game, "pot", None)
+    return float(game.get_parameters().get("potSize", 0) if own is None else own)
 
 
 def may_be_python(game: pyspiel.Game) -> bool:

@@ -6,11 +6,18 @@ from collections.abc import Container
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import NODE, UNEXPANDED, grown_size, reserve
+from mccfr_spiel.arrays import (
+    MAX_CHILDREN,
+    NODE,
+    UNEXPANDED,
+    grown_size,
+    reserve,
+)
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.limits.forecast import NODE_BYTES
 from mccfr_spiel.tree.infosets import Infosets
+from mccfr_spiel.tree.outcomes import refuse_children
 from mccfr_spiel.tree.sizes import NODES
 
 _pack = struct.Struct("<iiiHh").pack_into
@@ -47,8 +54,8 @@ class Nodes:
         self._budget, self._infosets = budget, infosets
         self.count = 1
         self.generation = 0
-        self._is_whole = False
-        self._takes_everything = False
+        self._is_whole = self._takes_everything = False
+        self._huge: list[range] = []  # the children of nodes with very many
         self._set(*_unexpanded(_FEW))
 
     def _set(self, records: np.ndarray, origins: np.ndarray) -> None:
@@ -72,7 +79,9 @@ class Nodes:
     @property
     def are_complete(self) -> bool:
         """Whether every node has been expanded."""
-        return self._is_whole or bool((self.used()["player"] != UNEXPANDED).all())
+        if self._is_whole or self._huge:
+            return self._is_whole
+        return bool((self.used()["player"] != UNEXPANDED).all())
 
     @property
     def nbytes(self) -> int:
@@ -96,12 +105,19 @@ class Nodes:
 
         Raises:
             TreeFullError: there is no room for so many.
+            ValueError: a whole tree is being made, whose records cannot count so many.
         """
+        if num_children > MAX_CHILDREN:
+            if self._takes_everything:
+                raise refuse_children(self._game, num_children)
+            num_children, infoset = 0, -num_children
         first = self.count
-        stop = first + num_children
+        stop = first + (num_children or -infoset)
         if stop > self._room:
             self._reserve(stop)
         # In this order Ctrl-C may come in between.
+        if num_children == 0:
+            self._huge.append(range(first, stop))
         self._origin_of[first] = node + 1
         self.count = stop
         _pack(self._bytes, _SIZE * node, first, start, infoset, num_children, player)
@@ -162,7 +178,7 @@ class Nodes:
     def forget(self) -> None:
         """Drops all nodes but the root, which is unexpanded then."""
         self.generation += 1
-        self._is_whole = False
+        self._is_whole, self._huge = False, []
         self.records["player"] = UNEXPANDED  # first: Ctrl-C may come in between
         self._set(self.records, np.zeros(len(self.records), np.int32))
         self.count = 1
@@ -194,6 +210,9 @@ class Nodes:
         # origin at or before it belongs to the first of them.
         while node and node not in known:
             path.append(node)
+            for children in self._huge:
+                if node in children:
+                    node = children.start
             while not origin_of[node]:
                 node -= 1
             node = origin_of[node] - 1

@@ -54,8 +54,6 @@ class Distributions:
         """
         check_probs(self._name, probs)
         values = np.array(probs, np.float64)
-        if len(probs) > MAX_CHILDREN:
-            raise refuse_children(self._name, len(probs))
         held = self._budget.held(LISTS)
         self._budget.hold(LISTS, held + bytes_of_tuple(len(probs)))
         start = self.count

@@ -30,8 +30,7 @@ from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
-from mccfr_spiel.worlds.listing import Leaves
-from mccfr_spiel.worlds.search import Worlds
+from mccfr_spiel.worlds.passes import AnyWorlds
 
 DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""
@@ -112,7 +111,7 @@ class ReadableTree:
         if abstraction is None:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
-        self.worlds: Worlds | Leaves | None = None
+        self.worlds: AnyWorlds | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,

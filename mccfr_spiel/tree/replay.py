@@ -1,8 +1,9 @@
 """The states of nodes, which a tree does not keep: their histories are replayed."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyspiel
 
 from mccfr_spiel.rules.declared import tell_history
@@ -24,15 +25,22 @@ class KeptStates:
         """No states of a tree with so many players."""
         self._num_players = num_players
         self._kept: dict[int, tuple[pyspiel.State, list[int]]] = {}
+        self._outcomes: dict[int, np.ndarray] = {}
 
     @property
     def nbytes(self) -> int:
         """Bytes that Python needs for them; what the game needs is not known."""
-        return sys.getsizeof(self._kept) + BYTES_PER_KEPT_STATE * len(self._kept)
+        size = sys.getsizeof(self._kept) + BYTES_PER_KEPT_STATE * len(self._kept)
+        return size + sum(actions.nbytes for actions in self._outcomes.values())
 
     def forget(self) -> None:
         """Drops all states, whose nodes are being dropped."""
-        self._kept = {}
+        self._kept, self._outcomes = {}, {}
+
+    def keep_outcomes(self, node: int, outcomes: Sequence[tuple[int, float]]) -> None:
+        """Keeps chance's actions at a node with so many that a game takes long to list
+        them."""
+        self._outcomes[node] = np.array([action for action, _ in outcomes])
 
     def state_at(
         self,
@@ -60,6 +68,8 @@ class KeptStates:
                 if player >= 0:
                     sequences[player] = start + child
                     state.apply_action(int(actions[start + child]))
+                elif node in self._outcomes:
+                    state.apply_action(int(self._outcomes[node][child]))
                 else:
                     state.apply_action(state.chance_outcomes()[child][0])
             except Exception as error:

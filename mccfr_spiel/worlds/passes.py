@@ -28,10 +28,14 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
+from mccfr_spiel.worlds.hands import Hands, add_hand_gradient
 from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
 from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
 
-LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves)}
+AnyWorlds = Worlds | Leaves | Hands
+"""What may be found of a game."""
+
+LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)}
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
 
 
@@ -144,7 +148,11 @@ def add_leaf_gradient(
         at = end
 
 
-GRADIENTS: dict[type, Any] = {Worlds: add_gradient, Leaves: add_leaf_gradient}
+GRADIENTS: dict[type, Any] = {
+    Worlds: add_gradient,
+    Leaves: add_leaf_gradient,
+    Hands: add_hand_gradient,
+}
 """What adds a gradient, by what was found of a game."""
 
 

@@ -51,9 +51,9 @@ def shown(cell: Any) -> list[str]:
     return lines
 
 
-def test_there_are_five_tutorials_and_all_of_their_cells_were_run():
+def test_there_are_six_tutorials_and_all_of_their_cells_were_run():
     nbformat = pytest.importorskip("nbformat")
-    assert len(NAMES) == 5
+    assert len(NAMES) == 6
     for name in NAMES:
         notebook = nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
         cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -289,9 +289,9 @@ def test_auto_takes_worlds_where_the_tree_does_not_fit():
 
 def test_what_cannot_be_had_is_refused():
     with pytest.raises(ValueError, match="declares no worlds"):
-        ms.Solver("kuhn_poker", ms.CFR, store="worlds")
+        ms.Solver("python_leduc_ranks", ms.CFR, store="worlds")
     with pytest.raises(ValueError, match="declares no worlds"):
-        ms.nash_conv("kuhn_poker", {}, store="worlds")
+        ms.nash_conv("python_leduc_ranks", {}, store="worlds")
     with pytest.raises(ValueError, match="store='world' is not one of"):
         ms.nash_conv(GAMES[0], {}, store="world")
     with pytest.raises(ValueError, match="sample and prune nothing"):

@@ -398,23 +398,69 @@ function shade(cell, part, kind) {
   return cell;
 }
 
+// In "All actions" a cell is striped by how often its hands take each action.
+function stripes(cell, grid, odds) {
+  const colors = grid.actions.map((name, i) => name === "Fold" ? "var(--accent)" : name === "Check" || name === "Call" ? "var(--up)" :
+    "color-mix(in srgb, var(--down) " + (40 + Math.round(60 * (i + 1) / grid.actions.length)) + "%, var(--other))");
+  let from = 0;
+  const bands = odds.slice(0, grid.actions.length).map((part, i) => {
+    const to = from + 100 * (part || 0), color = "color-mix(in srgb, " + colors[i] + " 60%, transparent)";
+    const band = color + " " + from.toFixed(1) + "% " + to.toFixed(1) + "%";
+    from = to;
+    return band;
+  });
+  cell.style.background = "linear-gradient(90deg, " + bands.join(", ") + ")";
+  return cell;
+}
+
+function handsTable(grid, rows) {
+  const share = (row) => (known(row.value) && row.equity > 0 ? percent(row.value / (row.equity * (grid.evs[0] + grid.evs[1]))) : "\u2013");
+  return table(["Hand", headNum("Range"), ...grid.actions.flatMap((name) => [headNum(name), headNum("EV", "Of " + name)]), headNum("EV"), headNum("Equity"), headNum("EV / equity")],
+    rows.map((row) => [h("th", { scope: "row" }, row.label), num(percent(row.weight)),
+      ...grid.actions.flatMap((_, i) => [shade(h("td", { class: "cell" }, percent(row.probabilities[i])), row.probabilities[i]), num(known(row.values[i]) ? fixedTo(row.values[i], 2) : "\u2013")]),
+      num(known(row.value) ? fixedTo(row.value, 2) : "\u2013"), num(known(row.equity) ? percent(row.equity) : "\u2013"), num(share(row))]));
+}
+
+const percent = (part) => (known(part) ? (100 * part).toFixed(1) + " %" : "\u2013");
+
+let gridCell = "";
+
 function drawGrid(grid) {
-  if (gridMove >= grid.actions.length) gridMove = 0;
+  const extras = grid.extras || [];
+  const columns = [...grid.actions, ...extras, ...(extras.length ? ["All actions"] : [])];
+  if (gridMove >= columns.length) gridMove = 0;
+  if (extras.length && drawGrid.last !== "hands") gridMove = columns.length - 1;
+  drawGrid.last = extras.length ? "hands" : "";
   const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its cards")];
+  if (extras.length) {
+    parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
+    parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
+      ...grid.evs.map((x, p) => ["EV of player " + p, fixedTo(x, 2)])]));
+  }
   if (grid.ranks) {
     const choice = h("select", { "aria-label": "Move", onchange: () => { gridMove = Number(choice.value); drawGrid(grid); } },
-      grid.actions.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
+      columns.map((name, i) => h("option", { value: i, selected: i === gridMove }, name)));
     const ranks = grid.ranks.labels;
     const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
       row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
-    parts.push(h("div", { class: "row" }, h("label", {}, "Percent of ", choice)));
+    const kind = (name) => (name[0] === name[2] ? name[0] + name[2] : name[0] + name[2] + (name[1] === name[3] ? "s" : "o"));
+    const isMove = gridMove < grid.actions.length, isEv = columns[gridMove] === "EV";
+    const pot = extras.length ? grid.evs[0] + grid.evs[1] : 1;
+    parts.push(h("div", { class: "row" }, h("label", {}, isMove ? "Percent of " : "Show ", choice)));
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
-        const box = h("td", { class: "cell" }, h("span", { class: "soft" }, hand(i, j)),
-          h("span", {}, cell ? (100 * cell[gridMove]).toFixed(0) : "\u2013"));
-        return cell ? shade(box, cell[gridMove]) : box;
+        const at = cell ? cell[gridMove] : null;
+        const shown = !cell ? "\u2013" : columns[gridMove] === "All actions" ? percent(cell[grid.actions.length]).replace(" %", "") :
+          !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
+        const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
+        const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
+        if (!cell) return box;
+        return columns[gridMove] === "All actions" ? stripes(box, grid, cell) : known(at) ? shade(box, isEv ? at / pot : at, isEv ? "value" : "") : box;
       })))))));
-    parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits."));
+    parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits." +
+      (extras.length ? " Numbers are percent of the range, if not of what is chosen; an EV is what a hand gets out of the pot. Click on hands to see their suits." : "")));
+    const open = extras.length ? grid.rows.filter((row) => kind(row.label) === gridCell) : [];
+    if (open.length) parts.push(h("h2", {}, gridCell), handsTable(grid, open));
   } else {
     parts.push(table(["Card", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
       h("th", { scope: "row" }, row.label),

@@ -1,0 +1,161 @@
+"""Which bets are legal, by hand."""
+
+from collections import Counter
+
+import pytest
+
+from mccfr_spiel.poker.betting import (
+    CHANCE,
+    DECISION,
+    FOLD,
+    SHOWDOWN,
+    Betting,
+    betting_tree,
+    read_sizes,
+)
+
+pytestmark = pytest.mark.interpreted
+
+
+def tree_of(pot, stack, bets, raises, streets=1, donk=None, **more):
+    sizes = [read_sizes(text, streets, "raises") for text in (bets, raises)]
+    if donk is not None:
+        more["donk"] = read_sizes(donk, streets, "donk")
+    more = {"first": 0, "min_bet": 1, **more}
+    return betting_tree(
+        Betting(pot, stack, streets, bets=sizes[0], raises=sizes[1], **more)
+    )
+
+
+def walk(nodes, *words):
+    """The node behind some actions; cards are passed over."""
+    at = nodes[0]
+    for word in words:
+        at = nodes[at.children[at.words.index(word)]]
+        while at.kind == CHANCE:
+            at = nodes[at.children[0]]
+    return at
+
+
+def test_the_river_of_the_literature_has_its_size():
+    nodes = tree_of(500, 19_750, "50%,100%,a", "100%,a", min_bet=100)
+    kinds = Counter(node.kind for node in nodes)
+    assert kinds[DECISION] == 32
+    assert kinds[FOLD] + kinds[SHOWDOWN] == 61
+
+
+@pytest.mark.parametrize(
+    ("tree", "before", "words"),
+    [
+        # raises to 250 + 100 % of (500 + 500)
+        (
+            (500, 19_750, "50%,100%,a", "100%,a"),
+            ("Bet 250",),
+            "Fold,Call,Raise to 1250,All-in 19750",
+        ),
+        # 94 + 45 % of 368 is 259.6
+        ((180, 910, "52%", "45%"), ("Bet 94",), "Fold,Call,Raise to 260"),
+        # 260 raised by 166 is the least again; 910 is the stack
+        (
+            (180, 910, "52%", "1%"),
+            ("Bet 94", "Raise to 188"),
+            "Fold,Call,Raise to 282",
+        ),
+        # half a chip is rounded up; below min_bet is min_bet
+        ((5, 100, "50%,10%", ""), (), "Check,Bet 1,Bet 3"),
+        ((5, 100, "50%,10%", ""), ("Check",), "Check,Bet 1,Bet 3"),
+        # sizes at the stack or above are all-in, and once
+        ((100, 90, "200%,a,90%,95%,50%", ""), (), "Check,Bet 50,All-in 90"),
+        # a minimum above the stack is all-in
+        ((100, 90, "60%", "10%"), ("Bet 60",), "Fold,Call,All-in 90"),
+        # facing all-in
+        ((100, 90, "a", "a"), ("All-in 90",), "Fold,Call"),
+        ((100, 900, "120c", "2.5x,500c"), (), "Check,Bet 120"),
+        (
+            (100, 900, "120c", "2.5x,500c"),
+            ("Bet 120",),
+            "Fold,Call,Raise to 300,Raise to 500",
+        ),
+        ((100, 400, "e", "e"), (), "Check,All-in 400"),
+        ((100, 400, "e", "e", 2), (), "Check,Bet 100"),  # 3 * 3 = 900 / 100
+        ((100, 400, "e", "e", 2), ("Bet 100", "Call"), "Check,All-in 300"),
+        # one list for each street, and for each player
+        (
+            (100, 900, "10%/20%/30%|50%", "", 3),
+            ("Check", "Check", "Check"),
+            "Check,Bet 50",
+        ),
+        (
+            (100, 900, "10%/20%/30%|50%", "", 3),
+            ("Bet 10", "Call"),
+            "Check,Bet 24",
+        ),
+        # streets that are not played are left out
+        ((100, 900, "10%/20%/30%", "", 1), (), "Check,Bet 30"),
+    ],
+)
+def test_actions_have_the_words_and_sizes_of_players(tree, before, words):
+    assert ",".join(walk(tree_of(*tree), *before).words) == words
+
+
+def test_a_bet_into_the_last_bettor_has_sizes_of_its_own():
+    nodes = tree_of(100, 900, "50%", "50%", streets=2, donk="20%")
+    called = walk(nodes, "Check", "Bet 50", "Call")
+    assert called.words == ("Check", "Bet 40")
+    own = walk(nodes, "Bet 50", "Call")
+    assert own.words == ("Check", "Bet 100")
+    checked = walk(nodes, "Check", "Check")
+    assert checked.words == ("Check", "Bet 50")
+    behind = walk(nodes, "Check", "Bet 50", "Call", "Check")
+    assert behind.words == ("Check", "Bet 100")
+
+
+@pytest.mark.parametrize(("most", "bets"), [(0, 1), (1, 2), (2, 3)])
+def test_raises_end_where_there_have_been_enough(most, bets):
+    at = tree_of(100, 90_000, "50%", "50%", max_raises=most)
+    node, seen = at[0], 0
+    while len(node.words) > 1 and node.words[-1].startswith(("Bet", "Raise")):
+        seen += 1
+        node = at[node.children[-1]]
+    assert seen == bets
+
+
+def test_after_a_called_all_in_the_cards_are_dealt():
+    nodes = tree_of(100, 90, "a", "", streets=3)
+    at = nodes[nodes[0].children[1]]
+    kinds = []
+    at = nodes[at.children[1]]
+    while at.children:
+        kinds.append(at.kind)
+        at = nodes[at.children[0]]
+    assert (kinds, at.kind) == ([CHANCE, CHANCE], SHOWDOWN)
+    assert at.paid == (90, 90)
+
+
+def test_the_house_takes_its_share_of_matched_bets_up_to_the_most():
+    betting = Betting(100, 900, 1, 0, 1, (), (), rake=(0.05, 30))
+    assert betting.payoffs((50, 300)) == (100 - 10, -100, -5)
+    assert betting.payoffs((300, 300)) == (350 - 30, -350, -15)
+    free = betting._replace(rake=(0, 0))
+    assert free.payoffs((50, 300)) == (100, -100, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("50%,b", "'b' is no size"),
+        ("-5%", "'-5%' is no size"),
+        ("2.5x", "nobody has bet yet"),
+        ("1%/2%", "for 2 streets, and 3 are played"),
+        ("1%/2%/3%/4%", "for 4 streets"),
+        ("1%|2%|3%", "for 3 players"),
+    ],
+)
+def test_an_unknown_size_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_sizes(text, 3, "bets")
+
+
+def test_a_betting_tree_too_large_is_refused():
+    with pytest.raises(ValueError, match=r"more than 1,000,000 nodes"):
+        tree_of(2, 1e9, "1%,2%,3%,4%", "10%,20%,30%", streets=3)

@@ -1,0 +1,265 @@
+"""python_holdem_subgame as an OpenSpiel game, and what makes it."""
+
+import copy
+import itertools
+import pathlib
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import get_all_states
+
+import mccfr_spiel as ms
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
+from mccfr_spiel.worlds import public_tree
+
+pytestmark = pytest.mark.interpreted
+
+ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
+
+TURN: dict[str, Any] = {
+    "board": "9s8h3s2d",
+    "pot": 100,
+    "stacks": 100,
+    "ranges": ("AhKh,QhQd:0.5", "JhJd,TsTd,Th9h:0.25"),
+    "bets": "50%,a",
+    "raises": "50%,a",
+}
+
+
+def turn(**more):
+    arguments: dict[str, Any] = {**TURN, **more}
+    return ms.poker.subgame(**arguments)
+
+
+def at(state, name):
+    """The action that a state calls so."""
+    legal = state.legal_actions()
+    return next(one for one in legal if state.action_to_string(one) == name)
+
+
+def played(game, *names):
+    state = game.new_initial_state()
+    for name in names:
+        state.apply_action(at(state, name))
+    return state
+
+
+def test_deals_are_products_of_weights_over_hands_that_fit():
+    game = turn(ranges=("AhKh:0.3,AhQh,9hTh", "AhJh:0.5,KhQh:2,7c7d:0.1,2d2h"))
+    weights = {}
+    first, second = game.subgame.ranges
+    for one, other in itertools.product(range(1326), range(1326)):
+        if first[one] and second[other] and not {*HANDS[one]} & {*HANDS[other]}:
+            weights[one, other] = first[one] * second[other]
+    assert len(weights) == 5
+    total = sum(weights.values())
+    found = {}
+    state = game.new_initial_state()
+    for one, chance in state.chance_outcomes():
+        for other, after in state.child(one).chance_outcomes():
+            found[one, other] = chance * after
+    assert found == pytest.approx({pair: w / total for pair, w in weights.items()})
+
+
+def test_a_hand_is_told_in_the_words_of_players():
+    game = turn()
+    state = played(game, "AhKh", "JdJh", "Check", "Bet 50", "Call", "As")
+    assert state.information_state_string(0) == (
+        "AhKh 9s8h3s2d: Check, Bet 50, Call / As:"
+    )
+    assert state.information_state_string(1).startswith("JdJh 9s8h3s2d: Check")
+    assert [state.action_to_string(a) for a in state.legal_actions()] == [
+        *("Check", "All-in 50"),
+    ]
+    outcomes = played(game, "AhKh", "JdJh", "All-in 100", "Call").chance_outcomes()
+    assert len(outcomes) == 44
+    assert {chance for _, chance in outcomes} == {1 / 44}
+
+
+@pytest.mark.parametrize(
+    ("names", "rake", "returns"),
+    [
+        (("AhKh", "JdJh", "Bet 50", "Fold"), None, (50, -50)),
+        (("AhKh", "JdJh", "Check", "Bet 50", "Fold"), (0.05, 30), (-50, 45)),
+        (("AhKh", "JdJh", "Check", "Check", "As", "Check", "Check"), None, (50, -50)),
+        (("AhKh", "JdJh", "All-in 100", "Call", "7s"), (0.05, 9), (-150, 141)),
+        (("QdQh", "JdJh", "Bet 50", "Call", "7s", "Check", "Check"), None, (100, -100)),
+        (("AhKh", "Th9h", "Check", "Check", "Qs", "Check", "Check"), None, (-50, 50)),
+    ],
+)
+def test_returns_are_relative_to_half_of_the_pot_less_rake(names, rake, returns):
+    state = played(turn(rake=rake), *names)
+    assert state.is_terminal()
+    assert state.returns() == pytest.approx(returns)
+
+
+def test_a_tie_costs_half_of_the_rake():
+    game = ms.poker.subgame(
+        board="AsKsQsJsTs",
+        pot=100,
+        stacks=9,
+        ranges=("22", "33"),
+        bets="",
+        raises="",
+        rake=(0.1, 1000),
+    )
+    state = played(game, "2h2s", "3h3s", "Check", "Check")
+    assert state.returns() == [-5, -5]
+    assert game.get_type().utility == pyspiel.GameType.Utility.GENERAL_SUM
+
+
+def test_openspiels_own_checks_of_a_game_pass():
+    game = turn(rake=(0.05, 30))
+    pyspiel.random_sim_test(game, num_sims=10, serialize=True, verbose=False)
+    assert ms.check_game(game).longest >= 6
+    state = played(game, "AhKh", "JdJh", "Check")
+    for other in (
+        copy.deepcopy(state),
+        pickle.loads(pickle.dumps(state)),
+        state.clone(),
+    ):
+        assert str(other) == str(state) == "AhKh JdJh 9s8h3s2d: Check"
+        other.apply_action(at(other, "Bet 50"))
+        assert len(state.history()) == 3
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"pot": 1 / 3, "stacks": (97.5, 98), "min_bet": 0.1, "rake": (0.05, 30)},
+        {"bets": ("50%/a", "120c"), "donk": "", "max_raises": 0, "first": 1},
+        {"ranges": ("22", "32s")},
+        {"ranges": np.random.default_rng(4).random((2, 1326))},
+    ],
+)
+def test_the_string_of_a_game_loads_the_same_game(more):
+    game = turn(**more)
+    again = pyspiel.load_game(str(game))
+    assert str(again) == str(game)
+    assert again.subgame.betting == game.subgame.betting
+    assert again.subgame.nodes == game.subgame.nodes
+    assert (again.subgame.ranges == game.subgame.ranges).all()
+
+
+def test_a_string_may_be_written_by_hand():
+    game = pyspiel.load_game(
+        "python_holdem_subgame(board=9s8h3s2d,pot=100,stacks=100,range0=AhKh;QhQd:0.5,"
+        "range1=JhJd;TsTd;Th9h:0.25,bets=50%;a,raises=50%;a)"
+    )
+    assert str(game) == str(turn())
+
+
+def test_the_public_tree_is_that_of_the_game():
+    """Every state of some histories, and every node's strings and histories."""
+    game = turn()
+    tree = game.public_tree()
+    names = [HAND_NAMES[hand] for hand in np.flatnonzero(game.subgame.ranges.any(0))]
+    generator = random.Random(1)
+    for _ in range(300):
+        state = game.new_initial_state()
+        hands = []
+        for _ in range(2):
+            hands.append(generator.choice(state.chance_outcomes())[0])
+            state.apply_action(hands[-1])
+        rows = [names.index(HAND_NAMES[hand]) for hand in hands]
+        node = 0
+        while not state.is_terminal():
+            first, count = int(tree.first_child[node]), int(tree.num_children[node])
+            children = range(first, first + count)
+            if state.is_chance_node():
+                assert tree.kind[node] == public_tree.DEAL
+                card, chance = generator.choice(state.chance_outcomes())
+                now = tree.board[node] | np.uint64(1 << card)
+                node = next(k for k in children if tree.board[k] == now)
+                assert tree.chance[node] == chance
+                state.apply_action(card)
+                continue
+            player = state.current_player()
+            assert (tree.kind[node], tree.player[node]) == (
+                public_tree.DECISION,
+                player,
+            )
+            assert tree.action[first : first + count].tolist() == state.legal_actions()
+            text = state.information_state_string(player)
+            assert tree.info_state(node, rows[player]) == text
+            other = game.new_initial_state()
+            for action in tree.history(node, rows[player]):
+                other.apply_action(action)
+            assert other.information_state_string(player) == text
+            action = generator.choice(state.legal_actions())
+            node = first + state.legal_actions().index(action)
+            state.apply_action(action)
+        row = 0
+        if tree.kind[node] == public_tree.SHOWDOWN:
+            one, two = tree.strengths[tree.strength_row[node], rows]
+            row = public_tree.WINS if one > two else public_tree.LOSES
+        assert tree.pays[node, row].tolist() == state.returns()
+
+
+def test_a_small_river_solved_by_histories_has_its_value():
+    game = ms.poker.subgame(
+        board="2s3h4d6c7c",
+        pot=20,
+        stacks=10,
+        ranges=("AsAh,QsQh", "KsKh"),
+        bets="a",
+        raises="",
+    )
+    # Aces bet, queens bluff once in three times, kings fold once in three times.
+    assert ms.solve_lp(game).value == pytest.approx(10 / 3)
+    states = get_all_states.get_all_states(game, include_chance_states=True)
+    assert len(states) == 1 + 2 + 2 * 9
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"board": "9s8h"}, "has 2 cards"),
+        ({"board": "9s9s8h"}, "has 9s twice"),
+        ({"ranges": ("", "AA")}, "range0 is empty: no hand"),
+        ({"ranges": ("AA", "9s9h")}, "range1 is empty: all of its hands"),
+        ({"ranges": ("AhKh", "AhQh,KhQh")}, "ranges block each other"),
+        ({"ranges": ("AA",)}, "ranges= has 1 ranges"),
+        ({"ranges": ("AA,K", "AA")}, "range0: 'K' is no hand"),
+        ({"stacks": 1.5, "min_bet": 2}, r"stacks=1.5 are below min_bet=2"),
+        ({"stacks": (1, 2, 3)}, "give one number, or two"),
+        ({"pot": 0}, "pot=0 is not"),
+        ({"bets": "50"}, "bets: '50' is no size"),
+        ({"raises": ("a", "a", "a")}, "neither a text nor one for each"),
+        ({"first": 2}, "first=2"),
+        ({"max_raises": -1}, "max_raises=-1"),
+        ({"rake": (2, 30)}, "rake=2"),
+        ({"rake": (0.05, -1)}, "cannot take less than 0"),
+    ],
+)
+def test_what_is_no_subgame_is_refused_in_words(more, message):
+    with pytest.raises(ValueError, match=message):
+        turn(**more)
+
+
+def test_a_file_of_the_endgames_gives_the_arguments(tmp_path):
+    reach = np.zeros(2652)
+    kings = HAND_OF[DECK.index("Kh"), DECK.index("Kd")]
+    reach[[1325, 1326 + kings]] = 0.5, 3
+    path = tmp_path / "endgame.txt"
+    lines = f"-round 4\n-board 4s8hTc9h2s\n-pot 501\n-reach {' '.join(map(str, reach))}"
+    path.write_text(lines)
+    found = ms.poker.load_endgame(path)
+    game = ms.poker.subgame(**found, bets="a", raises="a", min_bet=100)
+    assert game.subgame.betting.stack == 20_000 - 250.5
+    assert game.subgame.betting.first == 1
+    assert game.subgame.ranges[:, [1325, kings]].tolist() == [[1, 0], [0, 1]]
+    for bad, message in (
+        ("-round 4", "no line -board"),
+        (lines.replace("0.5", "0.5 1"), "2653 weights"),
+        (lines.replace("0.5", "x"), "damaged"),
+        (lines.replace("-round 4", "-round 5"), "no round of its board"),
+    ):
+        path.write_text(bad)
+        with pytest.raises(ValueError, match=message):
+            ms.poker.load_endgame(path)

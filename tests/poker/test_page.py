@@ -1,0 +1,107 @@
+"""What the page and the program say of a subgame."""
+
+import time
+
+import pytest
+
+import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.exploring.answers import Answers
+from mccfr_spiel.exploring.opening import look_at
+
+pytestmark = pytest.mark.interpreted
+
+STRING = (
+    "python_holdem_subgame(board=2s3h4d6c7c,pot=20,stacks=10,"
+    "range0=AsAh;AsKh:0.5;QsQh,range1=KsKd;22;,bets=a,raises=none)"
+)
+
+
+@pytest.fixture(scope="module")
+def solver():
+    found = ms.Solver(STRING, ms.CFR_PLUS)
+    found.run(until_pot_percent=0.1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def asked(solver):
+    answers = Answers(look_at(solver))
+
+    def ask(name, **query):
+        for _ in range(1000):  # numbers are made in another thread
+            answer = getattr(answers, name)(query)
+            if answer != {"working": True}:
+                return answer
+            time.sleep(0.01)
+        raise AssertionError(f"{name} takes too long.")
+
+    return ask
+
+
+def test_a_game_of_ranges_is_taken_by_hands_and_its_exploitability_told(solver):
+    assert solver.store == "worlds"
+    gap = 50 * ms.nash_conv(STRING, solver.average_policy()) / 20
+    assert solver.history[-1]["pot_percent"] == pytest.approx(gap)
+    assert gap <= 0.1
+
+
+def test_the_grid_has_ranges_frequencies_evs_and_equities(solver, asked):
+    study = ms.poker.Study(STRING, solver.average_policy())
+    grid, root = asked("grid", history=""), study.decision()
+    assert grid["actions"] == ["Check", "All-in 10"]
+    assert grid["evs"] == pytest.approx(study.evs)
+    rows = {row["label"]: row for row in grid["rows"]}
+    assert sorted(rows) == ["AhAs", "AsKh", "QhQs"]
+    aces, labels = rows["AhAs"], grid["ranks"]["labels"]
+    at = root.hands.tolist().index(ms.poker.hand("AsAh"))
+    assert aces["probabilities"] == pytest.approx(root.frequencies[at])
+    assert aces["values"] == pytest.approx(root.action_evs[at])
+    # Kings lose to aces, and deuces, of which three combinations are left, win.
+    assert aces["equity"] == pytest.approx(1 / 4)
+    cells = grid["ranks"]["cells"]
+    queens, king = cells[2][2], cells[1][0]  # offsuit below the diagonal
+    assert labels[:3] == ["A", "K", "Q"]
+    assert queens[2] == rows["QhQs"]["weight"] == 1
+    assert king[2] == 0.5
+    assert sum(cell is not None for line in cells for cell in line) == 3
+
+
+def test_its_buttons_walk_along_the_betting(asked):
+    grid = asked("grid", history="")
+    after = ",".join(map(str, grid["next"][1]))
+    grid = asked("grid", history=after)
+    assert (grid["player"], grid["words"]) == (1, "All-in 10")
+    assert grid["actions"] == ["Fold", "Call"]
+    state = asked("state", history=after)
+    assert state["state"]["path"][-1][-1] == "All-in 10"
+    label = state["infoset"]["info_state"][:4]
+    row = next(one for one in grid["rows"] if one["label"] == label)
+    assert state["infoset"]["values"] == pytest.approx(row["values"])
+    assert state["infoset"]["probabilities"] == pytest.approx(row["probabilities"])
+    over = asked("grid", history=",".join(map(str, grid["next"][0])))
+    assert over == {"none": "Nobody acts after All-in 10, Fold."}
+
+
+def test_the_overview_tells_evs_and_what_best_responses_gain(solver, asked):
+    whole = asked("overview")
+    assert sum(whole["returns"]) == pytest.approx(20)
+    gap = ms.nash_conv(STRING, solver.average_policy())
+    assert whole["nash_conv"] == pytest.approx(gap)
+    assert asked("about")["tree"] == "none"
+
+
+def test_the_program_solves_a_subgame_and_says_percent_of_the_pot(tmp_path, capsys):
+    folder = tmp_path / "river"
+    flags = [f"--game={STRING}", "--algorithm=cfr_plus", "--until_pot_percent=0.5"]
+    assert main(["solve", *flags, f"--output_dir={folder}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(i for i, line in enumerate(lines) if "% of the pot" in line)
+    last = next(line for line in reversed(lines[head:]) if line.strip()[:1].isdigit())
+    assert float(last.split()[-1]) <= 0.5
+    policy = ms.load_policy(folder / "policy.json", STRING)
+    gap = 50 * ms.nash_conv(STRING, policy) / 20
+    assert gap == pytest.approx(float(last.split()[-1]), rel=1e-3)
+    assert (folder / "convergence.png").exists()
+    assert main(["solve", "--game=kuhn_poker", *flags[1:]]) == 1
+    assert "kuhn_poker has no pot at the start" in capsys.readouterr().err

@@ -1,0 +1,298 @@
+"""Policies of subgames hand by hand: against the literature, by hand, by histories."""
+
+import csv
+import pathlib
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.policy import UniformRandomPolicy
+
+import mccfr_spiel as ms
+from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
+from mccfr_spiel.tree.game_tree import GameTree
+
+ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
+
+FLOP = (
+    "88+,A8s+,A5s-A2s:0.5,AJo+,ATo:0.75,K9s+,KQo,KJo:0.75,KTo:0.25,Q9s+,QJo:0.5,J8s+,"
+    "JTo:0.25,T8s+,T7s:0.45,97s+,96s:0.45,87s,86s:0.75,85s:0.45,75s+:0.75,74s:0.45,"
+    "65s:0.75,64s:0.5,63s:0.45,54s:0.75,53s:0.5,52s:0.45,43s:0.5,42s:0.45,32s:0.45",
+    "AA:0.25,99-22,AJs-A2s,AQo-A8o,K2s+,K9o+,Q2s+,Q9o+,J6s+,J9o+,T6s+,T9o,96s+,"
+    "95s:0.5,98o,86s+,85s:0.5,75s+,74s:0.5,64s+,63s:0.5,54s,53s:0.5,43s",
+)
+
+
+def river(**more):
+    given = {
+        "board": "2s3h4d6c7c",
+        "pot": 20,
+        "stacks": 10,
+        "ranges": ("AsAh,QsQh", "KsKh"),
+        "bets": "a",
+        "raises": "",
+    }
+    return ms.poker.subgame(**{**given, **more})
+
+
+def in_words(decision):
+    return [HAND_NAMES[hand] for hand in decision.hands]
+
+
+def mixed(game, seed):
+    """A policy of all hands, and the same as a dictionary of strings."""
+    tree = GameTree(game).find_worlds()
+    generator, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
+    table = {}
+    for number, infoset in enumerate(tree.infosets):
+        start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
+        row = generator.dirichlet(np.ones(count))
+        vector[start : start + count] = row
+        actions = tree.actions[start : start + count].tolist()
+        table[tree.info_state(number)] = dict(zip(actions, row.tolist(), strict=True))
+    return ms.SequencePolicy(tree, vector), table
+
+
+@pytest.mark.compiled
+def test_the_river_of_the_literature_is_solved_as_published():
+    if not ENDGAME.exists():
+        pytest.skip("The endgames of Libratus are not here.")
+    game = ms.poker.subgame(
+        **ms.poker.load_endgame(ENDGAME),
+        bets="50%,100%,a",
+        raises="100%,a",
+        min_bet=100,
+    )
+    total = 0.903092117303302  # of compatible pairs, by which reaches are not divided
+    assert game.subgame.total == pytest.approx(total, rel=1e-12)
+    solver = ms.Solver(game, ms.CFR_PLUS)
+
+    def gain():
+        return ms.exploitability(game, solver.average_policy()) / 100 * total
+
+    assert gain() == pytest.approx(27.68653003726562, rel=1e-11)
+    returns = ms.expected_returns(game, solver.average_policy())
+    assert returns[1] * total == pytest.approx(-398.42087065, rel=1e-10)
+    for more, published in (
+        (10, 1.9572046917),
+        (90, 0.2645547685),
+        (900, 0.0109579269),
+    ):
+        solver.iterate(more)
+        assert gain() == pytest.approx(published, rel=0.02)
+    study = ms.poker.Study(game, solver.average_policy())
+    assert (study.values * game.subgame.deals).sum() == pytest.approx(500)
+
+
+@pytest.mark.compiled
+def test_a_small_flop_has_the_value_of_other_solvers():
+    game = ms.poker.subgame(
+        board="9s8h3s",
+        pot=100,
+        stacks=100,
+        ranges=(
+            "AA,KK,QQ,AK,AQs,A5s",
+            "QQ,JJ,TT,99,AKo,AQ,AJs,ATs,KQs,KJs,KTs,QJs,JTs,T9s",
+        ),
+        bets="50%,a",
+        raises="50%,a",
+    )
+    solver = ms.Solver(game, ms.DCFR)
+    rows = solver.run(until_pot_percent=0.4)
+    assert rows[-1]["pot_percent"] <= 0.4 < rows[-2]["pot_percent"]
+    returns = ms.expected_returns(game, solver.average_policy())
+    assert returns == pytest.approx([19.0, -19.0], abs=0.1)
+
+
+@pytest.mark.compiled
+def test_equities_of_a_flop_are_those_of_other_programs():
+    found = ms.poker.equity("QsJh2h", FLOP)
+    assert found == pytest.approx([0.55347, 0.44653], abs=1e-5)
+
+
+@pytest.mark.interpreted
+def test_equities_are_the_share_of_pairs_and_runouts_that_win():
+    board, ranges = "9s8h3s2d", ("AhKh:0.5,QhQd", "JhJd,Th9h:0.25,KhQh")
+    game = pyspiel.load_game(str(river(board=board, ranges=ranges, bets="")))
+    won = np.zeros(2)
+    first, second = np.zeros((2, 1326)), np.zeros((2, 1326))
+    state = game.new_initial_state()
+    for one, chance in state.chance_outcomes():
+        for other, after in state.child(one).chance_outcomes():
+            showdown = state.child(one).child(other)
+            for _ in range(2):
+                showdown.apply_action(1)
+            for card, odds in showdown.chance_outcomes():
+                last = showdown.child(card)
+                last.apply_action(1)
+                last.apply_action(1)
+                share = np.array(last.returns()) / game.pot + 0.5
+                weight = chance * after * odds
+                won += weight * share
+                for player, hand in enumerate((one, other)):
+                    first[player, hand] += weight * share[player]
+                    second[player, hand] += weight
+    assert ms.poker.equity(board, ranges) == pytest.approx(won)
+    expected = np.divide(first, second, out=np.zeros_like(first), where=second > 0)
+    assert ms.poker.equities(board, ranges) == pytest.approx(expected)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", [0, 1])
+def test_evs_of_hands_and_actions_are_those_of_histories(seed):
+    """By walks over all histories, which know nothing of vectors."""
+    game = river(
+        board="9s8h3s2d",
+        ranges=("AhKh:0.5,QhQd", "JhJd,Th9h:0.25,KhQh"),
+        stacks=40,
+        bets="50%,a",
+        raises="a",
+        rake=(0.05, 1),
+        first=1,
+    )
+    policy, table = mixed(game, seed)
+    study = ms.poker.Study(game, policy)
+    history = ["Bet 10", "Call", "Kc", "Check"] if seed else ["Check", "Check", "Qs"]
+    decision = study.decision(history)
+    assert decision.words == (
+        "Bet 10, Call / Kc: Check" if seed else "Check, Check / Qs:"
+    )
+    player = decision.player
+    worth, seen, by_action = np.zeros((2, 1326)), np.zeros((2, 1326)), {}
+
+    def walk(state, chance, reach, path):
+        """The returns; notes those behind the decision by hand and action."""
+        if state.is_terminal():
+            return np.array(state.returns())
+        if state.is_chance_node():
+            odds = dict(state.chance_outcomes())
+        else:
+            acting = state.current_player()
+            odds = table[state.information_state_string(acting)]
+        total, names = np.zeros(2), path
+        for action, p in odds.items():
+            if len(state.history()) >= 2:
+                names = (*path, state.action_to_string(action))
+            below = np.array(reach)
+            if not state.is_chance_node():
+                below[state.current_player()] *= p
+            above = chance * (p if state.is_chance_node() else 1.0)
+            got = walk(state.child(action), above, below, names)
+            if names[:-1] == tuple(history) and not state.is_chance_node():
+                hand = state.history()[player]
+                weight = above * reach[1 - player]
+                note = by_action.setdefault((hand, action), [0.0, 0.0])
+                note[0] += weight * got[player]
+                note[1] += weight
+            total += p * got
+        if len(state.history()) == 2:
+            for one, dealt in enumerate(state.history()):
+                worth[one, dealt] += chance * total[one]
+                seen[one, dealt] += chance
+        return total
+
+    returns = walk(game.new_initial_state(), 1.0, (1.0, 1.0), ())
+    assert study.evs == pytest.approx(returns + 10)
+    expected = np.divide(worth, seen, out=np.zeros_like(worth), where=seen > 0)
+    expected[seen > 0] += 10
+    assert study.values == pytest.approx(expected)
+    assert ms.poker.values(game, policy) == pytest.approx(expected)
+    assert len(decision.hands) * len(decision.actions) == len(by_action)
+    for at, hand in enumerate(decision.hands.tolist()):
+        numbers = sorted(action for one, action in by_action if one == hand)
+        found = [by_action[hand, action] for action in numbers]
+        evs = [sum_of / weight + 10 for sum_of, weight in found]
+        assert decision.action_evs[at] == pytest.approx(evs)
+        mean = decision.frequencies[at] @ evs
+        assert decision.evs[at] == pytest.approx(mean)
+
+
+@pytest.mark.interpreted
+def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
+    """Aces bet, queens bluff once in three times, kings fold once in three times."""
+    game = river()
+    solver = ms.Solver(game, ms.CFR_PLUS, store="worlds")
+    rows = solver.run(until_pot_percent=0.02)
+    assert 0 < rows[-1]["pot_percent"] <= 0.02
+    study = ms.poker.Study(game, solver.average_policy())
+    assert study.evs == pytest.approx([40 / 3, 20 / 3], abs=0.01)
+    assert study.best_evs == pytest.approx(study.evs, abs=0.01)
+    root, kings = study.decision(), study.decision(["All-in 10"])
+    assert (root.player, root.actions) == (0, ("Check", "All-in 10"))
+    by_name = dict(zip(in_words(root), root.frequencies, strict=True))
+    assert by_name["AhAs"][1] == pytest.approx(1, abs=0.01)
+    assert by_name["QhQs"][1] == pytest.approx(1 / 3, abs=0.02)
+    assert kings.frequencies[0] == pytest.approx([1 / 3, 2 / 3], abs=0.02)
+    assert dict(zip(in_words(root), root.equities(), strict=True)) == {
+        "AhAs": 1,
+        "QhQs": 0,
+    }
+    assert kings.equities() == pytest.approx([0.25], abs=0.01)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("folds", "evs", "bets"),
+    [
+        (0.25, {"AhAs": 27.5, "QhQs": 0, "KhKs": 6.25}, {"AhAs": 1, "QhQs": 0}),
+        (0.5, {"AhAs": 25, "QhQs": 5, "KhKs": 5}, {"AhAs": 1, "QhQs": 1}),
+    ],
+)
+def test_against_kings_that_are_locked_all_others_play_their_best(folds, evs, bets):
+    game = river()
+    study = ms.poker.Study(game, UniformRandomPolicy(game))
+    kings = study.decision(["All-in 10"])
+    locked = {study.tree.info_state(kings.infosets[0]): [folds, 1 - folds]}
+    assert list(locked) == ["KhKs 2s3h4d6c7c: All-in 10"]
+    solver = ms.Solver(game, ms.CFR_PLUS, locked=locked)
+    solver.iterate(2000)
+    study = ms.poker.Study(game, solver.average_policy())
+    found = [dict(zip(HAND_NAMES, row, strict=True)) for row in study.values]
+    for name, ev in evs.items():
+        assert found[name == "KhKs"][name] == pytest.approx(ev, abs=0.02)
+    root = study.decision()
+    for name, policy in zip(in_words(root), root.frequencies, strict=True):
+        assert policy[1] == pytest.approx(bets[name], abs=0.01)
+
+
+@pytest.mark.interpreted
+def test_the_table_has_a_line_for_each_decision_hand_and_action(tmp_path):
+    game = river()
+    study = ms.poker.Study(game, UniformRandomPolicy(game))
+    path = tmp_path / "river.csv"
+    study.write_csv(path)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 + 2 + 4 + 2
+    row = next(r for r in rows if r["before"] == "All-in 10" and r["action"] == "Call")
+    assert row["hand"] == "KhKs"
+    # Against aces and queens alike: 40 - 10 or -10.
+    assert float(row["action_ev"]) == pytest.approx(10)
+    assert float(row["ev"]) == pytest.approx(5)
+    assert float(row["equity"]) == 0.5
+    assert float(row["ev_share"]) == pytest.approx(0.5)
+    assert float(row["frequency"]) == 0.5
+
+
+@pytest.mark.interpreted
+def test_what_is_no_decision_is_refused_in_words():
+    game = river(board="2s3h4d6c", bets="50%")
+    study = ms.poker.Study(game, UniformRandomPolicy(game))
+    blocked = study.decision(["Check", "Check", "Kh", "Check"])
+    assert len(blocked.hands) == len(blocked.equities()) == 0
+    assert study.decision(["Check", "Check", "7c"]).board[-1] == 4 * 5 + 3
+    for history, message in (
+        (["Check", "Check"], "Nobody acts after Check, Check"),
+        (["Bet 11"], "'Bet 11' is not one of Check, All-in 10"),
+        ([7], "7 is not one of"),
+        (["Check", "Check", "2s"], "2s cannot be dealt"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            study.decision(history)
+    with pytest.raises(ValueError, match=r"is no game of ms\.poker\.subgame"):
+        ms.poker.Study("kuhn_poker", UniformRandomPolicy(game))
+    with pytest.raises(ValueError, match="has no pot at the start"):
+        ms.Solver("kuhn_poker", ms.CFR).run(until_pot_percent=1)
+    with pytest.raises(ValueError, match="3 cards instead of two"):
+        ms.poker.hand("AhKhQh")
+    assert HANDS[ms.poker.hand("AsAh")].tolist() == [48, 49]

@@ -1,0 +1,506 @@
+"""Vectors of hands over a public tree give the numbers of all histories."""
+
+import copy
+import itertools
+import pathlib
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score
+
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.kernels.passes import fill_plan
+from mccfr_spiel.kernels.whole_walks import add_reaches
+from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.policies.vectors import policy_vector, representative_states
+from mccfr_spiel.rules import GameError
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.worlds import public_reading
+from mccfr_spiel.worlds.hand_lists import list_hands
+from mccfr_spiel.worlds.hands import add_hand_gradient
+from mccfr_spiel.worlds.passes import respond
+from mccfr_spiel.worlds.public_tree import (
+    DEAL,
+    DECISION,
+    FOLD,
+    SHOWDOWN,
+    PublicTree,
+)
+from tests.worlds.test_worlds import broken_ties
+
+NO_LIMIT = (
+    "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 1,firstPlayer=1 1"
+    ",stack={stack} {stack},numSuits=2,numRanks=4,numHoleCards={hole},"
+    "numBoardCards=0 {board},bettingAbstraction={sizes})"
+)
+LIMIT = (
+    "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,firstPlayer=1 1,"
+    "raiseSize=2 4,maxRaises=1 1,numSuits=2,numRanks=4,numHoleCards=1,numBoardCards=0 1"
+    ",bettingAbstraction=fcpa)"
+)
+SMALL = "kuhn_poker", "leduc_poker", "python_one_card_poker(cards=13)"
+LARGER = (
+    NO_LIMIT.format(stack=6, hole=2, board=1, sizes="fcpa"),
+    NO_LIMIT.format(stack=6, hole=1, board=2, sizes="fchpa"),
+    LIMIT,
+)
+LIBRATUS = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
+
+
+def both_trees(name):
+    """The tree of hands, that of histories, and each sequence's number in the other."""
+    hands, histories = GameTree(name).find_worlds(), GameTree(name).expand_all()
+    players = histories.infosets["player"].tolist()
+    numbers = {
+        key: number
+        for number, key in enumerate(zip(players, histories.info_states, strict=True))
+    }
+    sequences = np.arange(hands.num_sequences)
+    for key, (_, start, _, count, player) in zip(
+        hands.info_states, hands.infosets.tolist(), strict=True
+    ):
+        _, first, _, same, _ = histories.infosets[numbers.pop((player, key))].item()
+        assert count == same
+        sequences[start : start + count] = first + np.arange(count)
+    assert not numbers
+    assert (hands.actions == histories.actions[sequences]).all()
+    return hands, histories, sequences
+
+
+def random_vector(tree, seed):
+    """A random policy; some probabilities of the later ones are 0."""
+    rng, vector = np.random.default_rng(seed), np.ones(tree.num_sequences)
+    for _, start, _, count, _ in tree.infosets.tolist():
+        row = rng.exponential(size=count)
+        if seed > 2:
+            row *= rng.random(count) < 0.5
+            row[rng.integers(count)] += 1.0
+        vector[start : start + count] = row / row.sum()
+    return vector
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*SMALL, *(pytest.param(one, marks=pytest.mark.compiled) for one in LARGER)],
+)
+def test_gradients_and_best_responses_are_those_of_histories(name):
+    hands, histories, sequences = both_trees(name)
+    by_hands, by_histories = full_pass(hands), full_pass(histories)
+    for seed in range(5):
+        vector = random_vector(hands, seed)
+        other = np.ones_like(vector)
+        other[sequences] = vector
+        for player in (0, 1):
+            found = by_hands.gradient(by_hands.plan(vector), player)
+            expected = by_histories.gradient(by_histories.plan(other), player)
+            assert found == pytest.approx(expected[sequences], abs=1e-12)
+        for found, expected in zip(
+            by_hands.values(vector), by_histories.values(other), strict=True
+        ):
+            assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        *itertools.product(SMALL[::2], (ms.CFR, ms.CFR_PLUS, ms.DCFR, ms.PCFR_PLUS)),
+        *((SMALL[1], algorithm) for algorithm in (ms.CFR_PLUS, ms.DCFR)),
+    ],
+)
+def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
+    by_hands = broken_ties(name, algorithm, "worlds")
+    by_histories = broken_ties(name, algorithm, "tree")
+    for solver in (by_hands, by_histories):
+        solver.iterate(100)
+    policy, other = by_hands.average_policy(), by_histories.average_policy()
+    found = ms.nash_conv(name, policy, store="worlds")
+    assert found == pytest.approx(ms.nash_conv(name, other), abs=1e-9)
+    tree = by_histories.tree
+    reach = np.zeros(tree.num_infosets)
+    add_reaches(tree.arrays, full_pass(tree).plan(other.vector), reach)
+    for infoset in np.flatnonzero(reach > 1e-6).tolist():
+        _, start, _, count, player = tree.infosets[infoset].item()
+        number = policy.tree.find(tree.info_state(infoset), player)
+        first = policy.tree.infosets[number]["first_sequence"]
+        expected = other.vector[start : start + count]
+        found = policy.vector[first : first + count]
+        assert found == pytest.approx(expected, abs=1e-6), tree.info_state(infoset)
+    _, best = full_pass(by_hands.tree).values(policy.vector)
+    assert -best[1] <= ms.solve_lp(name).value <= best[0]
+
+
+def one_round(num_cards, hole, seed):
+    """A public tree: player 0 bets or not, a card is dealt, player 1 folds or not.
+    Payoffs, weights and strengths are random."""
+    rng, count = np.random.default_rng(seed), num_cards
+    hands = np.array([*itertools.combinations(range(count), hole)])
+    cards, leaves = np.tile(np.arange(count), 2), np.tile([FOLD, SHOWDOWN], 2 * count)
+    kinds = [DECISION, DEAL, DEAL] + [DECISION] * 2 * count + leaves.tolist()
+    below = [1, 3, 3 + count] + [3 + 2 * count + 2 * k for k in range(2 * count)]
+    boards = np.concatenate(([0] * 3, 1 << cards, np.repeat(1 << cards, 2)))
+    weights = rng.exponential(size=(2, len(hands)))
+    weights[rng.random(weights.shape) < 0.2] = 0.0
+    chance = np.ones(len(kinds))
+    chance[3 : 3 + 2 * count] = 1 / (count - 2 * hole)
+    return PublicTree(
+        hole_cards=hands,
+        weights=weights,
+        kind=np.array(kinds),
+        player=np.array([0] * 3 + [1] * (len(kinds) - 3)),
+        first_child=np.array(below + [0] * 4 * count),
+        num_children=np.array([2, count, count] + [2] * 2 * count + [0] * 4 * count),
+        action=np.array([-1, 0, 1] + [-1] * 2 * count + [0, 1] * 2 * count),
+        board=boards.astype(np.uint64),
+        chance=chance,
+        strength_row=np.concatenate(([0] * 3, cards, np.repeat(cards, 2))),
+        strengths=rng.integers(4, size=(count, len(hands))).astype(np.int32),
+        pays=rng.normal(size=(len(kinds), 3, 2)),
+        info_state=lambda node, hand: f"{node} {hand}",
+        history=lambda node, hand: [],
+    )
+
+
+def returns_of_all_pairs(public, found, policy):
+    """`[2]` expected returns, by following each pair of hands through the tree."""
+    strategies = {}
+    for infoset, (_, start, _, count, _) in enumerate(found.records.tolist()):
+        strategies[found.node_and_hand(infoset)] = policy[start : start + count]
+    cards = [sum(1 << card for card in row) for row in public.hole_cards.tolist()]
+    total, returns = 0.0, np.zeros(2)
+    for pair in itertools.product(range(public.num_hands), repeat=2):
+        weight = public.weights[0, pair[0]] * public.weights[1, pair[1]]
+        if weight == 0.0 or cards[pair[0]] & cards[pair[1]]:
+            continue
+        total += weight
+        stack = [(0, weight)]
+        while stack:
+            node, reach = stack.pop()
+            children = public.first_child[node] + np.arange(public.num_children[node])
+            if int(public.board[node]) & (cards[pair[0]] | cards[pair[1]]):
+                continue
+            if public.kind[node] == DECISION:
+                row = strategies[node, pair[public.player[node]]]
+                stack += zip(children, reach * row, strict=True)
+            elif public.kind[node] == DEAL:
+                stack += zip(children, reach * public.chance[children], strict=True)
+            else:
+                mine, theirs = public.strengths[public.strength_row[node], list(pair)]
+                result = 1 - int(np.sign(mine - theirs))
+                result = 0 if public.kind[node] == FOLD else result
+                returns += reach * public.pays[node, result]
+    return returns / total
+
+
+@pytest.mark.parametrize(("num_cards", "hole"), [(5, 1), (6, 2), (7, 2)])
+def test_ties_rake_and_blocked_hands_count_as_in_all_pairs(num_cards, hole):
+    """Returns need not add up to 0, nor does it need to be good to win."""
+    public = one_round(num_cards, hole, seed=num_cards)
+    found = list_hands(public, Budget("1GB"))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        policy, plan = np.ones(len(found.actions)), np.ones(len(found.actions))
+        for _, start, parent, count, _ in found.records.tolist():
+            row = rng.exponential(size=count) * (rng.random(count) < 0.6)
+            row[rng.integers(count)] += 0.1
+            policy[start : start + count] = row / row.sum()
+            plan[start : start + count] = plan[parent] * policy[start : start + count]
+        returns = []
+        for player in (0, 1):
+            gradient = np.zeros_like(plan)
+            add_hand_gradient(found.hands, player, plan, gradient)
+            returns.append(gradient @ plan)
+        expected = returns_of_all_pairs(public, found, policy)
+        assert returns == pytest.approx(expected, abs=1e-13)
+
+
+def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
+    """Differences of sums would leave a rounding error."""
+    public = one_round(12, 2, seed=0)
+    public.weights[:] = np.random.default_rng(0).exponential(size=public.weights.shape)
+    found = list_hands(public, Budget("1GB"))
+    rng, checked = np.random.default_rng(0), 0
+    plan = np.append([1.0, 1.0], rng.random(len(found.actions) - 2))
+    for infoset, (_, start, _, count, player) in enumerate(found.records.tolist()):
+        if player == 0 and 0 not in public.hole_cards[found.node_and_hand(infoset)[1]]:
+            plan[start : start + count] = 0.0  # what is left all holds card 0
+    gradient = np.zeros_like(plan)
+    add_hand_gradient(found.hands, 1, plan, gradient)
+    for infoset, (_, start, _, count, player) in enumerate(found.records.tolist()):
+        node, hand = found.node_and_hand(infoset)
+        if player == 1 and (0 in public.hole_cards[hand] or public.board[node] == 1):
+            assert (gradient[start : start + count] == 0.0).all()
+            checked += 1
+    assert checked > 200
+
+
+@pytest.mark.compiled
+def test_a_river_has_the_numbers_of_the_literature():
+    """Board 4s8hTc9h2s of the Libratus endgames (Brown, Sandholm 2017): uniform play
+    and CFR+ as an independent program has them, in reaches not normalised."""
+    if not LIBRATUS.exists():
+        pytest.skip(f"There is no {LIBRATUS}.")
+    keywords = ms.poker.load_endgame(LIBRATUS)
+    sizes = {"bets": "50%,100%,a", "raises": "100%,a", "min_bet": 100}
+    game, pairs = ms.poker.subgame(**keywords, **sizes), 0.903092117303302
+    solver = ms.Solver(game, ms.CFR_PLUS)
+    assert solver.store == "worlds"
+    public = game.public_tree()
+    assert (public.kind == DECISION).sum() == 32
+    assert (public.num_children == 0).sum() == 61
+    policy = uniform_vector(solver.tree)
+    returns, best = full_pass(solver.tree).values(policy)
+    assert returns[1] * pairs == pytest.approx(-398.42087065, abs=1e-8)
+    gain = (best - returns).sum() / 2 / 100 * pairs
+    assert gain == pytest.approx(27.68653003726562, abs=1e-11)
+    for iterations, expected in ((10, 1.9572046917), (100, 0.2645547685)):
+        solver.iterate(iterations - solver.num_iterations)
+        gain = ms.nash_conv(game, solver.average_policy()) / 2 / 100 * pairs
+        assert gain == pytest.approx(expected, rel=0.02)
+
+
+def test_openspiels_policies_are_asked_at_every_infoset():
+    game = pyspiel.load_game("leduc_poker")
+    policy = openspiel_policy.TabularPolicy(game)
+    rng = np.random.default_rng(0)
+    table = policy.legal_actions_mask * rng.exponential(
+        size=policy.legal_actions_mask.shape
+    )
+    policy.action_probability_array[:] = table / table.sum(axis=1, keepdims=True)
+
+    class Asked(openspiel_policy.Policy):
+        def action_probabilities(self, state, player_id=None):
+            return policy.action_probabilities(state, player_id)
+
+    both: list[openspiel_policy.Policy] = [policy, policy]
+    expected = expected_game_score.policy_value(game.new_initial_state(), both)
+    for one in (policy, Asked(game, [0, 1])):
+        found = ms.expected_returns(game, one, store="worlds")
+        assert found == pytest.approx(expected, abs=1e-12)
+    response = ms.best_response_policy(game, policy, 0, store="worlds")
+    best = pyspiel.load_game("leduc_poker")
+    found = ms.expected_returns(best, [response, policy], store="tree")[0]
+    _, gains = full_pass(GameTree(game).expand_all()).values(
+        policy_vector(GameTree(game).expand_all(), policy)
+    )
+    assert found == pytest.approx(gains[0], abs=1e-12)
+
+
+def test_files_and_copies_go_on_with_equal_bits(tmp_path):
+    solver = ms.Solver("kuhn_poker", ms.PCFR_PLUS, store="worlds")
+    solver.iterate(5)
+    solver.save(tmp_path / "solver")
+    others = ms.Solver.load(tmp_path / "solver"), copy.copy(solver)
+    for one in (solver, *others):
+        one.iterate(5)
+        assert one.store == "worlds"
+        assert (one.average_vector() == solver.average_vector()).all()
+    policy = solver.average_policy()
+    policy.save(tmp_path / "policy")
+    loaded = ms.SequencePolicy.load(tmp_path / "policy")
+    found = ms.nash_conv("kuhn_poker", loaded, store="worlds")
+    assert found == ms.nash_conv("kuhn_poker", policy)
+
+
+def reaches(first, second):
+    """The argument `handReaches` with some hands of OpenSpiel's order."""
+    weights = np.zeros((2, 1326))
+    weights[0, list(first)], weights[1, list(second)] = (
+        list(first.values()),
+        list(second.values()),
+    )
+    return " ".join(map(repr, weights.ravel().tolist()))
+
+
+@pytest.fixture(scope="module")
+def one_deal():
+    return pyspiel.load_game(
+        "universal_poker(betting=nolimit,numPlayers=2,numRounds=4,blind=10 10,"
+        "firstPlayer=1 1 1 1,stack=40 40,numSuits=4,numRanks=13,numHoleCards=2,"
+        "numBoardCards=0 3 1 1,bettingAbstraction=fcpa,potSize=20,"
+        "boardCards=4s8hTc9h2s,handReaches="
+        f"{reaches({0: 0.5, 77: 0.25, 900: 1.0}, {78: 1.0, 901: 0.125, 902: 0.5})})"
+    )
+
+
+@pytest.mark.compiled
+def test_a_tree_grows_below_a_node_with_millions_of_outcomes(one_deal):
+    solver = ms.Solver(one_deal, ms.EXTERNAL_SAMPLING)
+    solver.iterate(300)
+    assert solver.tree.num_nodes > 1_624_350
+    worlds = GameTree(one_deal).find_worlds()
+    uniform = full_pass(worlds).nash_conv(uniform_vector(worlds))
+    assert ms.nash_conv(one_deal, solver.average_policy()) < uniform / 5
+    with pytest.raises(ValueError, match="1624350 children"):
+        GameTree(one_deal).expand_all()
+
+
+def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
+    """Returns of uniform play by following pyspiel's outcomes above probability 0."""
+    game, solver = one_deal, ms.Solver(one_deal, ms.CFR)
+    assert solver.store == "worlds"
+    expected, stack = np.zeros(2), [(game.new_initial_state(), 1.0)]
+    while stack:
+        state, prob = stack.pop()
+        if state.is_terminal():
+            expected += prob * np.array(state.returns())
+        elif state.is_chance_node():
+            outcomes = state.chance_outcomes()
+            stack += [(state.child(a), prob * p) for a, p in outcomes if p > 0]
+        else:
+            legal = state.legal_actions()
+            stack += [(state.child(a), prob / len(legal)) for a in legal]
+    returns, _ = full_pass(solver.tree).values(uniform_vector(solver.tree))
+    assert returns == pytest.approx(expected, abs=1e-12)
+    for infoset, state in enumerate(representative_states(solver.tree)):
+        assert state.information_state_string() == solver.tree.info_state(infoset)
+
+
+def test_what_is_no_game_of_hands_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="merged suits"):
+        ms.Solver("leduc_poker(suit_isomorphism=True)", ms.CFR, store="worlds")
+    with pytest.raises(ValueError, match="declares no worlds"):
+        ms.Solver("kuhn_poker(players=3)", ms.CFR, store="worlds")
+    with pytest.raises(MemoryBudgetError, match="936 infosets of hands at 186 public"):
+        GameTree("leduc_poker", max_memory="9KB").find_worlds()
+    full = (
+        "universal_poker(betting=limit,numPlayers=2,numRounds=4,blind=1 2,firstPlayer="
+        "2 1 1 1,numSuits=4,numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1,raiseSize="
+        "2 2 4 4,maxRaises=3 4 4 4)"
+    )
+    with pytest.raises(MemoryBudgetError, match="since 51,979,200 boards may be dealt"):
+        ms.Solver(full, ms.CFR)
+    wrong = {"kuhn_poker": lambda game, hands, board: hands[:, 0] % 2}
+    monkeypatch.setattr(public_reading, "_STRENGTHS", wrong)
+    with pytest.raises(GameError, match="as the strengths of hands say"):
+        GameTree("kuhn_poker").find_worlds()
+
+
+def test_a_lock_is_kept_and_the_rest_is_solved_against_it(tmp_path):
+    """A river by hand: KK folds to all-in as it is told, 1/4 or 1/2, and never bluffs;
+    AsAh and QsQh act first, with pot 20 and stacks of 10."""
+    keywords = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10}
+    ranges = "AsAh,QsQh", "KsKh"
+    game = ms.poker.subgame(**keywords, ranges=ranges, bets="a", raises="")
+    plain = ms.Solver(game, ms.CFR_PLUS)
+    facing = [
+        name
+        for name, player in zip(
+            plain.tree.info_states, plain.tree.infosets["player"], strict=True
+        )
+        if player == 1 and "All-in" in name
+    ]
+    assert len(facing) == 1
+    for fold, expected in ((0.25, (0.0, 27.5, 6.25)), (0.5, (5.0, 25.0, 5.0))):
+        locked = {facing[0]: {0: fold, 1: 1 - fold}}
+        solver = ms.Solver(game, ms.CFR_PLUS, locked=locked)
+        solver.iterate(100)
+        solver.save(tmp_path / "solver")
+        for one in (solver, ms.Solver.load(tmp_path / "solver"), copy.copy(solver)):
+            one.iterate(100)
+            policy = one.average_policy()
+            assert policy.to_dict()[facing[0]] == {0: fold, 1: 1 - fold}
+            returns = ms.expected_returns(game, policy) + 10
+            queens, aces, kings = expected
+            assert returns[0] == pytest.approx((queens + aces) / 2, abs=0.01)
+            assert returns[1] == pytest.approx(20 - (queens + aces) / 2, abs=0.01)
+            assert 20 - (queens + aces) / 2 == kings
+    for wrong, words in (
+        ({"AA": [1.0, 0.0]}, "no player has the information state 'AA'"),
+        ({facing[0]: [0.5, 0.25]}, "sum to 0.75"),
+        ({facing[0]: [1.0]}, "not the probabilities of the 2 actions"),
+        ({facing[0]: {7: 1.0}}, r"has the actions \[0, 1\], and not \[7\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ms.Solver(game, ms.CFR_PLUS, locked=wrong)
+    with pytest.raises(ValueError, match="sample and prune nothing"):
+        ms.Solver(game, ms.EXTERNAL_SAMPLING, locked={facing[0]: [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("store", ["tree", "worlds"])
+def test_locks_hold_in_passes_of_every_kind(store):
+    """Kuhn poker where the opener always bets a jack, which costs: player 1 has nothing
+    to gain any more, and player 0 has, by leaving it."""
+    solver = ms.Solver("kuhn_poker", ms.CFR_PLUS, store=store, locked={"0": [0, 1]})
+    solver.iterate(500)
+    policy = solver.average_policy()
+    assert policy.to_dict()["0"] == {0: 0.0, 1: 1.0}
+    returns, best = full_pass(solver.tree).values(policy.vector)
+    assert returns[0] < -1 / 18 - 0.01
+    assert best[1] - returns[1] < 1e-3
+    assert best[0] - returns[0] > 0.01
+
+
+def test_suits_that_may_be_exchanged_are_played_as_one():
+    """A round on a board without suits: the plain form against one board of each pair
+    that an exchange of two suits joins, and one hand of each pair on other boards."""
+    count = 6  # cards: three ranks, two suits
+
+    def swap(card):
+        return card ^ 1
+
+    plain = one_round(count, 2, seed=0)
+    swapped = np.array(
+        [
+            plain.hole_cards.tolist().index(sorted(map(swap, hand)))
+            for hand in plain.hole_cards.tolist()
+        ]
+    )
+    plain.weights[:] = plain.weights + plain.weights[:, swapped] + 0.1
+    strengths, pays = plain.strengths, plain.pays
+    first_leaf = 3 + 2 * count
+    for card in range(1, count, 2):  # of the other suit
+        strengths[card] = strengths[swap(card)][swapped]
+        for branch in (0, count):
+            leaf = first_leaf + 2 * (branch + card)
+            pays[leaf : leaf + 2] = pays[leaf - 2 : leaf]
+    kept = [0, 1, 2, *range(3, first_leaf, 2)]
+    kept += [
+        leaf for k in range(0, 2 * count, 2) for leaf in first_leaf + 2 * k + np.r_[:2]
+    ]
+    new = {old: number for number, old in enumerate(kept)}
+    fewer = np.where(plain.kind == DEAL, 2, 1)
+    chance = np.where(np.isin(np.arange(plain.num_nodes), kept[3:]), 2.0, 1.0)
+    chance[first_leaf:] = 1.0
+    alone = np.arange(len(swapped))
+    joined = plain._replace(
+        **{
+            name: getattr(plain, name)[kept]
+            for name in ("kind", "player", "action", "board", "strength_row", "pays")
+        },
+        first_child=np.array([new.get(one, 0) for one in plain.first_child[kept]]),
+        num_children=(plain.num_children // fewer)[kept],
+        chance=(plain.chance * chance)[kept],
+        orbits=lambda player, node: np.minimum(alone, swapped) if node < 3 else alone,
+    )
+    found = [list_hands(one, Budget("1GB")) for one in (plain, joined)]
+    assert len(found[1].records) < 0.6 * len(found[0].records)
+    rng = np.random.default_rng(0)
+    policies = [np.ones(len(one.actions)) for one in found]
+    for _, start, _, size, _ in found[1].records.tolist():
+        policies[1][start : start + size] = rng.dirichlet(np.ones(size))
+    numbers = {
+        found[1].node_and_hand(infoset): infoset
+        for infoset in range(len(found[1].records))
+    }
+    for infoset, (_, start, _, size, _) in enumerate(found[0].records.tolist()):
+        node, hand = found[0].node_and_hand(infoset)
+        if node not in new:  # its twin is the node before
+            node, hand = node - 1, int(swapped[hand])
+        if (new[node], hand) not in numbers:
+            hand = int(swapped[hand])
+        first = found[1].records[numbers[new[node], hand]]["first_sequence"]
+        policies[0][start : start + size] = policies[1][first : first + size]
+    values = []
+    for one, policy in zip(found, policies, strict=True):
+        plan, got = np.ones_like(policy), np.zeros_like(policy)
+        fill_plan(one.records, policy, plan)
+        for player in (0, 1):
+            add_hand_gradient(one.hands, player, plan, got)
+        best = got.copy()
+        respond(one.records, policy, got, best, np.zeros(0, np.int32))
+        values.append((*got[:2], *best[:2]))
+    assert values[1] == pytest.approx(values[0], abs=1e-13)
