@@ -275,7 +275,7 @@ class GameTree(ReadableTree):
         if self.has_hands:
             self._check_new()
             public = read_public_tree(self.game)
-            listed = list_hands(public, self.budget)
+            listed = list_hands(public, self.budget, brief(self.source))
             names = HandNames(public, listed)
             self.met.take_over(names, listed.records, listed.actions)
             self.payoffs.take_over(listed.hands.payoffs)
@@ -327,13 +327,19 @@ class GameTree(ReadableTree):
         if store == "worlds":
             return self.find_worlds()
         if store == "auto" and self.declares_worlds and not self.is_complete:
-            needs_worlds = self.has_hands and needs_public_tree(self.game)
-            if needs_worlds or self.is_surely_larger_than(self.max_nodes):
+            if self.has_hands and needs_public_tree(self.game):
                 return self.find_worlds()
             try:
-                return self.expand_all()
-            except TreeFullError:
+                if not self.is_surely_larger_than(self.max_nodes):
+                    return self.expand_all()
+            except TreeFullError:  # by little
+                pass
+            try:
                 return self.find_worlds()
+            except TreeFullError:
+                raise
+            except ValueError:  # such as suits that are merged
+                return self.expand_all()
         return self.expand_all()
 
     def histories_of_infosets(self) -> np.ndarray:

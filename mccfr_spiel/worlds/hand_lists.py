@@ -76,12 +76,15 @@ class _Boards(NamedTuple):
     members: list[np.ndarray]
 
 
-def list_hands(public: PublicTree, budget: Budget) -> HandInfosets:
+def list_hands(
+    public: PublicTree, budget: Budget, name: str = "the game"
+) -> HandInfosets:
     """Makes the infosets and the lists of a public tree.
 
     Args:
         public: the tree.
         budget: the bytes that they may take.
+        name: the game's, for messages.
 
     Raises:
         MemoryBudgetError: they do not fit.
@@ -96,7 +99,7 @@ def list_hands(public: PublicTree, budget: Budget) -> HandInfosets:
     counts = np.where(is_decision, sizes[rows], 0)
     first = np.append(0, np.cumsum(counts))
     begins = 2 + np.append(0, np.cumsum(counts * public.num_children))
-    _hold(public, boards, int(first[-1]), int(begins[-1]), budget)
+    _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
     records = np.zeros(first[-1], INFOSET)
     actions = np.full(begins[-1], -1, np.int64)
     # Each player's last sequences before a node: the first hand's, how far those of
@@ -235,12 +238,13 @@ def _hold(
     num_infosets: int,
     num_sequences: int,
     budget: Budget,
+    name: str,
 ) -> None:
     """Takes the bytes of all arrays from the budget, before they are made."""
     num_decisions = int((public.kind == DECISION).sum())
     what = (
-        f"{num_infosets:,} infosets of hands at {num_decisions:,} public decisions have"
-        f" {num_sequences:,} sequences. Use fewer bet sizes or smaller ranges, or begin"
+        f"{num_infosets:,} infosets of hands at {num_decisions:,} public decisions of "
+        f"{name} have {num_sequences:,} sequences. Use fewer bet sizes or smaller ranges, or begin"
         " on a later street. They"
     )
     if num_sequences > MAX_INDEX:

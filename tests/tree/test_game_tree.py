@@ -215,7 +215,7 @@ def test_games_of_other_kinds_are_refused_with_the_reason(name, reason):
     if reason is None:
         reason = "max_nodes=" if kind.provides_information_state_string else "string"
     with pytest.raises(ValueError, match=reason) as error:
-        Solver(game, ms.CFR, max_nodes=2000)
+        Solver(game, ms.CFR, max_nodes=2000, store="tree")
     assert name.split("(")[0] in str(error.value)
 
 
@@ -317,7 +317,7 @@ def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
     assert GameTree("kuhn_poker", max_nodes=58).expand_all().num_nodes == 58
     for game in ("kuhn_poker", "leduc_poker"):
         with pytest.raises(ValueError, match=r"max_nodes=57.*external or outcome"):
-            Solver(game, ms.CFR, max_nodes=57)
+            Solver(game, ms.CFR, max_nodes=57, store="tree")
 
 
 def test_an_incomplete_tree_is_not_passed_over():
