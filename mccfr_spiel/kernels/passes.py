@@ -287,11 +287,14 @@ def _has_rows(frame: np.ndarray, tables: Tables, first: int, end: int) -> None:
     """Delivers nothing, since pieces read the rows of leaves."""
 
 
-def make_loop(rule: int, tied: bool, do_piece: Any, deliver: Any) -> Any:
+def make_loop(
+    rule: int, tied: bool, do_piece: Any, deliver: Any, *, is_single: bool = False
+) -> Any:
     """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
 
     Before each update `deliver(frame, tables, first, end)` may write into the gradient
-    what the leaves pay the players `first .. end - 1`.
+    what the leaves pay the players `first .. end - 1`. The loop ends after one update
+    if it `is_single`.
     """
     floored = rule == number_of("regret_matching_plus")
     looks_ahead = rule_of(rule).looks_ahead
@@ -331,6 +334,8 @@ def make_loop(rule: int, tied: bool, do_piece: Any, deliver: Any) -> Any:
                 if looks_ahead:
                     tables.ahead[sequence] = 0.0
             player = end % num_players
+            if is_single:
+                break
 
         if load(desk, FAILED) != 0:
             return THREAD_FAILED

@@ -106,6 +106,8 @@ def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
 
 @overload(call, prefer_literal=True, jit_options={"forceinline": True})
 def _compiled_call(rule, number, arguments):
+    if isinstance(rule, types.Dispatcher):
+        return lambda rule, number, arguments: rule(*arguments)
     emit: Any = _EMITTERS[number.literal_value]
     return lambda rule, number, arguments: emit(rule, arguments)
 

@@ -35,6 +35,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
+from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.passes import LAYOUTS
 from mccfr_spiel.worlds.search import Worlds
@@ -213,8 +214,11 @@ class SolverState:
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
+            | tuple[
+                layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves | Histories
+            ]
         ) = ()
+        self._over_histories: HistoryPass | None = None
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
@@ -288,6 +292,24 @@ class SolverState:
                 # One thread says in which walk, which it comes to by the same draws.
                 groups.drop(self.tables, self.walk)
                 job[layout.HAS_GROUPS] = 0
+
+    def deliver(self) -> bool:
+        """Goes on for a slice with the pass over histories that the next update needs,
+        if it needs one; returns whether its gradient is in the tables."""
+        store, tables = self._tree.found_store, self.tables
+        if store is None:
+            return True
+        if self._over_histories is None:
+            first, end = self.counts[layout.PLAYER], self._tree.num_players
+            if self._algorithm.alternating:
+                end = first + 1
+            plan = self.whole[1].plan
+            self._over_histories = HistoryPass(store, plan, first, end)
+        if not self._over_histories.go_on():
+            return False
+        tables.gradient[: self._tree.num_sequences] = self._over_histories.walk.gradient
+        self._over_histories = None
+        return True
 
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""

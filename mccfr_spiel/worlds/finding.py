@@ -1,5 +1,6 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
+from mccfr_spiel.worlds.histories import Histories, find_infosets
 from mccfr_spiel.worlds.listing import (
     LISTING,
     MOST_CLASSES,
@@ -72,14 +74,16 @@ class Found(NamedTuple):
         worlds: the worlds.
         num_histories: how many histories end the game.
         histories: as in `Search`.
+        store: the infosets, where passes go over histories.
     """
 
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds | Leaves
+    worlds: Worlds | Leaves | Histories
     num_histories: int
     histories: np.ndarray
+    store: RuleStore | None = None
 
     @property
     def nbytes(self) -> int:
@@ -123,24 +127,47 @@ _KEPT = "worlds and their infosets"
 """Under this name a budget holds what is kept."""
 
 
-def known_worlds(
+def find_histories(
     rules: BoundRules, budget: Budget, *, with_histories: bool = False
 ) -> Found:
-    """As `find_worlds`, but of a game whose worlds were found before they are taken.
+    """As `find_worlds`, by a pass over all histories, of a game that needs no worlds.
+
+    Errors are those of `find_worlds`.
+    """
+    store, histories, noted = find_infosets(
+        rules, budget, with_histories=with_histories
+    )
+    ends = int(histories.size[1])
+    actions, keys = store.known.actions, store.keys()
+    return Found(store.infosets, actions, keys, histories, ends, noted, store)
+
+
+def known_worlds(
+    rules: BoundRules,
+    budget: Budget,
+    find: Callable[..., Found],
+    *,
+    with_histories: bool = False,
+) -> Found:
+    """As `find`, but of a game of which this was found before it is taken.
 
     What the process keeps of other games is forgotten if these do not fit else.
+
+    Args:
+        find: `find_worlds` or `find_histories`.
+        rules, budget, with_histories: its arguments.
     """
     description = rules.description
-    game = description.short_name, description.rules, rules.settings.tobytes()
+    game = find, description.short_name, description.rules, rules.settings.tobytes()
     found = _kept.get(game)
     if found is None or (with_histories and not len(found.histories)):
         try:
-            again = find_worlds(rules, budget, with_histories=with_histories)
+            again = find(rules, budget, with_histories=with_histories)
         except MemoryBudgetError:
             if not (budget.is_default and _kept.keys() - {game}):
                 raise
             _kept.clear()
-            again = find_worlds(rules, budget, with_histories=with_histories)
+            again = find(rules, budget, with_histories=with_histories)
         found = again
         if game in _kept:  # whose arrays others have
             found = _kept[game]._replace(histories=again.histories)
