@@ -158,9 +158,10 @@ class Solver:
                 over the game's compiled rules, with the same bits, and what they meet
                 is numbered in the order in which they meet it. It is for games that
                 have such rules, or a twin that has. Of algorithms that sample nothing
-                the passes go over all histories. "auto" takes "none" for a game that could have it but whose whole
-                tree is not made in advance, since it has more than 20 million nodes, or
-                more than max_nodes or max_memory allow. A twin is used by itself for
+                the passes go over all histories. "auto" takes "none" for a sampling
+                algorithm on a game that could have it but whose whole tree is not made
+                in advance, since it has more than 20 million nodes, or more than
+                max_nodes or max_memory allow. A twin is used by itself for
                 trees of more than about half a million nodes. "worlds" is for
                 algorithms that sample nothing, on games that declare worlds (see
                 `rules.Description`): their passes go world by world, which takes far

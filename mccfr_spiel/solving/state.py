@@ -297,7 +297,7 @@ class SolverState:
         """Goes on for a slice with the pass over histories that the next update needs,
         if it needs one; returns whether its gradient is in the tables."""
         store, tables = self._tree.found_store, self.tables
-        if store is None:
+        if store is None or not self.whole:
             return True
         if self._over_histories is None:
             first, end = self.counts[layout.PLAYER], self._tree.num_players

@@ -154,11 +154,12 @@ class WorldPass(FullPass):
             passing = HistoryPass(store, plan, player, end)
             return passing.finish("a pass over").walk.gradient
         gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
-        teams.run_each(
-            self.num_threads,
-            lambda one: add(self.worlds, one, plan, gradient),
-            range(player, end),
-        )
+
+        def add_for(part: tuple[int, int]) -> None:
+            for one in range(player + part[0], player + part[1]):
+                add(self.worlds, one, plan, gradient)
+
+        teams.in_parts(self.num_threads, end - player, 1, add_for)
         return gradient
 
     def respond(self, policy: np.ndarray, player: int) -> Response:

@@ -118,7 +118,7 @@ _views = _LAYOUT.viewer()
 
 @inlined
 def _weight(walk, level, player):
-    """How likely the node is if the player goes there: chance, and the others' plans."""
+    """How likely a node is if the player goes there: chance times the others' plans."""
     weight = walk.chance[level]
     for other in range(walk.last.shape[1]):
         if other != player:
@@ -156,15 +156,13 @@ def _known_infoset(rules, game, tree, known, walk, spot, acting):
     slot = (last * 5 + key[length - 1] * 3 + length) & (len(walk.cache) - 1)
     infoset = np.int64(walk.cache[slot])
     start, k = known.rows[infoset]["start"], length
-    if tree.infosets[infoset]["parent"] == last:
-        if known.rows[infoset + 1]["start"] - start == length:
-            while k > 0 and np.int64(known.values[start + k - 1]) == key[k - 1]:
-                k -= 1
+    is_long = known.rows[infoset + 1]["start"] - start == length
+    if is_long and tree.infosets[infoset]["parent"] == last:
+        while k > 0 and np.int64(known.values[start + k - 1]) == key[k - 1]:
+            k -= 1
     if k > 0:
         hashed = row_hash(key, length)
-        infoset = find_key(
-            known.values, known.rows, known.table, hashed, key, length
-        )
+        infoset = find_key(known.values, known.rows, known.table, hashed, key, length)
         walk.cache[slot] = infoset
     return infoset
 

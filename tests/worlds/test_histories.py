@@ -62,7 +62,9 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     found = ms.expected_returns(game, policy, store="none")
     assert found == pytest.approx(expected, abs=1e-12)
     expected = exploitability.nash_conv(game, policy)
-    assert ms.nash_conv(game, policy, store="none") == pytest.approx(expected, abs=1e-12)
+    assert ms.nash_conv(game, policy, store="none") == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 @pytest.mark.compiled
@@ -78,6 +80,7 @@ def test_goofspiel_of_four_random_cards_has_openspiels_values():
     assert tree.store == "none"
     whole = GameTree(game).expand_all()
     ends = (whole.nodes["player"] == -4).sum()
+    assert isinstance(tree.worlds, histories.Histories)
     assert tree.worlds.size.tolist() == [whole.num_nodes, ends]
 
 
