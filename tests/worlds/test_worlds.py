@@ -296,9 +296,9 @@ def test_what_cannot_be_had_is_refused():
         ms.nash_conv(GAMES[0], {}, store="world")
     with pytest.raises(ValueError, match="sample and prune nothing"):
         ms.Solver(GAMES[0], ms.EXTERNAL_SAMPLING, store="worlds")
-    with pytest.raises(ValueError, match="keeps worlds, not nodes"):
+    with pytest.raises(ValueError, match="keeps worlds or infosets only"):
         ms.Solver(GameTree(GAMES[0]).find_worlds(), ms.CFR, store="tree")
-    tree = GameTree("python_dark_hex", max_memory="20MB")
+    tree = GameTree("python_dark_hex", max_memory="8MB")
     with pytest.raises(MemoryBudgetError, match="max_memory"):
         tree.find_worlds()
 
