@@ -61,7 +61,8 @@ def make_solver(
     *,
     cluster: Cluster | None = None,
 ) -> GameSolver:
-    """The solver that the settings describe; its tree is whole for exact evaluation.
+    """The solver that the settings describe; its tree is whole for exact evaluation,
+    unless that takes worlds, or the solver goes over histories.
 
     Args:
         settings: the run.
@@ -73,7 +74,10 @@ def make_solver(
             `OfflineMethod.start`.
     """
     tree = tree or new_tree(settings, budget_of(settings))
-    if settings.evaluate == "exact":
+    method = settings.algorithm
+    makes_whole = isinstance(method, Algorithm) and not method.sampling.is_sampled
+    takes_worlds = tree.declares_worlds and tree.is_surely_larger_than(tree.max_nodes)
+    if settings.evaluate == "exact" and not (makes_whole or takes_worlds):
         tree.expand_all()
     return _start(
         settings.algorithm,

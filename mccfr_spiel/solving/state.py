@@ -225,6 +225,8 @@ class SolverState:
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
             if tree.worlds is not None:
                 self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
+                if _can_share(tree, minimizer) and not algorithm.alternating:
+                    self.num_threads = full_pass(tree, threads).num_threads
                 self.whole = passes.arrays, plans, passes.blocks, tree.worlds
             elif sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()

@@ -317,9 +317,11 @@ class GameTree(ReadableTree):
             TreeFullError, MemoryBudgetError, ValueError: see `expand_all` and
                 `find_worlds`.
         """
+        if self.has_all_infosets and store in ("auto", self.store):
+            return self
         if store in ("worlds", "none"):
             return self.find_worlds(store)
-        if store == "auto" and self.declares_worlds and not self.is_complete:
+        if store == "auto" and self.declares_worlds:
             if self.is_surely_larger_than(self.max_nodes):
                 return self.find_worlds()
             try:

@@ -1,4 +1,4 @@
-"""The leaves of games whose returns depend on what is private, as the search lists them.
+"""The leaves of games whose returns depend on what is private, as a search lists them.
 
 Returns depend on the world where the game ends and on the *class* of each entry, a
 small number: how many dice match the bid, which ships are sunk.

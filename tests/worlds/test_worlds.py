@@ -258,6 +258,24 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
             assert row == pytest.approx(expected[name], abs=1e-9), name
 
 
+@pytest.mark.both
+@pytest.mark.parametrize("game", [GAMES[0]], indirect=True)
+def test_two_threads_change_no_bit(game):
+    algorithm = ms.PCFR_PLUS._replace(alternating=False)
+    one, two = (
+        ms.Solver(game, algorithm, store="worlds", threads=threads)
+        for threads in (1, 2)
+    )
+    assert (one.state.num_threads, two.state.num_threads) == (1, 2)
+    for solver in (one, two):
+        solver.iterate(9)
+    average = one.average_vector()
+    assert (two.average_vector() == average).all()
+    found = [ms.nash_conv(one.tree, average, threads=threads) for threads in (1, 2)]
+    assert found[0] == found[1]
+    assert found[0] > 0
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("game", [GAMES[0], LISTED[0]], indirect=True)
 def test_files_copies_and_policies_go_on_with_equal_bits(game, tmp_path):
