@@ -18,19 +18,32 @@ from mccfr_spiel.algorithms.algorithm import CFR as CFR
 from mccfr_spiel.algorithms.algorithm import CFR_PLUS as CFR_PLUS
 from mccfr_spiel.algorithms.algorithm import CHANCE_SAMPLING as CHANCE_SAMPLING
 from mccfr_spiel.algorithms.algorithm import DCFR as DCFR
+from mccfr_spiel.algorithms.algorithm import DCFR_PLUS as DCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import EXTERNAL_SAMPLING as EXTERNAL_SAMPLING
 from mccfr_spiel.algorithms.algorithm import LCFR as LCFR
 from mccfr_spiel.algorithms.algorithm import OPPONENT_SAMPLING as OPPONENT_SAMPLING
 from mccfr_spiel.algorithms.algorithm import OUTCOME_SAMPLING as OUTCOME_SAMPLING
 from mccfr_spiel.algorithms.algorithm import PCFR_PLUS as PCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import PDCFR_PLUS as PDCFR_PLUS
+from mccfr_spiel.algorithms.algorithm import SAPCFR_PLUS as SAPCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
+from mccfr_spiel.algorithms.algorithm import hs_dcfr as hs_dcfr
+from mccfr_spiel.algorithms.algorithm import hs_pcfr_plus as hs_pcfr_plus
 from mccfr_spiel.algorithms.averaging import LINEAR as LINEAR
 from mccfr_spiel.algorithms.averaging import QUADRATIC as QUADRATIC
 from mccfr_spiel.algorithms.averaging import UNIFORM as UNIFORM
 from mccfr_spiel.algorithms.averaging import polynomial as polynomial
 from mccfr_spiel.algorithms.entropy_rules import ftrl as ftrl
+from mccfr_spiel.algorithms.entropy_rules import magnetic_mirror_descent as mmd  # noqa: F401
 from mccfr_spiel.algorithms.entropy_rules import omd as omd
+from mccfr_spiel.algorithms.own_parts import own_estimator as own_estimator
+from mccfr_spiel.algorithms.own_parts import own_rule as own_rule
+from mccfr_spiel.algorithms.regret_rules import (
+    discounted_regret_matching as discounted_regret_matching,
+)
+from mccfr_spiel.algorithms.regret_rules import (
+    predictive_regret_matching_plus as predictive_regret_matching_plus,
+)
 from mccfr_spiel.algorithms.regret_rules import regret_matching as regret_matching
 from mccfr_spiel.algorithms.regret_rules import (
     regret_matching_plus as regret_matching_plus,
@@ -47,12 +60,15 @@ from mccfr_spiel.algorithms.sampling import outcome as outcome
 from mccfr_spiel.compiled.code_cache import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.drawing.trees import draw_tree as draw_tree
 from mccfr_spiel.drop_in import AverageType as AverageType
+from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
 from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
 from mccfr_spiel.drop_in import CFRSolver as CFRSolver
+from mccfr_spiel.drop_in import DCFRSolver as DCFRSolver
 from mccfr_spiel.drop_in import (
     ExternalSamplingMCCFRSolver as ExternalSamplingMCCFRSolver,
 )
 from mccfr_spiel.drop_in import ExternalSamplingSolver as ExternalSamplingSolver
+from mccfr_spiel.drop_in import LCFRSolver as LCFRSolver
 from mccfr_spiel.drop_in import OutcomeSamplingMCCFRSolver as OutcomeSamplingMCCFRSolver
 from mccfr_spiel.drop_in import OutcomeSamplingSolver as OutcomeSamplingSolver
 from mccfr_spiel.evaluation import metrics as metrics
@@ -60,6 +76,7 @@ from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
+from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.experiments.comparing import compare as compare
 from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.limits.budget import MemoryBudgetError as MemoryBudgetError

@@ -25,7 +25,10 @@ from mccfr_spiel.algorithms import (
     OUTCOME_SAMPLING,
     UNIFORM,
     Algorithm,
+    discounted_regret_matching,
     outcome,
+    own_estimator,
+    polynomial,
     regret_matching,
 )
 from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
@@ -33,7 +36,8 @@ from mccfr_spiel.display.lines import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.tabular import TabularPolicy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.tree.game_tree import TreeFullError
+from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.game_tree import GameTree, TreeFullError
 
 
 class AverageType(enum.Enum):
@@ -70,15 +74,16 @@ class _CFRSolver(_OnSolver):
         linear_averaging: bool,
         regret_matching_plus: bool,
     ) -> None:
-        self._solver = Solver(
-            game,
-            Algorithm(
-                FULL,
-                rm_plus() if regret_matching_plus else regret_matching(),
-                LINEAR if linear_averaging else UNIFORM,
-                alternating=bool(alternating_updates),
-            ),
+        algorithm = Algorithm(
+            FULL,
+            rm_plus() if regret_matching_plus else regret_matching(),
+            LINEAR if linear_averaging else UNIFORM,
+            alternating=bool(alternating_updates),
         )
+        self._run(game, algorithm)
+
+    def _run(self, game: pyspiel.Game, algorithm: Algorithm) -> None:
+        self._solver = Solver(game, algorithm)
         self._uniform: TabularPolicy | None = None
 
     def evaluate_and_update_policy(self) -> None:
@@ -145,6 +150,74 @@ class CFRPlusSolver(_CFRSolver):
             linear_averaging=True,
             regret_matching_plus=True,
         )
+
+
+class DCFRSolver(_CFRSolver):
+    """`open_spiel.python.algorithms.discounted_cfr.DCFRSolver`."""
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        alpha: float = 3 / 2,
+        beta: float = 0,
+        gamma: float = 2,
+    ) -> None:
+        rule = discounted_regret_matching(alpha, beta)
+        self._run(game, Algorithm(FULL, rule, polynomial(gamma)))
+
+
+class LCFRSolver(DCFRSolver):
+    """`open_spiel.python.algorithms.discounted_cfr.LCFRSolver`."""
+
+    def __init__(self, game: pyspiel.Game) -> None:
+        super().__init__(game, alpha=1, beta=1, gamma=1)
+
+
+class CFRBRSolver(_CFRSolver):
+    """`open_spiel.python.algorithms.cfr_br.CFRBRSolver` and `pyspiel.CFRBRSolver`.
+
+    Each player learns against best responses to the others' policies (Johanson et al.
+    2012), which are those of the policies before the iteration.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        linear_averaging: bool = False,
+        regret_matching_plus: bool = False,
+    ) -> None:
+        if game.num_players() != 2:
+            raise ValueError(
+                f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
+            )
+        algorithm = Algorithm(
+            own_estimator(_against_best_responses),
+            rm_plus() if regret_matching_plus else regret_matching(),
+            LINEAR if linear_averaging else UNIFORM,
+            alternating=False,
+        )
+        self._run(game, algorithm)
+
+
+def _against_best_responses(
+    tree: GameTree, policy: np.ndarray, player: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """The gradient against the other player's best response.
+
+    Of actions that are equally good but for rounding the first one is played.
+    """
+    passes, other, played = full_pass(tree), 1 - player, policy.copy()
+    gradient = passes.gradient(passes.plan(policy), other)
+    for infoset in tree.infosets[tree.infosets["player"] == other][::-1]:
+        start = infoset["first_sequence"]
+        best = gradient[start : start + infoset["num_actions"]]
+        gradient[infoset["parent"]] += best.max()
+        played[start : start + len(best)] = 0.0
+        played[start + np.argmax(best >= best.max() - _TIE)] = 1.0
+    return passes.gradient(passes.plan(played), player), 2 * tree.num_nodes
+
+
+_TIE = 1e-12
 
 
 class _PythonSolver(_OnSolver):

@@ -4,8 +4,10 @@ A refusal is a ValueError that shows the value and says what is wanted. Without 
 checks a wrong type would surface as a bare TypeError from deep inside.
 """
 
+import difflib
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -78,3 +80,10 @@ def count(value: Any, name: str) -> int:
         return max(0, math.ceil(value))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name}={value!r} is not finite, or is no number.") from None
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """` Did you mean cfr_plus?` if a known name is close to one that is not known."""
+    # Of two equally close names the shorter one is meant: "cfr" and not "lcfr".
+    found = difflib.get_close_matches(name.lower(), sorted(known, key=len), n=1)
+    return f" Did you mean {found[0]}?" if found else ""

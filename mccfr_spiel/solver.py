@@ -16,19 +16,21 @@ from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
     Minimizer,
-    OwnRule,
-    check_algorithm,
+    OwnEstimator,
+    Sampling,
+    algorithm_of,
     most_iterations,
+    own_parts_of,
 )
 from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.display.lines import counted, line, never_raises, short, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.loops import make_iterate
+from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
@@ -38,7 +40,7 @@ from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.played import make_rule_iterate
-from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving import estimating, files, running
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
@@ -63,6 +65,9 @@ _MOST_NODES_AHEAD = 20_000_000
 """Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
 
 _FEW_NODES_AHEAD = 1_000_000
+
+OwnParts = tuple[Any, Any]
+"""A user's own rule and estimator, which no file holds."""
 
 STORES = "auto", "tree", "none", "worlds"
 """What `store` may be."""
@@ -106,7 +111,7 @@ class Solver:
     def __init__(
         self,
         game: pyspiel.Game | str | GameTree,
-        algorithm: Algorithm = EXTERNAL_SAMPLING,
+        algorithm: Algorithm | str = EXTERNAL_SAMPLING,
         *,
         seed: int = 0,
         max_nodes: int = DEFAULT_MAX_NODES,
@@ -132,7 +137,7 @@ class Solver:
             game: any OpenSpiel game that gives information-state strings and lists its
                 chance outcomes, its load string, or its GameTree. Simultaneous moves
                 become turns.
-            algorithm: what to run, see algorithms/.
+            algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
             seed: any integer. Together with the game and the algorithm it determines
                 every result.
             max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
@@ -187,8 +192,7 @@ class Solver:
             ValueError: the game cannot be solved (see `GameTree`), or not by this
                 algorithm.
         """
-        check_algorithm(algorithm)
-        self.algorithm = algorithm
+        self.algorithm = algorithm = algorithm_of(algorithm)
         self.seed = refusals.integer(seed, "seed")
         self.threads = checked_threads(threads)
         self._most_iterations = most_iterations(algorithm.averaging)
@@ -214,7 +218,7 @@ class Solver:
         if sampling.prunes_by_regret and self.tree.num_players != 2:
             raise ValueError(
                 f'prune="regret" sums up what the other player has played, and '
-                f"{self.tree.game} has {self.tree.num_players} players; use "
+                f"{brief(self.tree.game)} has {self.tree.num_players} players; use "
                 "ms.PRUNED_CFR or ms.CFR."
             )
         store = _checked_store(store, algorithm)
@@ -248,6 +252,8 @@ class Solver:
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
             self.kernel = iterate_pruned
+        elif isinstance(sampling, OwnEstimator) or self.tree.found_store is not None:
+            self.kernel = make_estimated_iterate(rule)
         elif self.tree.worlds is not None:
             self.kernel = make_world_iterate(rule, type(self.tree.worlds))
         elif self.state.store is None:
@@ -258,7 +264,7 @@ class Solver:
         self._is_plain = (
             IS_COMPILED
             and not self._passes
-            and self._own_rule() is None
+            and self._own_parts()[0] is None
             and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
         )
         if self.state.num_threads > 1:
@@ -271,8 +277,8 @@ class Solver:
         if store == "worlds" or takes_histories or tree.worlds is not None:
             if tree.worlds is not None and store not in ("auto", tree.store):
                 raise ValueError(
-                    f"This tree of {tree.source} keeps worlds or infosets only. Give "
-                    "the solver the game instead of the tree."
+                    f"This tree of {brief(tree.source)} keeps worlds or infosets only. "
+                    "Give the solver the game instead of the tree."
                 )
             _check_takes_worlds(self.algorithm)
             tree.find_worlds(store)
@@ -281,12 +287,17 @@ class Solver:
         elif tree.rule_store is not None:
             if store == "tree" or needs_whole_tree(self.algorithm):
                 raise ValueError(
-                    f"This tree of {tree.source} is that of walks over compiled rules, "
+                    f"This tree of {brief(tree.source)} is that of walks over compiled "
+                    "rules, "
                     "which keep no nodes. Give the solver the game instead of the tree."
                 )
         elif needs_whole_tree(self.algorithm):
             is_auto = store == "auto" and can_take_worlds(self.algorithm)
-            tree.make_whole("auto" if is_auto else "tree")
+            try:
+                tree.make_whole("auto" if is_auto else "tree")
+            except TreeFullError as error:
+                error.add_note(f"{self.algorithm} needs the whole tree.")
+                raise
         elif not tree.num_infosets and tree.rules_for_walks() is not None:
             # A forecast takes half a second, in which small trees have long been made.
             for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
@@ -512,8 +523,8 @@ class Solver:
                 cast(RuleGrowth, self._growth).raise_broken(status)
             else:
                 raise ValueError(
-                    f"Games of {self.tree.source} are so long that outcome sampling "
-                    "met a history of a probability below "
+                    f"Games of {brief(self.tree.source)} are so long that outcome "
+                    "sampling met a history of a probability below "
                     f"{1 / MAX_WEIGHT:.0e}, or its payoffs so large that one "
                     f"over its probability exceeds {MAX_WEIGHT:.0e}: an "
                     "unbiased estimate no longer fits a floating-point number. Use a "
@@ -549,10 +560,12 @@ class Solver:
         if status == layout.NEEDS_ONE_THREAD:
             is_plain = not getattr(self.algorithm.minimizer, "compiled", True)
             call = self._interpret if is_plain or not IS_COMPILED else self._call_with
+            if isinstance(self.algorithm.sampling, OwnEstimator):
+                call = self._estimate
             try:
                 status = call(frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
-                if self._own_rule() is not None:
+                if self._own_parts()[0] is not None:
                     state.tables.memory[FAULT] = -1.0
                 raise
         self._check_own_rule()
@@ -564,11 +577,19 @@ class Solver:
         with a rule in plain Python."""
         return self._call_with(frame)
 
+    def _estimate(self, frame: np.ndarray) -> int:
+        """Makes an update by the user's estimator, which may ask for policies."""
+        sampling = self.algorithm.sampling
+        assert isinstance(sampling, OwnEstimator)
+        return estimating.update(
+            self.kernel, sampling, self.tree, self.state, self.seed, frame
+        )
+
     def _call_with(self, frame: np.ndarray) -> int:
         state = self.state
         if self._passes:
-            if not state.deliver():
-                return layout.PAUSED
+            if self.tree.found_store is not None:
+                return estimating.follow(self.kernel, self.tree, state, frame)
             return teams.run(
                 self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
             )
@@ -635,7 +656,7 @@ class Solver:
 
     def _check_own_rule(self) -> None:
         """Raises ValueError if a rule of the user's own has failed, now or before."""
-        rule = self._own_rule()
+        rule = self._own_parts()[0]
         if rule is None or not (fault := int(self.state.tables.memory[FAULT])):
             return
         did = "was stopped by an exception"
@@ -669,7 +690,8 @@ class Solver:
                 and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
             ):
                 raise ValueError(
-                    f"The sums that this solver keeps for {self.tree.source} no longer "
+                    f"The sums that this solver keeps for {brief(self.tree.source)} no "
+                    "longer "
                     "fit a floating-point number, so it has no policy. Go back to an "
                     "earlier checkpoint, and scale the payoffs, take a smaller step "
                     "size, or sample less."
@@ -712,6 +734,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        sampling: Sampling | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
@@ -725,6 +748,7 @@ class Solver:
             abstraction: the solver's, if it had one; a file cannot hold a function.
             max_memory: as in `Solver`; a file does not remember it.
             minimizer: the solver's, if it was one of `algorithms.own_rule`.
+            sampling: the solver's, if it was one of `algorithms.own_estimator`.
             threads: as in `Solver`; a file does not remember them.
             twin: as in `Solver`, for the tree that is made; a file does not remember
                 it, and one of walks over a twin cannot be loaded without that.
@@ -738,8 +762,9 @@ class Solver:
             OSError: the file cannot be read.
         """
         contents = checkpoint.load(path)
+        own = minimizer, sampling
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads, twin, cluster
+            contents, game, abstraction, max_memory, own, threads, twin, cluster
         )
 
     @classmethod
@@ -751,6 +776,7 @@ class Solver:
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
+        sampling: Sampling | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
@@ -762,15 +788,16 @@ class Solver:
         and errors are those of `load`.
         """
         contents = checkpoint.load_newest(path)
+        own = minimizer, sampling
         return cls.from_contents(
-            contents, game, abstraction, max_memory, minimizer, threads, twin, cluster
+            contents, game, abstraction, max_memory, own, threads, twin, cluster
         )
 
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
         tree = self.tree
-        more = tree.abstraction, self._own_rule(), self.threads, tree.twin
+        more = tree.abstraction, self._own_parts(), self.threads, tree.twin
         return _unpickle, (type(self), data, *more)
 
     @reads
@@ -786,15 +813,14 @@ class Solver:
             game,
             tree.abstraction,
             tree.budget.limit,
-            self._own_rule(),
+            self._own_parts(),
             self.threads,
             tree.twin,
         )
 
-    def _own_rule(self) -> OwnRule | None:
-        """The user's own rule, which contents do not hold."""
-        minimizer = self.algorithm.minimizer
-        return minimizer if isinstance(minimizer, OwnRule) else None
+    def _own_parts(self) -> OwnParts:
+        """The user's own rule and estimator, which contents do not hold."""
+        return own_parts_of(self.algorithm.sampling, self.algorithm.minimizer)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -818,18 +844,19 @@ class Solver:
         game: pyspiel.Game | str | GameTree | None = None,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
-        minimizer: Minimizer | None = None,
+        own: OwnParts = (None, None),
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
     ) -> "Solver":
-        """The solver of such contents; arguments and errors are those of `load`."""
+        """The solver of such contents; arguments and errors are those of `load`, whose
+        `minimizer` and `sampling` are `own`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
-                files.algorithm_from_json(header["algorithm"], minimizer),
+                files.algorithm_from_json(header["algorithm"], *own),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,
@@ -872,6 +899,11 @@ def _store_on_cluster(store: str) -> str:
 
 
 def _check_supports_abstraction(algorithm: Algorithm) -> None:
+    if isinstance(algorithm.sampling, OwnEstimator):
+        raise ValueError(
+            f"{algorithm.sampling.name} gives gradients by sequences, which an "
+            "abstraction ties; drop one of them."
+        )
     if not algorithm.minimizer.allows_abstraction:
         raise ValueError(
             f"{algorithm.minimizer.rule} is only for players who forget nothing; with "
@@ -903,10 +935,9 @@ def _unpickle(
     cls: type[Solver],
     data: bytes,
     abstraction: Abstraction | None,
-    minimizer: Minimizer | None = None,
+    own: OwnParts = (None, None),
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> Solver:
     contents = checkpoint.from_bytes(data)
-    more = minimizer, threads, twin
-    return cls.from_contents(contents, None, abstraction, None, *more)
+    return cls.from_contents(contents, None, abstraction, None, own, threads, twin)

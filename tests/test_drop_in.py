@@ -13,6 +13,7 @@ import numpy as np
 import open_spiel.python.algorithms.cfr as openspiel_cfr
 import pyspiel
 import pytest
+from open_spiel.python.algorithms import cfr_br, discounted_cfr
 
 import mccfr_spiel as ms
 from mccfr_spiel import drop_in
@@ -28,12 +29,24 @@ OURS = types.SimpleNamespace(
     ExternalSamplingSolver=ms.ExternalSamplingSolver,
     OutcomeSamplingSolver=ms.OutcomeSamplingSolver,
     AverageType=ms.AverageType,
+    DCFRSolver=ms.DCFRSolver,
+    LCFRSolver=ms.LCFRSolver,
+    CFRBRSolver=ms.CFRBRSolver,
 )
-FILES = ["external_sampling_mccfr", "outcome_sampling_mccfr", "cfr"]
+FILES = [
+    *("external_sampling_mccfr", "outcome_sampling_mccfr"),
+    *("cfr", "cfr_br", "discounted_cfr"),
+]
 NOT_ABOUT_THESE_CLASSES = {
     "test__update_current_policy": "calls a private function of OpenSpiel's cfr.py",
     "test_cce_dist_kuhn_3p_cpp": "runs pyspiel's solver only",
     "test_cce_dist_sheriff_cpp": "runs pyspiel's solver only",
+    "cfr_br-test_policy_and_average_policy": "300 iterations are within its tolerance "
+    "only by how OpenSpiel rounds a regret of 0",
+    **{
+        f"test_cpp_and_python_cfr_br{number}": "takes its classes as it is imported"
+        for number in range(4)
+    },
 }
 
 
@@ -53,8 +66,9 @@ def openspiels_tests():
             for test in suite:
                 assert isinstance(test, unittest.TestCase)
                 method = test._testMethodName.split(" ")[0]
-                if method not in NOT_ABOUT_THESE_CLASSES:
-                    yield pytest.param(test, id=f"{name}-{method}")
+                label = f"{name}-{method}"
+                if not {method, label} & {*NOT_ABOUT_THESE_CLASSES}:
+                    yield pytest.param(test, id=label)
 
 
 TESTS = list(openspiels_tests())
@@ -316,3 +330,38 @@ def test_a_pickled_cfr_solver_goes_on_as_one_that_was_not():
     mine, copys = solver.average_policy(), other.average_policy()
     assert (mine.action_probability_array == copys.action_probability_array).all()
     assert (mine.action_probability_array != before.action_probability_array).any()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "more"),
+    [
+        (ms.DCFRSolver, discounted_cfr.DCFRSolver, ()),
+        (ms.DCFRSolver, discounted_cfr.DCFRSolver, (2, 1, 3)),
+        (ms.LCFRSolver, discounted_cfr.LCFRSolver, ()),
+        (ms.CFRBRSolver, cfr_br.CFRBRSolver, (True, True)),
+    ],
+)
+def test_discounts_and_best_responses_are_openspiels(ours, theirs, more):
+    game = pyspiel.load_game("kuhn_poker")
+    mine, other = ours(game, *more), theirs(game, *more)
+    for _ in range(12):
+        mine.evaluate_and_update_policy()
+        other.evaluate_and_update_policy()
+    np.testing.assert_allclose(
+        mine.average_policy().action_probability_array,
+        other.average_policy().action_probability_array,
+        rtol=0,
+        atol=1e-10,
+    )
+
+
+def test_cfr_br_has_the_exploitabilities_that_openspiel_expects():
+    for game, expected in (
+        ("kuhn_poker", (0.91666666667, 0.33333333333, 0.31944444444, 0.26041666667)),
+        ("leduc_poker", (4.74722222222, 4.00686728396, 3.4090489231, 2.89825395531)),
+    ):
+        solver = ms.CFRBRSolver(pyspiel.load_game(game))
+        for nash_conv in expected:
+            solver.evaluate_and_update_policy()
+            found = ms.nash_conv(solver._solver.tree, solver._solver.average_policy())
+            assert abs(found - nash_conv) < 1e-9

@@ -215,7 +215,7 @@ CALLS = {
     # algorithms
     "algorithm": (
         lambda a: ms.Solver(TREE, a),
-        ["cfr", None, 3, ms.FULL, ms.regret_matching(), (ms.FULL, ms.ftrl(1.0))],
+        ["foo", None, 3, ms.FULL, ms.regret_matching(), (ms.FULL, ms.ftrl(1.0))],
     ),
     "sampling": (
         lambda s: ms.Solver(TREE, ms.Algorithm(s, ms.regret_matching())),

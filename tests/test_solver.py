@@ -599,8 +599,8 @@ def test_an_epsilon_outside_its_interval_is_refused(epsilon):
         (lambda: ms.polynomial(-1.0), "gamma=-1.0"),
         (lambda: ms.regret_matching(initial_regret=-1.0), "initial_regret=-1.0"),
         (
-            lambda: Solver("kuhn_poker", "cfr"),  # pyright: ignore[reportArgumentType]
-            "'cfr' is not an Algorithm",
+            lambda: Solver("kuhn_poker", "cfrplus"),
+            r"'cfrplus' is none of .* Did you mean cfr_plus\?",
         ),
     ],
 )

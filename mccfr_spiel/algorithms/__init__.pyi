@@ -22,6 +22,7 @@ from mccfr_spiel.algorithms.algorithm import PRUNED_CFR as PRUNED_CFR
 from mccfr_spiel.algorithms.algorithm import SAPCFR_PLUS as SAPCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import SCHEDULES as SCHEDULES
 from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
+from mccfr_spiel.algorithms.algorithm import algorithm_of as algorithm_of
 from mccfr_spiel.algorithms.algorithm import check_algorithm as check_algorithm
 from mccfr_spiel.algorithms.algorithm import hs_dcfr as hs_dcfr
 from mccfr_spiel.algorithms.algorithm import hs_pcfr_plus as hs_pcfr_plus
@@ -52,8 +53,12 @@ from mccfr_spiel.algorithms.entropy_rules import omd as omd
 from mccfr_spiel.algorithms.entropy_rules import optimistic_ftrl as optimistic_ftrl
 from mccfr_spiel.algorithms.entropy_rules import optimistic_omd as optimistic_omd
 from mccfr_spiel.algorithms.minimizers import Minimizer as Minimizer
-from mccfr_spiel.algorithms.own_rules import OwnRule as OwnRule
-from mccfr_spiel.algorithms.own_rules import own_rule as own_rule
+from mccfr_spiel.algorithms.own_parts import OwnEstimator as OwnEstimator
+from mccfr_spiel.algorithms.own_parts import OwnPart as OwnPart
+from mccfr_spiel.algorithms.own_parts import OwnRule as OwnRule
+from mccfr_spiel.algorithms.own_parts import own_estimator as own_estimator
+from mccfr_spiel.algorithms.own_parts import own_parts_of as own_parts_of
+from mccfr_spiel.algorithms.own_parts import own_rule as own_rule
 from mccfr_spiel.algorithms.parts import Part as Part
 from mccfr_spiel.algorithms.regret_rules import (
     DiscountedRegretMatching as DiscountedRegretMatching,

@@ -1,7 +1,7 @@
 """An algorithm as a value of three parts, and the algorithms that have names."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.averaging import (
@@ -40,7 +40,15 @@ MOST_BATCH = 2**31
 """That many walks take minutes."""
 
 
-class Algorithm(NamedTuple):
+class _Parts(NamedTuple):
+    sampling: Sampling
+    minimizer: Minimizer
+    averaging: Averaging = UNIFORM
+    alternating: bool = True
+    batch: int | Literal["auto"] = 1
+
+
+class Algorithm(_Parts):
     """A solver's three parts, whether players move one after the other, and the batch.
 
     Attributes:
@@ -57,11 +65,19 @@ class Algorithm(NamedTuple):
             often as it has walks, besides the weight that averaging gives it.
     """
 
-    sampling: Sampling
-    minimizer: Minimizer
-    averaging: Averaging = UNIFORM
-    alternating: bool = True
-    batch: int | Literal["auto"] = 1
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *parts: Any, **more: Any) -> Self:
+            """Says what is missing where only a sampling is given."""
+            if len(parts) < 2 and "minimizer" not in more:
+                first = repr(parts[0]) if parts else "ms.EXTERNAL"
+                raise TypeError(
+                    "An algorithm has a sampling and a rule, as in "
+                    f"ms.Algorithm({first}, ms.regret_matching())."
+                )
+            return super().__new__(cls, *parts, **more)
 
     def __repr__(self) -> str:
         parts = [repr(self.sampling), repr(self.minimizer)]
@@ -207,6 +223,24 @@ ALGORITHMS = {
 """The named algorithms, as the command line calls them."""
 
 
+def algorithm_of(given: Any) -> Algorithm:
+    """The algorithm that is given, or the one of a name in ALGORITHMS.
+
+    Raises:
+        ValueError: there is none of that name, or the parts do not go together.
+    """
+    if isinstance(given, str):
+        if given.lower() not in ALGORITHMS:
+            hint = refusals.near(given, ALGORITHMS)
+            raise ValueError(
+                f"{given!r} is none of {', '.join(ALGORITHMS)}, the algorithms of "
+                f"Solver.{hint}"
+            )
+        return ALGORITHMS[given.lower()]
+    check_algorithm(given)
+    return given
+
+
 def check_algorithm(algorithm: Any) -> None:
     """Raises ValueError unless a value is an Algorithm of three parts.
 
@@ -214,7 +248,7 @@ def check_algorithm(algorithm: Any) -> None:
     """
     if not isinstance(algorithm, Algorithm):
         raise ValueError(
-            f"{algorithm!r} is not an Algorithm. {_hint(algorithm)}The named ones are "
+            f"{algorithm!r} is not an Algorithm. The named ones are "
             f"{', '.join(f'ms.{name}' for name in _constants())} (ms is mccfr_spiel)."
         )
     for part, kind in (
@@ -269,15 +303,6 @@ def _check_can_prune(algorithm: Algorithm) -> None:
             f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
             "actions at an infoset, whose regrets then do not add up; drop one of them."
         )
-
-
-def _hint(value: Any) -> str:
-    if isinstance(value, str) and value.lower() in ALGORITHMS:
-        name = value.lower()
-        constants = [k for k, v in _constants().items() if v == ALGORITHMS[name]]
-        words = [f"ms.{constant}" for constant in constants]
-        return f"Did you mean {' or '.join([*words, f'ms.ALGORITHMS[{name!r}]'])}? "
-    return ""
 
 
 def _constants() -> dict[str, Algorithm]:

@@ -14,6 +14,7 @@ from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
 from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import batch_of, is_between_updates, nodes_of_walk
@@ -69,7 +70,7 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
     except ValueError as error:
         raise ValueError(
             "Each worker of a cluster makes the game from its string, which for "
-            f"{tree.source} is not enough. {error}"
+            f"{brief(tree.source)} is not enough. {error}"
         ) from error
 
 

@@ -21,7 +21,7 @@ from mccfr_spiel.experiments.algorithm_names import (
 from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
 from mccfr_spiel.experiments.flags import SETTINGS
-from mccfr_spiel.experiments.importing import import_module
+from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.screen import show
 from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
@@ -39,7 +39,7 @@ class Own:
         nodes: Nodes that each run touches.
         iterations: How long a run is, in iterations, in place of --nodes.
         metrics: What is measured: names in mccfr_spiel.metrics (nash_conv, last_iterate
-            and others), or MODULE.FUNCTION, a function of the solver in a module of
+            and others), or MODULE:FUNCTION, a function of the solver in a module of
             yours. There is a figure for each.
         opponent: The opponent of head_to_head: a policy's file or folder, or uniform.
         x: The horizontal axis; by default that of --nodes or --iterations.
@@ -112,7 +112,7 @@ def algorithm_of(words: str, iterations: int | None) -> tuple[str, Method]:
     Raises:
         ValueError: there is no such algorithm, or no such parameter.
     """
-    name, *parts = words.split(":")
+    name, *parts = re.split(r":(?=\w+=)", words)  # MODULE:NAME has a colon, too
     given: dict[str, Any] = {"algorithm": name}
     try:
         for part in parts:
@@ -138,15 +138,15 @@ def _metric(name: str, opponent: str) -> Metric:
         return METRICS[name] if opponent == "uniform" else head_to_head(opponent)
     if name in METRICS:
         return METRICS[name]
-    module, _, function = name.rpartition(".")
+    module, _, function = name.replace(":", ".").rpartition(".")
     if not module:
         raise ValueError(
-            f"--metrics={name} is none of {', '.join(METRICS)}, and no MODULE.FUNCTION."
+            f"--metrics={name} is none of {', '.join(METRICS)}, and no MODULE:FUNCTION."
         )
     try:
-        return getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"--metrics={name}: {error}.") from error
+        return value_of(f"{module}:{function}")
+    except ValueError as error:
+        raise ValueError(f"--metrics={name}: {error}") from error
 
 
 def _executor(values: flags.FlagValues) -> Executor | None:

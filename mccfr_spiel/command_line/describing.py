@@ -12,6 +12,7 @@ from absl import flags
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, EXTERNAL_SAMPLING, Algorithm
 from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.exact import nash_conv
 from mccfr_spiel.experiments.screen import show
 from mccfr_spiel.limits.budget import TreeFullError, in_words
@@ -82,7 +83,7 @@ def run(values: flags.FlagValues, game: str) -> int:
 
 def _lines(tree: GameTree, *, measure: bool) -> Iterator[tuple[str, str]]:
     kind = tree.source.get_type()
-    yield "game", f"{kind.long_name}, {tree.source}"
+    yield "game", f"{kind.long_name}, {brief(tree.source)}"
     yield "kind", ", ".join(_words_of_kind(tree.source))
     size = _size(tree)
     yield from _lines_of_size(size, tree)
@@ -136,7 +137,8 @@ def _size(tree: GameTree) -> Size:
 def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
     if size.tree is None:
         probes = len(size.forecast.nodes)
-        yield "size", f"estimated by {probes:,} random histories:"
+        histories = "history" if probes == 1 else "histories"
+        yield "size", f"estimated by {probes:,} random {histories}:"
         yield "", f"{size.forecast.in_words()} for the whole tree"
         yield "", f"expanding it would take {_duration(size.seconds)}"
     else:

@@ -59,6 +59,14 @@ class _NumberOrWordParser(WholeNumberParser):
         return super().parse(argument)
 
 
+class _ChoiceParser(flags.EnumParser):
+    """Reads one of some words, or what MODULE:NAME names, where that can be."""
+
+    def parse(self, argument: str) -> str:
+        """The word; raises ValueError."""
+        return argument if ":" in argument else super().parse(argument)
+
+
 def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> None:
     """Defines a flag for each line of a table."""
     for name, kind, default, words, least, choices, _ in table:
@@ -68,7 +76,7 @@ def define(table: Iterable[Setting], values: flags.FlagValues = flags.FLAGS) -> 
             flags.DEFINE_boolean(name, default, words, flag_values=values)
             continue
         if choices:
-            parser = flags.EnumParser([*choices])
+            parser = _ChoiceParser([*choices])
         elif kind is list:
             parser, writer = flags.ListParser(), flags.CsvListSerializer(",")
         elif kind is float:

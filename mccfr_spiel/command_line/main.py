@@ -4,7 +4,6 @@ Each command has a set of absl flags. Those that several have are the flags of
 `flags.py`, which run_experiments.py has, too; a command adds a table of its own.
 """
 
-import difflib
 import re
 import shutil
 import sys
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
+from mccfr_spiel import refusals
 from mccfr_spiel.command_line import (
     comparing,
     describing,
@@ -190,14 +190,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show(_overview())
         return 0 if arguments else 1
     name, *words = arguments
-    if name == "--version":
+    if name in ("--version", "version"):
         print(f"{PROGRAM} {version()}")
         return 0
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
         print(
-            f"Error: {name!r} is none of the commands {', '.join(COMMANDS)}.{hint}",
+            f"Error: {name!r} is none of the commands {', '.join(COMMANDS)}."
+            f"{refusals.near(name, COMMANDS)}",
             file=sys.stderr,
         )
         return 1

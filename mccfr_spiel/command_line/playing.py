@@ -12,6 +12,7 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
@@ -40,6 +41,10 @@ class Own:
 def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
     """Takes a word that is a file or a folder as --policy; returns the other words."""
     paths = [word for word in words if pathlib.Path(word).exists()]
+    for word in words:
+        is_path = "(" not in word and pathlib.Path(word).name != word
+        if word not in paths and (is_path or word.endswith((".json", ".bin"))):
+            raise ValueError(f"no such file: {word}")
     if values.policy is None and len(paths) == 1:
         values.policy = paths[0]
         return [word for word in words if word not in paths]
@@ -72,7 +77,7 @@ def run(values: flags.FlagValues, game: str) -> int:
 
 
 def _solved(game: pyspiel.Game, values: flags.FlagValues) -> Policy:
-    print(f"Solving {game} by {values.algorithm} ...", flush=True)
+    print(f"Solving {brief(game)} by {values.algorithm} ...", flush=True)
     solver = Solver(game, ALGORITHMS[values.algorithm], seed=values.seed or 0)
     solver.iterate(values.iterations)
     return solver.average_policy()

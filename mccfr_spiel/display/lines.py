@@ -15,6 +15,8 @@ _Self = TypeVar("_Self")
 
 _MOST_OF_PARAMETERS = 80
 
+_MOST_OF_LOAD_STRINGS = 200
+
 _LEAST_WIDTH = 1e-13
 """An interval that is narrower, relative to its middle, is only rounding."""
 
@@ -62,6 +64,11 @@ def plus_minus(middle: float, half_width: float) -> str:
     unit = 10.0**-decimals
     wide = math.ceil((half_width + abs(middle - shown)) / unit - _ROUNDING) * unit
     return f"{shown + 0.0:.{decimals}f} +- {wide:.{decimals}f}"
+
+
+def brief(game: object) -> str:
+    """A game's load string as people read it: without its middle if it is long."""
+    return one_line(str(game), _MOST_OF_LOAD_STRINGS)
 
 
 def title(game: pyspiel.Game) -> str:

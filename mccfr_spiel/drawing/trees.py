@@ -16,6 +16,7 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.display.lines import (
+    brief,
     counted,
     line,
     never_raises,
@@ -175,7 +176,8 @@ def _small_tree(game: pyspiel.Game | str | GameTree, max_nodes: int) -> GameTree
 
 def _too_large(game: pyspiel.Game, nodes: str, max_nodes: int) -> ValueError:
     return ValueError(
-        f"{game} has {nodes}, and a drawing of more than {max_nodes:,} cannot be read. "
+        f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} cannot "
+        "be read. "
         "Draw a smaller game, or look at policy.table(); max_nodes allows more."
     )
 

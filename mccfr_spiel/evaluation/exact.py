@@ -6,6 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.answers import is_one_for_each
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -163,8 +164,8 @@ def exploitability(
     tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
-            f"{tree.source} is not a two-player constant-sum game, for which alone "
-            "exploitability is defined; use nash_conv."
+            f"{brief(tree.source)} is not a two-player constant-sum game, for which "
+            "alone exploitability is defined; use nash_conv."
         )
     return _nash_conv(tree, vector, policy, threads) / 2
 

@@ -30,7 +30,7 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display.lines import counted, line, never_raises, plus_minus
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, plus_minus
 from mccfr_spiel.evaluation.fixed_rules import FixedRules, fixed_rules
 from mccfr_spiel.evaluation.rule_plays import (
     Layer,
@@ -228,7 +228,7 @@ def learned_response(
     seconds = refusals.number(seconds, "seconds", 0, _MOST_SECONDS)
     if loaded.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         raise ValueError(
-            f"{game} has simultaneous moves; give its turn-based form, "
+            f"{brief(game)} has simultaneous moves; give its turn-based form, "
             "pyspiel.convert_to_turn_based(game)."
         )
     until = (iterations, seconds)

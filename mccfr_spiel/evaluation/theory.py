@@ -23,6 +23,7 @@ from mccfr_spiel.algorithms import (
     regret_matching,
 )
 from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
@@ -289,7 +290,8 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
     sampling, minimizer, averaging, *_ = algorithm
     if not is_two_player_constant_sum(game):
         raise ValueError(
-            f"Regrets bound no NashConv in {game}: it is no two-player zero-sum game."
+            f"Regrets bound no NashConv in {brief(game)}: it is no two-player zero-sum "
+            "game."
         )
     if minimizer != regret_matching() or averaging != UNIFORM:
         raise ValueError(

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.display.lines import line, never_raises, plus_minus
+from mccfr_spiel.display.lines import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation.exact import Game, read_policy
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.tree.full_pass import full_pass
@@ -66,8 +66,8 @@ def game_value(
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
-            f"{source} is not a two-player constant-sum game, for which alone a value "
-            "is defined; use expected_returns."
+            f"{brief(source)} is not a two-player constant-sum game, for which alone a "
+            "value is defined; use expected_returns."
         )
     return value
 

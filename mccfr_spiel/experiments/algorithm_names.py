@@ -8,9 +8,11 @@ name in METHODS or as its repr, the code that makes it.
 
 import ast
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
     RULES,
@@ -18,13 +20,19 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
+    OwnEstimator,
+    OwnPart,
     OwnRule,
+    Part,
     Sampling,
     averaging,
     check_algorithm,
+    own_estimator,
+    own_rule,
     sampling,
     schedule_of,
 )
+from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, table_of
 from mccfr_spiel.offline import linear_program
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
@@ -254,9 +262,18 @@ def _choices(flag: str, names: Iterable[str]) -> str:
 
 
 def named(kind: str, name: str, values: Mapping[str, T]) -> T:
-    """The value of a name; raises ValueError if there is none."""
+    """The value of a name, or the own rule or estimator of a user's MODULE:FUNCTION.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if ":" in name and kind in _OWN:
+        found: Any = value_of(name)
+        made: Any = found if isinstance(found, Part) else _OWN[kind](found)
+        return made
     if name not in values:
-        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.")
+        hint = refusals.near(name, values)
+        raise ValueError(f"{kind}={name!r} is none of {', '.join(values)}.{hint}")
     return values[name]
 
 
@@ -272,11 +289,6 @@ def checked(method: object) -> Method:
         return method
     check_algorithm(method)
     assert isinstance(method, Algorithm)
-    if isinstance(method.minimizer, OwnRule):
-        raise ValueError(
-            f"{method.minimizer.name} is a function, which the files of a run cannot "
-            "hold. Run it with ms.Solver(game, algorithm)."
-        )
     return method
 
 
@@ -288,7 +300,31 @@ def written(method: Method) -> str:
     return key_of(method, METHODS) or repr(method)
 
 
+_OWN: dict[str, Any] = {"minimizer": own_rule, "sampling": own_estimator}
+"""What makes parts of users' functions."""
+
+
+def _read_own(
+    kind: type[OwnPart], function: str, source: str = "", **more: Any
+) -> OwnPart:
+    """The part of a user's function that a file names.
+
+    Raises:
+        ValueError: there is none of that name, or its source has changed.
+    """
+    first = "update" if kind is OwnRule else "estimate"
+    part = kind(**{first: value_of(function)}, **more)
+    if source and source != part.digest:
+        raise ValueError(
+            f"the source of {function} has changed since then; undo the change, or "
+            "begin anew in another folder"
+        )
+    return part
+
+
 _CALLS: dict[str, Any] = {
+    "own_rule": functools.partial(_read_own, OwnRule),
+    "own_estimator": functools.partial(_read_own, OwnEstimator),
     **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
     **{
         name: one for name, one in vars(averaging).items() if isinstance(one, Averaging)
@@ -312,9 +348,12 @@ def read_method(text: str) -> Method:
     """
     if text in METHODS:
         return METHODS[text]
+    if "(" not in text and ":" in text:
+        return checked(value_of(text))
     if "(" not in text:
-        known = ", ".join([*METHODS, *SCHEDULES])
-        raise ValueError(f"algorithm={text!r} is none of {known}.")
+        known = [*METHODS, *SCHEDULES]
+        hint = refusals.near(text, known) or f" The names are {', '.join(known)}."
+        raise ValueError(f"algorithm={text!r} is no known algorithm.{hint}")
     try:
         method = _value(ast.parse(text.strip(), mode="eval").body)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
@@ -396,6 +435,8 @@ def _parameters(part: Sampling | Minimizer) -> dict[str, Any]:
     Those of an estimator are the ones that differ from their default. All of a rule's
     are, except for regrets that start at 0.
     """
+    if isinstance(part, OwnPart):
+        return {"source": part.digest}
     if isinstance(part, Sampling):
         fields = {k: v for k, v in part.changed().items() if k in _FIELDS}
     else:
@@ -413,9 +454,14 @@ def _unlike(
 
 
 def _words_of_two_parts(estimator: Sampling, rule: Minimizer) -> list[str]:
-    name = _sampling_name(estimator)
-    words = [name, *_unlike(estimator, SAMPLINGS.get(name))]
-    return [*words, rule.rule, *_unlike(rule, MINIMIZERS.get(rule.rule))]
+    words: list[str] = []
+    for name, part, usual in (
+        (_sampling_name(estimator), estimator, SAMPLINGS),
+        (rule.rule, rule, MINIMIZERS),
+    ):
+        is_own = isinstance(part, OwnPart)
+        words += [str(part)] if is_own else [name, *_unlike(part, usual.get(name))]
+    return words
 
 
 def _words(parts: Mapping[str, Any]) -> list[str]:
@@ -433,6 +479,8 @@ def _words(parts: Mapping[str, Any]) -> list[str]:
 def _sampling_name(estimator: Sampling) -> str:
     """A name in SAMPLINGS, whatever the numbers are, or else what is sampled, in
     words."""
+    if isinstance(estimator, OwnEstimator):
+        return str(estimator)
     mine = {k: v for k, v in estimator._asdict().items() if k in _FIELDS}
     for name, one in SAMPLINGS.items():
         if one._asdict() | mine == estimator._asdict():

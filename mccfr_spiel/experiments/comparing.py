@@ -17,7 +17,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
 from mccfr_spiel.experiments.executors import Executor, in_this_process, local
@@ -77,7 +77,8 @@ def compare(
             by its name, that is imported in each worker; if it is in the main script or
             in a notebook, all runs are done in this process, one after the other.
         algorithms: values such as `ms.CFR_PLUS`, or their names, one or several, or
-            label -> algorithm.
+            label -> algorithm. They may have an own rule or estimator; in a folder rows
+            are of that function's source, and another one is refused.
         seeds: how many runs of each algorithm on each game.
         nodes: a run ends with the first iteration after which so many nodes of the tree
             have been touched, a cost that all algorithms share.
@@ -228,7 +229,7 @@ def _draws(method: Method) -> bool:
     if not isinstance(method, Algorithm):
         return False
     sampling = method.sampling
-    is_random = sampling.chance or sampling.opponents or sampling.player != "all"
+    is_random = sampling.is_sampled or isinstance(sampling, OwnEstimator)
     return is_random or bool(getattr(method.minimizer, "initial_regret", 0))
 
 

@@ -2,12 +2,14 @@
 
 import importlib
 import importlib.util
+import operator
 import os
 import pathlib
 import sys
 import traceback
 from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
 
 GAMES = "mccfr_spiel.games"
 """The papers' games."""
@@ -60,6 +62,22 @@ def import_module(name: str) -> ModuleType:
         return _import_file(pathlib.Path(name).absolute())
     _add_to_path(os.getcwd())
     return importlib.import_module(name)
+
+
+def value_of(text: str) -> Any:
+    """What MODULE:NAME names; MODULE is as in `import_module`.
+
+    Raises:
+        ValueError: the module cannot be imported, or has nothing of that name.
+    """
+    module, _, name = text.rpartition(":")
+    try:
+        return operator.attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{text!r} is not MODULE:NAME of something in a module that is installed "
+            f"or in this folder, nor FILE.py:NAME: {error}."
+        ) from error
 
 
 def _import_file(path: pathlib.Path) -> ModuleType:

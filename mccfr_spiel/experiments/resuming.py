@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, Flags
 from mccfr_spiel.experiments.runs import COLUMNS, row_dues
@@ -102,9 +103,14 @@ def load_solver(
         FileNotFoundError: there is no checkpoint.
         ValueError: it is damaged, or of another run; see `Solver.load_newest`.
     """
+    method = settings.algorithm
+    assert isinstance(method, Algorithm)  # others make no checkpoints
+    rule, estimator = own_parts_of(method.sampling, method.minimizer)
     solver = Solver.load_newest(
         checkpoint,
         tree or settings.game,
+        minimizer=rule,
+        sampling=estimator,
         abstraction=abstraction_of(settings),
         max_memory=budget_of(settings),
         threads=settings.threads,

@@ -8,7 +8,9 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mccfr_spiel.algorithms import Algorithm
+import numpy as np
+
+from mccfr_spiel.algorithms import Algorithm, OwnEstimator, own_estimator
 from mccfr_spiel.cluster.batches import check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
@@ -122,6 +124,8 @@ def warm_up(settings: Settings) -> None:
     method = settings.algorithm
     if isinstance(method, LinearProgramMethod | SparsifiedProgramMethod):
         method = method._replace(time_limit=None)  # the limit is for the game itself
+    if isinstance(method, Algorithm) and isinstance(method.sampling, OwnEstimator):
+        method = method._replace(sampling=own_estimator(_estimate_nothing))
     # The tree is not expanded before the iteration, so that growing is compiled, too.
     tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
     solver = _start(method, tree, seed=0)
@@ -129,6 +133,13 @@ def warm_up(settings: Settings) -> None:
     if settings.evaluate == "exact":
         tree.expand_all()
         nash_conv(solver)
+
+
+def _estimate_nothing(
+    tree: GameTree, policy: np.ndarray, player: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Stands in for a user's estimator, which may be made for one game only."""
+    return np.zeros(len(policy)), 0
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.experiments.algorithm_names import parts_of
 from mccfr_spiel.experiments.settings import Settings
@@ -59,7 +60,7 @@ def warn(text: str) -> None:
 def describe(solver: GameSolver, settings: Settings) -> str:
     """What is about to run, in a few lines."""
     tree = solver.tree
-    parts = [f"{tree.source}: {tree.num_players} players"]
+    parts = [f"{brief(tree.source)}: {tree.num_players} players"]
     if tree.is_complete:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
     elif tree.has_all_infosets:

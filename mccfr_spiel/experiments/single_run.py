@@ -13,6 +13,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_spiel.cluster.crews import Cluster
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.algorithm_names import name_of
@@ -170,7 +171,7 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
         runs.check_cluster(settings)
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
     print(
-        f"Preparing {settings.game}{whole if settings.evaluate == 'exact' else ''} ...",
+        f"Preparing {brief(settings.game)}{whole * (settings.evaluate == 'exact')} ...",
         flush=True,
     )
     runs.warm_up(settings)

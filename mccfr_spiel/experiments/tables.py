@@ -50,7 +50,7 @@ class Setting(NamedTuple):
     def admits(self, value: Any) -> bool:
         """Whether a JSON value fits; floats may be whole, bools are no numbers."""
         if value is None or self.choices:
-            return value is None or value in self.choices
+            return value is None or value in self.choices or ":" in str(value)
         kind = int | float if self.kind is float else self.kind
         is_bool = isinstance(value, bool)
         return isinstance(value, kind) and is_bool == (self.kind is bool)

@@ -11,6 +11,7 @@ import os
 import pathlib
 from typing import Any
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.exploring import finding, places, views
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.grids import deals
@@ -44,7 +45,7 @@ def export(subject: Subject, path: str | os.PathLike[str]) -> None:
     if tree is None or tree.num_nodes > MOST_NODES:
         size = "an unknown number of" if tree is None else f"{tree.num_nodes:,}"
         raise ValueError(
-            f"{subject.source} has {size} nodes; a page in one file can have "
+            f"{brief(subject.source)} has {size} nodes; a page in one file can have "
             f"{MOST_NODES:,}. Open the page with its server instead."
         )
     write_file(pathlib.Path(path), page(contents(subject, tree)).encode())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display.lines import title
+from mccfr_spiel.display.lines import brief, title
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
 from mccfr_spiel.exploring.numbers import Numbers, numbers_of
@@ -209,7 +209,8 @@ class Subject:
             same_name(own, one) for one in (self.source, self.game)
         ):
             raise ValueError(
-                f"{candidate.label} is a policy for {own}, not for {self.source}: one "
+                f"{candidate.label} is a policy for {own}, not for "
+                f"{brief(self.source)}: one "
                 "page shows policies for one game."
             )
 

@@ -43,6 +43,15 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
 
 
 @functools.cache
+def make_estimated_iterate(rule: str) -> Any:
+    """Makes the `iterate` of gradients that a user's estimator writes, see
+    `make_passes`; `rule` is as in `make_iterate`."""
+    own = function_of(rule)
+    with contextlib.nullcontext() if own is None else made_with(own):
+        return make_passes(number_of(rule), False, estimated=True)
+
+
+@functools.cache
 def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
     """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
     threads.

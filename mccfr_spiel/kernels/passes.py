@@ -290,13 +290,13 @@ def _has_rows(
 
 
 def make_loop(
-    rule: int, tied: bool, do_piece: Any, deliver: Any, *, is_single: bool = False
+    rule: int, tied: bool, do_piece: Any, deliver: Any, *, once: bool = False
 ) -> Any:
     """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
 
     Before each update `deliver(frame, desk, tables, first, end)` may write into the
-    gradient what the leaves pay the players `first .. end - 1`. The loop ends after one
-    update if it `is_single`.
+    gradient what the leaves pay the players `first .. end - 1`. If `once`, a call makes
+    at most one update.
     """
     floored = rule == number_of("regret_matching_plus")
     looks_ahead = rule_of(rule).looks_ahead
@@ -336,7 +336,7 @@ def make_loop(
                 if looks_ahead:
                     tables.ahead[sequence] = 0.0
             player = end % num_players
-            if is_single:
+            if once:
                 break
 
         if load(desk, FAILED) != 0:
@@ -349,13 +349,17 @@ def make_loop(
     return loop
 
 
-def make_passes(rule: int, tied: bool) -> Any:
+def make_passes(rule: int, tied: bool, *, estimated: bool = False) -> Any:
     """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    If the gradients are `estimated`, a call makes one update, before which they have
+    been written into the tables, and counts no nodes.
 
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
     `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
     """
-    loop = make_loop(rule, tied, make_piece(rule, tied, has_rows=True), _has_rows)
+    do_piece = make_piece(rule, tied, has_rows=not estimated)
+    loop = make_loop(rule, tied, do_piece, _has_rows, once=estimated)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):
@@ -369,7 +373,7 @@ def make_passes(rule: int, tied: bool) -> Any:
             views(frame, Walk),
             views(frame, Passes),
             views(frame, Blocks),
-            len(tree.nodes),
+            0 if estimated else len(tree.nodes),
             desk,
             leads,
         )

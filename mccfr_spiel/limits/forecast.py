@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError, in_words
 
 SECONDS = 0.5
@@ -156,7 +157,8 @@ def refusal(
     else:
         return None
     return kind(
-        f"The whole tree of {game} has {found.in_words()}: far more than {limit}. "
+        f"The whole tree of {brief(game)} has {found.in_words()}: far more than "
+        f"{limit}. "
         "CFR, exact evaluation (nash_conv, exploitability) and linear programs need "
         "the whole tree. Outcome sampling and external sampling keep only what they "
         "meet; ms.sampled_returns and ms.learned_response evaluate by playing, as "

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -151,14 +151,15 @@ def sum_of_payoffs(tree: GameTree) -> float:
     """
     if tree.num_players != 2:
         raise NotZeroSumError(
-            f"{tree.game} has {tree.num_players} players; the sequence-form saddle "
-            "point needs two. Use a Solver, which takes any number of players."
+            f"{brief(tree.game)} has {tree.num_players} players; the sequence-form "
+            "saddle point needs two. Use a Solver, which takes any number of players."
         )
     sums = tree.utilities.sum(axis=1)
     largest = max(1.0, float(np.abs(tree.utilities).max()))
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
         raise NotZeroSumError(
-            f"{tree.game} is neither zero-sum nor constant-sum: the players' payoffs "
+            f"{brief(tree.game)} is neither zero-sum nor constant-sum: the players' "
+            "payoffs "
             f"add up to {sums.min():.6g} at one end, to {sums.max():.6g} at another. "
             "Use a Solver, but note that its average need not be an equilibrium then."
         )
@@ -194,9 +195,9 @@ def sequence_form(
     leaves = int((tree.nodes["player"] == TERMINAL).sum())
     if leaves > max_leaves:
         raise TooLargeError(
-            f"{tree.game} has {leaves} terminal histories, more than the payoff matrix "
-            f"may take (max_leaves={max_leaves}). Raise max_leaves if memory allows "
-            "(about 120 bytes each), or use a Solver, which needs no matrix."
+            f"{brief(tree.game)} has {leaves} terminal histories, more than the payoff "
+            f"matrix may take (max_leaves={max_leaves}). Raise max_leaves if memory "
+            "allows (about 120 bytes each), or use a Solver, which needs no matrix."
         )
     size = _BYTES_OF_LEAF * leaves + _BYTES_OF_SEQUENCE * tree.num_sequences
     tree.budget.require(size, "Assembling the payoff matrix takes")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.tabular import owned, without_turn
@@ -106,7 +107,8 @@ def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
     """Raises ValueError unless there are as many policies as players."""
     if len(policies) != game.num_players():
         raise ValueError(
-            f"{len(policies)} policies for the {game.num_players()} players of {game}: "
+            f"{len(policies)} policies for the {game.num_players()} players of "
+            f"{brief(game)}: "
             "give one policy for all players, or a list with one for each."
         )
 

@@ -9,7 +9,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
@@ -131,7 +131,8 @@ def checked_vector(
     """
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
-            f"A policy vector for {tree.source} has the shape ({tree.num_sequences},), "
+            f"A policy vector for {brief(tree.source)} has the shape "
+            f"({tree.num_sequences},), "
             f"not {vector.shape}."
         )
     if tree.num_infosets == 0:
@@ -195,7 +196,7 @@ def from_contents(
         source = saved_game(header["game"]) if game is None else load_game(game)
         if not has_name(source, header["game"]):
             raise CheckpointError(
-                f"The file has a policy for {header['game']}, not for {source}."
+                f"The file has a policy for {header['game']}, not for {brief(source)}."
             )
         abstraction = loaded_abstraction(header["abstracted"], abstraction)
         vector = arrays["vector"]
@@ -217,7 +218,8 @@ def from_contents(
             raise DamagedError("The file's policy does not fit its actions.")
         if ((actions < 0) | (actions >= most)).any():
             raise CheckpointError(
-                f"The rules of {source} are not those that the policy was made for: "
+                f"The rules of {brief(source)} are not those that the policy was made "
+                "for: "
                 f"it has {most} actions, the file names one outside of them."
             )
     return names, vector

@@ -10,7 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import refusals
-from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
 from mccfr_spiel.policies.measured import Snapshot
 from mccfr_spiel.policies.names import (
     Names,
@@ -85,7 +85,7 @@ class SequencePolicy(openspiel_policy.Policy):
         self.vector = np.array(vector, np.float64)
         if self.vector.shape != (tree.num_sequences,):
             raise ValueError(
-                f"A policy vector for {tree.source} has the shape "
+                f"A policy vector for {brief(tree.source)} has the shape "
                 f"({tree.num_sequences},), not {self.vector.shape}: {vector!r}."
             )
         self._num_infosets = tree.num_infosets
@@ -261,7 +261,8 @@ class SequencePolicy(openspiel_policy.Policy):
             state.get_game(), self.turn_based_game
         ):
             raise ValueError(
-                f"The policy's abstraction reads states of {self.turn_based_game}: ask "
+                f"The policy's abstraction reads states of "
+                f"{brief(self.turn_based_game)}: ask "
                 "with those, see pyspiel.convert_to_turn_based."
             )
         if state.is_simultaneous_node():
@@ -330,7 +331,7 @@ class SequencePolicy(openspiel_policy.Policy):
                 info_state = where.information_state_string(where.current_player())
             raise ValueError(
                 f"The policy knows {count} legal actions at the information state "
-                f"{info_state!r} of {self.game}, which has {len(legal_actions)} "
+                f"{info_state!r} of {brief(self.game)}, which has {len(legal_actions)} "
                 f"({known} and {legal_actions}): the game's rules are not those that "
                 "it was made for."
             )
@@ -374,8 +375,10 @@ class SequencePolicy(openspiel_policy.Policy):
         """`[A]` the probabilities of all the game's actions at a string that was met.
 
         Raises:
-            KeyError: the string was never met.
+            KeyError: the string was never met; the message says which are near it.
         """
+        if info_state not in self.state_lookup:
+            raise KeyError(self._strings.why_missing(info_state))
         return self.action_probability_array[self.state_lookup[info_state]]
 
     def to_dict(self) -> dict[str, dict[int, float]]:
@@ -429,13 +432,14 @@ class SequencePolicy(openspiel_policy.Policy):
 
     def _check_game(self, state: pyspiel.State) -> None:
         if not isinstance(state, pyspiel.State):
-            raise ValueError(f"{state!r} is not a state of {self.game}.")
+            raise ValueError(f"{state!r} is not a state of {brief(self.game)}.")
         game = state.get_game()
         if game is self._last_game:
             return
         if not any(same_name(game, ours) for ours in (self.game, self.turn_based_game)):
             raise ValueError(
-                f"This is a policy for {self.game}; the state is one of {game}."
+                f"This is a policy for {brief(self.game)}; the state is one of "
+                f"{brief(game)}."
             )
         self._last_game = game
 

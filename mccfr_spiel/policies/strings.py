@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.policies.tabular import OWNED, owned
 from mccfr_spiel.tree.game_tree import GameTree
@@ -80,7 +81,7 @@ class Strings:
         near = difflib.get_close_matches(info_state, self.unique[:_SEARCHED], n=3)
         hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
         return (
-            f"The policy for {self._tree.source} has met no information state "
+            f"The policy for {brief(self._tree.source)} has met no information state "
             f"{info_state!r}.{hint}"
         )
 

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from mccfr_spiel.display.lines import counted, never_raises, one_line, one_lines, title
+from mccfr_spiel.display.lines import (
+    brief,
+    counted,
+    never_raises,
+    one_line,
+    one_lines,
+    title,
+)
 from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.policies.action_names import (
     Replay,
@@ -316,7 +323,8 @@ def _numbers_in(
     if (numbers < 0).any():
         name = names[int(np.argmin(numbers))]
         raise ValueError(
-            f"The policy knows the information state {name!r}, which {tree.source} has "
+            f"The policy knows the information state {name!r}, which "
+            f"{brief(tree.source)} has "
             "not: it was made for another game of that name."
         )
     return numbers
@@ -352,8 +360,8 @@ def moved(
             policy[to] = vector[of]
             return policy
     raise ValueError(
-        f"The policy knows other legal actions than {goal.source} has: it was made for "
-        "another game of that name."
+        f"The policy knows other legal actions than {brief(goal.source)} has: it was "
+        "made for another game of that name."
     )
 
 

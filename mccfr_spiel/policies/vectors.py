@@ -10,6 +10,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.policies.answers import (
     Answers,
     check_one_for_each,
@@ -71,7 +72,8 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
     if isinstance(policy, SequencePolicy):
         if not same_name(policy.turn_based_game, tree.game):
             raise ValueError(
-                f"This is a policy for {policy.game}, not for {tree.source}."
+                f"This is a policy for {brief(policy.game)}, not for "
+                f"{brief(tree.source)}."
             )
         if policy.tree is tree and len(policy.vector) == tree.num_sequences:
             return policy.vector
@@ -204,7 +206,7 @@ def _from_dict(tree: GameTree, policy: dict[str, Any]) -> Any:
         return with_int_actions(policy)
     if not any(has_name(game, policy["game"]) for game in (tree.source, tree.game)):
         raise ValueError(
-            f"This is a policy for {policy['game']}, not for {tree.source}."
+            f"This is a policy for {policy['game']}, not for {brief(tree.source)}."
         )
     names, vector = from_json(policy, tree.source)
     return SequencePolicy(names, checked_vector(names, vector))
@@ -239,7 +241,8 @@ def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
         other = np.setdiff1d(np.arange(policy.num_infosets), numbers[known])
         raise ValueError(
             "The policy knows the information state "
-            f"{policy.tree.info_state(int(other[0]))!r}, which {tree.source} has not: "
+            f"{policy.tree.info_state(int(other[0]))!r}, which {brief(tree.source)} "
+            "has not: "
             "it was made for another game of that name."
         )
     return moved(tree, known, policy.tree, numbers[known], policy.vector)

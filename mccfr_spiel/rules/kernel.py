@@ -5,6 +5,7 @@ import numpy as np
 from mccfr_spiel.arrays import MAX_CHILDREN
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, child_place, mix
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.rules.description import (
     CHANCE,
     MAX_KEY_VALUES,
@@ -164,7 +165,7 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
     """
     game = rules.description.short_name
     words = rules.description.words.state(rules.parameters, state)
-    where = f"{game} at the state {words!r}"
+    where = f"{brief(game)} at the state {words!r}"
     if status == TOO_LONG:
         return (
             f"{where}: the history is longer than Sizes.max_moves + "

@@ -16,9 +16,12 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
+    OwnPart,
     OwnRule,
+    Part,
     Sampling,
 )
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
@@ -87,14 +90,14 @@ def check_rules(
                 "the walks; give the game instead of its tree."
             )
         raise checkpoint.CheckpointError(
-            f"The rules of {tree.source} are not those that the checkpoint was made "
-            "with: its information states or actions have changed. "
+            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
+            "made with: its information states or actions have changed. "
             f"{GAME_WAY_OUT}{hint}"
         )
     if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
         raise checkpoint.CheckpointError(
-            f"The rules of {tree.source} are not those that the checkpoint was made "
-            f"with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
+            f"The rules of {brief(tree.source)} are not those that the checkpoint was "
+            f"made with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
         )
 
 
@@ -135,7 +138,8 @@ def tree_of(
     if tree is game:
         if not tree.has_all_infosets:
             raise ValueError(
-                f"The tree of {tree.source} is not complete; call its expand_all() "
+                f"The tree of {brief(tree.source)} is not complete; call its "
+                "expand_all() "
                 "first, or give the game."
             )
     elif "key_ends" not in arrays and "store" in header:
@@ -149,8 +153,8 @@ def tree_of(
         )
         if not tree.recall_rules(arrays):
             raise checkpoint.CheckpointError(
-                f"The rules of {tree.source} are not those that the checkpoint was "
-                "made with: the keys of its information states have changed. "
+                f"The rules of {brief(tree.source)} are not those that the checkpoint "
+                "was made with: the keys of its information states have changed. "
                 f"{GAME_WAY_OUT}"
             )
     elif "infosets" in arrays:
@@ -173,14 +177,14 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
     """Raises CheckpointError unless a checkpoint's header is of that game."""
     if not has_name(source, header["game"]):
         raise checkpoint.CheckpointError(
-            f"The checkpoint is of {header['game']}, not of {source}."
+            f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
     if ("identity" in header) != ("payoffs" in header):  # older files have neither
         raise checkpoint.DamagedError("The checkpoint says a part of what its game is.")
     if not is_saved_game(source, header):
         raise checkpoint.CheckpointError(
-            f"The checkpoint is of another game with the name {source}: payoffs, "
-            f"chance or information states differ. {GAME_WAY_OUT}"
+            f"The checkpoint is of another game with the name {brief(source)}: "
+            f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
 
 
@@ -195,70 +199,97 @@ def _check_tied_alike(tree: GameTree) -> None:
 
 
 def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
-    """An algorithm as values of JSON's types."""
-    minimizer = algorithm.minimizer
-    fields = {"rule": minimizer.rule, **minimizer._asdict()}
-    if isinstance(minimizer, OwnRule):
-        fields |= {"update": minimizer.name, "numbers": list(minimizer.numbers)}
+    """An algorithm as values of JSON's types; functions by their names and sources."""
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
     return {
-        "sampling": algorithm.sampling._asdict(),
-        "minimizer": fields,
+        "sampling": sampling._asdict() | _own_fields(sampling),
+        "minimizer": {
+            "rule": minimizer.rule,
+            **minimizer._asdict(),
+            **_own_fields(minimizer),
+        },
         "averaging": algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
         "batch": algorithm.batch,
     }
 
 
+def _own_fields(part: Part) -> dict[str, Any]:
+    """What stands in a file for a part that is a user's function; of others nothing."""
+    if not isinstance(part, OwnPart):
+        return {}
+    key = "update" if isinstance(part, OwnRule) else "estimate"
+    found: dict[str, Any] = {key: part.name, "source": part.digest}
+    if isinstance(part, OwnRule):
+        found["numbers"] = list(part.numbers)
+    return found
+
+
 def algorithm_from_json(
-    values: dict[str, Any], minimizer: Minimizer | None = None
+    values: dict[str, Any],
+    minimizer: Minimizer | None = None,
+    sampling: Sampling | None = None,
 ) -> Algorithm:
     """The algorithm of which `algorithm_to_json` made these values.
 
     Args:
         values: the JSON.
         minimizer: the rule, if it is a user's own.
+        sampling: the estimator, if it is a user's own.
 
     Raises:
-        CheckpointError: the rule is a user's own and is not given, or is another one
-            than that of the file.
+        CheckpointError: a part is a user's own and is not given, or is another one than
+            that of the file.
     """
-    if minimizer is not None or values["minimizer"]["rule"] == OwnRule.rule:
-        return Algorithm(
-            Sampling(**values["sampling"]),
-            _own_rule(values["minimizer"], minimizer),
-            Averaging(**values["averaging"]),
-            values["alternating"],
-            values.get("batch", 1),  # older files have none
-        )
-    kind = RULES[values["minimizer"]["rule"]]
-    # Files of version 0.1 also have the parameters of other rules.
-    names = [field.name for field in dataclasses.fields(kind)]
+    of_rule, of_sampling = values["minimizer"], values["sampling"]
+    if minimizer is not None or of_rule["rule"] == OwnRule.rule:
+        rule = _checked_own(of_rule, "update", "minimizer", minimizer)
+    else:
+        kind = RULES[of_rule["rule"]]
+        # Files of version 0.1 also have the parameters of other rules.
+        names = [field.name for field in dataclasses.fields(kind)]
+        rule = kind(**{name: of_rule[name] for name in names})
+    if sampling is not None or "estimate" in of_sampling:
+        estimator = _checked_own(of_sampling, "estimate", "sampling", sampling)
+    else:
+        estimator = Sampling(**of_sampling)
     return Algorithm(
-        Sampling(**values["sampling"]),
-        kind(**{name: values["minimizer"][name] for name in names}),
+        estimator,
+        rule,
         Averaging(**values["averaging"]),
         values["alternating"],
-        values.get("batch", 1),
+        values.get("batch", 1),  # older files have none
     )
 
 
-def _own_rule(fields: dict[str, Any], minimizer: Minimizer | None) -> OwnRule:
-    """The rule that is given, if it is the user's own rule of a file."""
-    if fields["rule"] != OwnRule.rule:
+def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> Any:
+    """The part that is given; raises CheckpointError unless it is the user's function
+    of a file, with the same source and numbers."""
+    if key not in fields:
+        name = fields.get("rule", "one of the package")
         raise checkpoint.CheckpointError(
-            f"The checkpoint's rule is {fields['rule']}, which is not a user's own; "
-            "load it without a minimizer."
+            f"The checkpoint's {argument} is {name}, which is not a user's own; load "
+            f"it without {argument}=."
         )
-    if not isinstance(minimizer, OwnRule):
+    if not isinstance(part, OwnPart):
         raise checkpoint.CheckpointError(
-            f"The checkpoint is of a solver with the rule {fields['update']}, and no "
-            "file holds a function. Give the rule again: Solver.load(path, "
-            "minimizer=own_rule(...))."
+            f"The checkpoint is of a solver with the function {fields[key]}, and no "
+            f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
-    mine = minimizer.name, list(minimizer.numbers)
-    if mine != (fields["update"], fields["numbers"]):
+    mine = _own_fields(part)
+    # Older files have a point for the colon, and no source.
+    if mine[key].replace(":", ".") != fields[key].replace(":", "."):
         raise checkpoint.CheckpointError(
-            f"The checkpoint's rule is {fields['update']} with the parameters "
-            f"{fields['numbers']}, not {mine[0]} with {mine[1]}."
+            f"The checkpoint's function is {fields[key]}, not {mine[key]}."
         )
-    return minimizer
+    if mine["source"] != fields.get("source", mine["source"]):
+        raise checkpoint.CheckpointError(
+            f"The source of {fields[key]} is not that of the function which the "
+            "checkpoint was made with. Undo the change, or begin anew."
+        )
+    if mine.get("numbers") != fields.get("numbers"):
+        raise checkpoint.CheckpointError(
+            f"The checkpoint's {fields[key]} has the parameters {fields['numbers']}, "
+            f"not {mine['numbers']}."
+        )
+    return part

@@ -5,6 +5,7 @@ It takes the place of tree/growth.py for solvers that keep no nodes.
 
 from typing import NoReturn
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     TOUCHED,
@@ -84,7 +85,8 @@ class RuleGrowth:
         # A limit on later walks would let the clock, which cuts slices, decide.
         if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
             raise WalkTooLargeError(
-                f"A single walk over {self._tree.source} visits more than {limit:,} "
+                f"A single walk over {brief(self._tree.source)} visits more than "
+                f"{limit:,} "
                 "nodes, since this sampling follows all of a player's actions. Use "
                 "outcome sampling, which follows one history."
             )
@@ -97,7 +99,7 @@ class RuleGrowth:
         if self._probes.surely_meets_more(_MOST_NODES, tables, player, PROBES):
             self._is_forecast = False
             raise WalkTooLargeError(
-                f"A single walk over {tree.source} surely visits more than "
+                f"A single walk over {brief(tree.source)} surely visits more than "
                 f"{_MOST_NODES:,} nodes, which would take days, since this sampling "
                 "follows all of a player's actions. Use outcome sampling, which "
                 "follows one history."
@@ -132,7 +134,8 @@ class RuleGrowth:
         ):
             self._is_measured = False
             raise WalkTooLargeError(
-                f"A single walk over {tree.source} surely meets more information sets "
+                f"A single walk over {brief(tree.source)} surely meets more "
+                "information sets "
                 f"than fit {tree.budget.in_words()}, since this sampling follows all "
                 "of a player's actions. Use outcome sampling, which follows one "
                 "history."
@@ -166,13 +169,14 @@ class RuleGrowth:
         tree = self._tree
         if present_walk(walk) == (0, 0, 0):
             return WalkTooLargeError(
-                f"A single walk over {tree.source} meets more than the "
+                f"A single walk over {brief(tree.source)} meets more than the "
                 f"{tree.num_infosets:,} information sets that fit "
                 f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
                 "history, or raise max_memory if memory allows."
             )
         return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {tree.source} met so far, their "
+            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
+            "their "
             f"keys and tables, fill {tree.budget.in_words()}. The solver can be asked, "
             "saved, and loaded with a larger max_memory to go on (on the command "
             "line: --resume --max_memory=...). It stopped before the walk that does "
@@ -193,7 +197,7 @@ class RuleGrowth:
             state.apply_action(action)
         player = state.current_player()
         info_state = state.information_state_string(player)
-        where = f"the information state {info_state!r} of {self._tree.game}"
+        where = f"the information state {info_state!r} of {brief(self._tree.game)}"
         error = no_recall(player, where)
         tell_history(error, state)
         raise error

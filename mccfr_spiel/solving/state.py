@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms import AUTO, Algorithm, EntropyMinimizer, Minimizer, OwnRule
+from mccfr_spiel.algorithms import (
+    AUTO,
+    Algorithm,
+    EntropyMinimizer,
+    Minimizer,
+    OwnEstimator,
+    OwnRule,
+)
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.batches import GROWING
@@ -91,7 +99,8 @@ def needs_whole_tree(algorithm: Algorithm) -> bool:
 def can_take_worlds(algorithm: Algorithm) -> bool:
     """Whether an algorithm can run on worlds, where no nodes are kept."""
     sampling = algorithm.sampling
-    return not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
+    is_own = isinstance(sampling, OwnEstimator)
+    return not (sampling.is_sampled or sampling.prune or is_own)
 
 
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
@@ -123,6 +132,7 @@ class SolverState:
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: the same of the walk's marks, which say how far the next update is.
+        over_histories: the pass over histories that is under way, if any.
         job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """
 
@@ -214,16 +224,14 @@ class SolverState:
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[
-                layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves | Histories
-            ]
+            | tuple[layout.Passes, layout.Plans, layout.Blocks, Worlds | Leaves]
         ) = ()
-        self._over_histories: HistoryPass | None = None
+        self.over_histories: HistoryPass | None = None
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
-            if tree.worlds is not None:
+            if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
                 self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
                 if _can_share(tree, minimizer) and not algorithm.alternating:
                     self.num_threads = full_pass(tree, threads).num_threads
@@ -295,24 +303,6 @@ class SolverState:
                 groups.drop(self.tables, self.walk)
                 job[layout.HAS_GROUPS] = 0
 
-    def deliver(self) -> bool:
-        """Goes on for a slice with the pass over histories that the next update needs,
-        if it needs one; returns whether its gradient is in the tables."""
-        store, tables = self._tree.found_store, self.tables
-        if store is None or not self.whole:
-            return True
-        if self._over_histories is None:
-            first, end = self.counts[layout.PLAYER], self._tree.num_players
-            if self._algorithm.alternating:
-                end = first + 1
-            plan = self.whole[1].plan
-            self._over_histories = HistoryPass(store, plan, first, end)
-        if not self._over_histories.go_on():
-            return False
-        tables.gradient[: self._tree.num_sequences] = self._over_histories.walk.gradient
-        self._over_histories = None
-        return True
-
     def records(self) -> Records:
         """What kernels read and change, with all arrays as they are now."""
         self.frame()
@@ -356,7 +346,8 @@ class SolverState:
             if not np.isfinite(tables.weight).all():
                 raise ValueError(
                     'weights="kroer" double with each of a player\'s decisions on the '
-                    f"way, of which {tree.source} has so many that they overflow; use "
+                    f"way, of which {brief(tree.source)} has so many that they "
+                    "overflow; use "
                     'weights="constant".'
                 )
         if self._algorithm.sampling.player == "balanced":
@@ -423,7 +414,7 @@ class SolverState:
                 walk = walk._replace(**{name: reserve(old, height)})
         if self.batch != 1 and len(walk.note) > MOST_NOTES:
             raise ValueError(
-                f"The walks of a batch on {self._tree.source} make more than "
+                f"The walks of a batch on {brief(self._tree.source)} make more than "
                 f"{MOST_NOTES:,} decisions, all of which their baseline must note. Use "
                 "smaller batches, or no baseline."
             )

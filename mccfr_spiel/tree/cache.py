@@ -27,6 +27,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.jit import package_digest
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
@@ -97,7 +98,7 @@ def cached_tree(
     reason = _why_not_kept(source)
     if reason is not None:
         raise ValueError(
-            f"The tree of {source} is not kept on disk: {reason}. Use "
+            f"The tree of {brief(source)} is not kept on disk: {reason}. Use "
             "GameTree(game).expand_all()."
         )
     return _mapped_tree(source, folder, max_nodes, max_memory, twin)
@@ -165,7 +166,7 @@ def _mapped_tree(
         except FileNotFoundError:
             pass
         except _UnusableError as error:
-            _warn(f"The tree of {game} in {place} is made anew: {error}")
+            _warn(f"The tree of {brief(game)} in {place} is made anew: {error}")
         tree.expand_all()
         tree.list_leaves()
         try:
@@ -173,7 +174,7 @@ def _mapped_tree(
             return _load(new(), place)
         except (_UnusableError, OSError) as error:
             _warn(
-                f"The tree of {game} cannot be kept in {place}, it is in this "
+                f"The tree of {brief(game)} cannot be kept in {place}, it is in this "
                 f"process's memory alone: {error}"
             )
     return tree
@@ -213,7 +214,7 @@ def _load(tree: GameTree, place: pathlib.Path) -> GameTree:
         num_nodes = len(arrays["nodes"])
         if num_nodes > tree.max_nodes:
             raise TreeFullError(
-                f"{tree.source} has {num_nodes} nodes, more than "
+                f"{brief(tree.source)} has {num_nodes} nodes, more than "
                 f"max_nodes={tree.max_nodes}."
             )
         _fill(tree, arrays)

@@ -6,7 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.display.lines import counted, never_raises, title
+from mccfr_spiel.display.lines import brief, counted, never_raises, title
 from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.limits.budget import in_words
 from mccfr_spiel.tree.levels import levels_of
@@ -59,7 +59,8 @@ class TreeDescription(NamedTuple):
 
     def _heading(self) -> str:
         return (
-            f"{self.game}: {'the whole tree' if self.is_complete else 'as far as met'}"
+            f"{brief(self.game)}: "
+            f"{'the whole tree' if self.is_complete else 'as far as met'}"
         )
 
     def _rows(self) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
@@ -145,8 +146,8 @@ class GameTree(ReadableTree):
             return
         if self.rule_store is not None:
             raise ValueError(
-                f"This tree of {self.source} is that of walks over compiled rules, "
-                "which keep no nodes. Make another with GameTree(game)."
+                f"This tree of {brief(self.source)} is that of walks over compiled "
+                "rules, which keep no nodes. Make another with GameTree(game)."
             )
         if self._expand_by_rules(most):
             return
@@ -246,7 +247,7 @@ class GameTree(ReadableTree):
                 why = "twin=False refuses" if self.twin is False else "differs from it"
                 what += f" but those of its twin, which {why}"
             raise ValueError(
-                f"store='none' walks over compiled rules, but {self.source} has "
+                f"store='none' walks over compiled rules, but {brief(self.source)} has "
                 f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "
                 "write the rules of a game."
             )
@@ -392,7 +393,7 @@ class GameTree(ReadableTree):
     def _check_new(self) -> None:
         if self.num_nodes > 1 or self.num_infosets:
             raise ValueError(
-                f"The tree of {self.source} has {self.num_nodes} nodes and "
+                f"The tree of {brief(self.source)} has {self.num_nodes} nodes and "
                 f"{self.num_infosets} infosets already, by whose numbers solvers and "
                 "policies go; take a new one."
             )
@@ -415,7 +416,7 @@ class GameTree(ReadableTree):
         if self._leaves is None:
             if not self.is_complete:
                 raise ValueError(
-                    f"The tree of {self.game} was only grown where walks went; "
+                    f"The tree of {brief(self.game)} was only grown where walks went; "
                     "call its expand_all() first."
                 )
             arrays, num_sequences = self.arrays, self.num_sequences

@@ -15,6 +15,7 @@ import pyspiel
 
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     NODE_TO_GROW,
@@ -175,7 +176,7 @@ class Growth:
         """
         if self._tree.rule_store is not None:
             raise ValueError(
-                f"Another solver on this tree of {self._tree.source} walks over "
+                f"Another solver on this tree of {brief(self._tree.source)} walks over "
                 "compiled rules, with which a tree cannot grow. Give each the game."
             )
         was_empty = self._tree.num_nodes == 1
@@ -390,8 +391,8 @@ class Growth:
             larger = ", or raise max_nodes or max_memory if memory and time allow"
         return WalkTooLargeError(
             f"At most max_nodes={tree.max_nodes} nodes are kept, within "
-            f"{tree.budget.in_words()}, but a single walk over {tree.source} meets "
-            f"{size}, {why}. {advice}{larger}."
+            f"{tree.budget.in_words()}, but a single walk over {brief(tree.source)} "
+            f"meets {size}, {why}. {advice}{larger}."
         )
 
     def _full(self) -> TreeFullError:
@@ -404,7 +405,8 @@ class Growth:
         if nodes + budget.left > budget.limit // 2:
             return self._too_large("more than fit")
         return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {tree.source} met so far, their "
+            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
+            "their "
             f"strings and tables, fill {budget.in_words()}. The solver can be asked, "
             "saved, and loaded with a larger max_memory to go on (on the command "
             "line: --resume --max_memory=...). It stopped before the walk that does "

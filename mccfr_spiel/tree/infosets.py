@@ -18,6 +18,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.tree.names import InfosetNames, MetNames
@@ -195,7 +196,7 @@ class Infosets:
             MemoryBudgetError: a new infoset does not fit.
         """
         player = int(self.records[infoset]["player"])
-        where = f"the information state {info_state!r} of {self._game}"
+        where = f"the information state {info_state!r} of {brief(self._game)}"
         if self.legal_actions[infoset] != actions:
             raise GameError(
                 f"Two states with {where} have different legal actions: "
@@ -262,7 +263,8 @@ class Infosets:
 
     def _full(self) -> MemoryBudgetError:
         return MemoryBudgetError(
-            f"{len(self):,} infosets of {self._game}, their strings and tables, and "
+            f"{len(self):,} infosets of {brief(self._game)}, their strings and tables, "
+            "and "
             f"the nodes between them fill {self._budget.in_words()}. Raise max_memory "
             "if memory allows, or use outcome sampling or external sampling, which "
             "keep only what they meet (on the command line with --evaluate=sampled)."

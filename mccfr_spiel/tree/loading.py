@@ -9,6 +9,7 @@ import re
 
 import pyspiel
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.rules.declared import GameError
 
 IMPORT_WAY_OUT = "import the module that registers it first"
@@ -51,7 +52,7 @@ def load_game(game: pyspiel.Game | str) -> pyspiel.Game:
         raise
     except Exception as error:  # games raise what they like
         raise ValueError(
-            f"OpenSpiel cannot load {game!r}: {error}{_parameters_hint(name)}"
+            f"OpenSpiel cannot load {brief(game)!r}: {error}{_parameters_hint(name)}"
         ) from error
 
 
@@ -80,10 +81,12 @@ def turn_based(game: pyspiel.Game) -> pyspiel.Game:
     """
     kind = game.get_type()
     if kind.dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
-        raise ValueError(f"{game} is a mean field game: it has no finite game tree.")
+        raise ValueError(
+            f"{brief(game)} is a mean field game: it has no finite game tree."
+        )
     if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         raise ValueError(
-            f"{game} has sampled stochastic chance: it does not list its chance "
+            f"{brief(game)} has sampled stochastic chance: it does not list its chance "
             "outcomes, so its tree cannot be known. Use a version with explicit chance."
         )
     if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:

@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import NODE, UNEXPANDED, grown_size, reserve
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.limits.forecast import NODE_BYTES
 from mccfr_spiel.tree.infosets import Infosets
@@ -117,7 +118,8 @@ class Nodes:
     def _reserve(self, size: int) -> None:
         if size > self._max_nodes:
             raise TreeFullError(
-                f"{self._game} needs more than max_nodes={self._max_nodes} nodes at "
+                f"{brief(self._game)} needs more than max_nodes={self._max_nodes} "
+                "nodes at "
                 "once. Raise max_nodes if memory allows (16 bytes a node here, up to "
                 "100 while it is expanded), or use external or outcome sampling, which "
                 "keep only what they meet (on the command line with "
@@ -145,7 +147,8 @@ class Nodes:
         """The error for a tree that fills the budget, with `what` else does."""
         return MemoryBudgetError(
             f"{self.count:,} nodes and {len(self._infosets):,} infosets of "
-            f"{self._game}{what} fill {self._budget.in_words()}. Use outcome sampling "
+            f"{brief(self._game)}{what} fill {self._budget.in_words()}. Use outcome "
+            "sampling "
             "or external sampling, which keep only what they meet (on the command line "
             "with --evaluate=sampled), or raise max_memory if memory allows."
         )

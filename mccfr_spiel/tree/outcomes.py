@@ -6,6 +6,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import MAX_CHILDREN, TERMINAL, reserve
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget
 from mccfr_spiel.rules.declared import (
     Declared,
@@ -21,8 +22,8 @@ _FEW = 16
 def refuse_children(game: object, count: int) -> ValueError:
     """The error for a node with more children than a record can count."""
     return ValueError(
-        f"{game} has a node with {count} children; at most {MAX_CHILDREN} fit. Split "
-        "the move into two."
+        f"{brief(game)} has a node with {count} children; at most {MAX_CHILDREN} fit. "
+        "Split the move into two."
     )
 
 

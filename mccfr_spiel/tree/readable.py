@@ -12,7 +12,7 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display.lines import counted, line, never_raises, title
+from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
 from mccfr_spiel.display.tables import html_line
 from mccfr_spiel.kernels.tables import TreeArrays
 from mccfr_spiel.limits.budget import MaxMemory, make_budget
@@ -46,8 +46,9 @@ _FEW_NODES = 1_000_000
 """A repr looks whether so many nodes are all expanded; more would take too long."""
 
 STRINGS_WAY_OUT = (
-    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string, "
-    "such as lambda state, player: state.history_str() where players see everything."
+    "Give mccfr_spiel.Solver an abstraction: a function (state, player) -> string. "
+    "Where players see everything: mccfr_spiel.Solver(game, "
+    "abstraction=lambda state, player: state.history_str())."
 )
 """What helps where a game gives no information-state strings."""
 
@@ -101,8 +102,8 @@ class ReadableTree:
         kind = self.source.get_type()
         if abstraction is None and not kind.provides_information_state_string:
             raise ValueError(
-                f"{self.source} gives no information-state string, by which solvers "
-                "tell information sets apart "
+                f"{brief(self.source)} gives no information-state string, by which "
+                "solvers tell information sets apart "
                 f"(GameType.provides_information_state_string). {STRINGS_WAY_OUT}"
             )
         self.max_nodes = int(max_nodes)
@@ -276,7 +277,7 @@ class ReadableTree:
             TypeError: always. A copy would share what the tree writes its nodes into.
         """
         raise TypeError(
-            f"A GameTree (of {self.source}) is neither copied nor pickled. Make "
+            f"A GameTree (of {brief(self.source)}) is neither copied nor pickled. Make "
             "another with GameTree(game), or take it from disk with cached_tree(game). "
             "Solvers and policies can be copied and pickled."
         )
@@ -384,7 +385,7 @@ class ReadableTree:
         if not isinstance(info_state, str):
             raise ValueError(
                 f"The abstraction gives {info_state!r}, no string, for player {player} "
-                f"at the state {state.history()} of {self.game}."
+                f"at the state {state.history()} of {brief(self.game)}."
             )
         return info_state
 
@@ -421,7 +422,7 @@ class ReadableTree:
         length = len(state.history())
         if length >= self.longest_history:
             raise ValueError(
-                f"{self.source} does not end: a history of {length:,} moves was "
+                f"{brief(self.source)} does not end: a history of {length:,} moves was "
                 "followed, but by its max_game_length and "
                 f"max_chance_nodes_in_history none has more than "
                 f"{self.declared_length:,}. Let the game end, or correct these numbers."

@@ -14,6 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.forecast import forecast, refusal
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
@@ -95,7 +96,8 @@ def usable_twin(tree: ReadableTree, least: int) -> BoundTwin | None:
     if difference is None:
         return twin
     warnings.warn(
-        f"The compiled twin of {tree.game} is not used, since it differs from it: "
+        f"The compiled twin of {brief(tree.game)} is not used, since it differs from "
+        "it: "
         f"{difference}. OpenSpiel's game is used, which takes longer.",
         TwinWarning,
         stacklevel=2,
@@ -144,7 +146,7 @@ def checked_twin(twin: Any, game: pyspiel.Game) -> bool | None:
         raise ValueError(f"twin={twin!r} is none of None, True and False.")
     if known_twin(turn_based(game)) is None:
         raise ValueError(
-            f"twin=True, but {game} has no compiled twin. The games "
+            f"twin=True, but {brief(game)} has no compiled twin. The games "
             f"{', '.join(TWINS)} have one for most of their parameters."
         )
     return True

@@ -10,6 +10,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.arrays import UNEXPANDED
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import TreeFullError, resident
 from mccfr_spiel.limits.forecast import refusal
 from mccfr_spiel.rules.declared import tell_history
@@ -95,7 +96,9 @@ def expand_depth_first(
             moves, player, first, start, _ = expand(node, state, sequences)
             if nodes.count > check_at:
                 if nodes.count > most:
-                    raise TreeFullError(f"{tree.game} has more than {most} nodes.")
+                    raise TreeFullError(
+                        f"{brief(tree.game)} has more than {most} nodes."
+                    )
                 watch.look(state)
                 check_at = min(most, nodes.count + _CHECKED)
         else:

@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from mccfr_spiel.arrays import NODE
 from mccfr_spiel.compiled.frame import new_record
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.calls import callable_world_rules
@@ -110,8 +111,8 @@ def check_declares_worlds(rules: BoundRules | None, source: object) -> None:
     why = why_no_worlds(rules)
     if why:
         raise ValueError(
-            f"store='worlds' takes a game world by world, but {source} {why}. Use "
-            "store='tree', or an algorithm that samples."
+            f"store='worlds' takes a game world by world, but {brief(source)} {why}. "
+            "Use store='tree', or an algorithm that samples."
         )
 
 

@@ -329,6 +329,11 @@ class HistoryPass:
         walk.at[_FIRST], walk.at[_END] = first, end
         walk.bounds[0], walk.bounds[1] = np.inf, -np.inf
 
+    @property
+    def num_nodes(self) -> int:
+        """The nodes visited so far."""
+        return int(self.walk.at[_NODES])
+
     def go_on(self) -> bool:
         """Visits at most SLICE more nodes; returns whether the pass is over.
 

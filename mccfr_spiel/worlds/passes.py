@@ -29,11 +29,10 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.worlds.histories import Histories
 from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
 from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
 
-LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Histories)}
+LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves)}
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
 
 ACROSS = 2
@@ -150,29 +149,8 @@ def add_leaf_gradient(
         at = end
 
 
-@jit(nogil=True)
-def _add_nothing(histories, player, plan, gradient):
-    """Adds nothing: a `HistoryPass`, which takes long, has delivered the gradient."""
-
-
-GRADIENTS: dict[type, Any] = {
-    Worlds: add_gradient,
-    Leaves: add_leaf_gradient,
-    Histories: _add_nothing,
-}
+GRADIENTS: dict[type, Any] = {Worlds: add_gradient, Leaves: add_leaf_gradient}
 """What adds a gradient, by what was found of a game."""
-
-
-@inlined
-def _num_steps(found):
-    """The steps of a pass."""
-    return len(found.steps)
-
-
-@inlined
-def _num_nodes(histories):
-    """The nodes of a pass."""
-    return histories.size[0]
 
 
 @jit(nogil=True)
@@ -210,8 +188,7 @@ def make_world_iterate(rule: str, kind: type) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
 
     It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
-    delivers the gradient. The nodes that an update touches are the steps. Over
-    histories the loop ends after an update, for which the gradient is there already.
+    delivers the gradient. The nodes that an update touches are the steps.
 
     Args:
         rule: as in `loops.make_iterate`.
@@ -225,8 +202,6 @@ def make_world_iterate(rule: str, kind: type) -> Any:
 
 def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
-    is_single = kind is Histories
-    size_of = _num_nodes if is_single else _num_steps
 
     update = make_piece(number, False, has_rows=False)
 
@@ -251,7 +226,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
 
-    loop = make_loop(number, False, do_piece, deliver, is_single=is_single)
+    loop = make_loop(number, False, do_piece, deliver)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):
@@ -264,7 +239,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
             views(frame, Walk),
             views(frame, Passes),
             views(frame, Blocks),
-            size_of(views(frame, kind)),
+            len(views(frame, kind).steps),
             desk,
             leads,
         )

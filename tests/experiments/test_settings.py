@@ -304,7 +304,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"method": "simplex", "algorithm": "cfr"}, "cfr solves no linear program"),
         ({"factorization": "rank_one", "algorithm": "lp"}, "lp has none"),
         ({"time_limit": 0.0, "algorithm": "lp"}, "time_limit=0.0 is not"),
-        ({"algorithm": "crf"}, "algorithm='crf' is none of cfr, pruned"),
+        ({"algorithm": "crf"}, "algorithm='crf' is no known algorithm. Did you"),
         ({"sampling": "none"}, "sampling='none' is none of full, pruned"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
         ({"algorithm": "cfr", "batch": 2}, "nothing is sampled"),

@@ -111,7 +111,7 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
     for solver in (over_histories, on_tree):
         solver.iterate(6)
     assert (over_histories.store, on_tree.store) == ("none", "tree")
-    assert over_histories.nodes_touched == on_tree.nodes_touched
+    assert 0 < over_histories.nodes_touched <= on_tree.nodes_touched
     found, expected = (
         solver.average_policy().to_dict() for solver in (over_histories, on_tree)
     )

@@ -1,0 +1,248 @@
+"""A user's own rule or estimator, written as a function."""
+
+import functools
+import hashlib
+import importlib.util
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mccfr_spiel import refusals
+from mccfr_spiel.algorithms.minimizers import Minimizer
+from mccfr_spiel.algorithms.parts import Part
+from mccfr_spiel.algorithms.sampling import Sampling
+
+Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
+"""What `own_estimator` takes."""
+
+
+class OwnPart(Part):
+    """What parts that are functions of a user's have in common."""
+
+    @property
+    def function(self) -> types.FunctionType:
+        """The user's function."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The function's name with that of its module, `module:name`."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the function's source, or of its bytecode if there is no source."""
+        try:
+            source = inspect.getsource(self.function).encode()
+        except (OSError, TypeError):
+            code = self.function.__code__
+            source = code.co_code + repr(code.co_consts).encode()
+        return hashlib.blake2b(source, digest_size=8).hexdigest()
+
+    def call(self, name: str, **more: Any) -> str:
+        """The call by which files name the part."""
+        more["source"] = self.digest
+        values = [f"{key}={value!r}" for key, value in more.items()]
+        return f"{name}({', '.join([repr(self.name), *values])})"
+
+    def __reduce__(self) -> Any:
+        if importlib.util.find_spec("cloudpickle") is None:
+            return super().__reduce__()
+        import cloudpickle  # other processes may not be able to import the function
+
+        fields = cloudpickle.dumps(self._asdict())
+        return _from_pickled, (type(self), fields, self.digest)
+
+
+def _from_pickled(kind: type[OwnPart], fields: bytes, digest: str) -> OwnPart:
+    import cloudpickle
+
+    part = kind(**cloudpickle.loads(fields))
+    part.__dict__["digest"] = digest  # what was pickled by value has no source
+    return part
+
+
+def _checked_function(value: Any, name: str, arguments: Sequence[str]) -> Any:
+    """The plain function; raises ValueError unless it takes that many arguments."""
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, types.FunctionType):
+        raise ValueError(f"{name}={value!r} is not a function.")
+    count = function.__code__.co_argcount
+    if count != len(arguments):
+        raise ValueError(
+            f"{name}={function.__module__}.{function.__qualname__} takes {count} "
+            f"arguments, not the {len(arguments)} {', '.join(arguments)}."
+        )
+    return function
+
+
+@dataclass(frozen=True, repr=False)
+class OwnRule(OwnPart, Minimizer):
+    """A rule that a user has written as a function; `own_rule` makes it.
+
+    Attributes:
+        update: the function, see `own_rule`.
+        numbers: what it gets as `parameters`.
+        compiled: whether numba compiles it.
+        everywhere: whether it moves the policy where the gradient is 0, too.
+
+    Raises:
+        ValueError: `update` is no function of five arguments, or a number is not
+            finite.
+    """
+
+    update: Callable[..., float]
+    numbers: tuple[float, ...] = ()
+    compiled: bool = True
+    everywhere: bool = False
+    rule: ClassVar[str] = "own_rule"
+    tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
+
+    def __post_init__(self) -> None:
+        arguments = "policy", "memory", "gradient", "parameters", "t"
+        numbers = tuple(
+            refusals.number(number, "parameters", -1e300, 1e300)
+            for number in self.numbers
+        )
+        update = _checked_function(self.update, "update", arguments)
+        self.fill(update=update, numbers=numbers)
+
+    @property
+    def function(self) -> types.FunctionType:
+        """The user's function."""
+        function: Any = self.update
+        return function
+
+    def __repr__(self) -> str:
+        more = {k: v for k, v in self.changed().items() if k != "update"}
+        return self.call(self.rule, **more)
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{number:g}" for number in self.numbers)
+        name = self.function.__name__
+        return f"{name} ({numbers})" if numbers else name
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers."""
+        return self.numbers
+
+    @property
+    def moves_everywhere(self) -> bool:
+        """As the user says."""
+        return self.everywhere
+
+
+@dataclass(frozen=True, repr=False)
+class OwnEstimator(OwnPart, Sampling):
+    """An estimator that a user has written; `own_estimator` makes it.
+
+    Attributes:
+        estimate: the function, see `own_estimator`.
+
+    Raises:
+        ValueError: `estimate` is no function of four arguments.
+    """
+
+    chance: bool = False
+    opponents: bool = False
+    estimate: Any = None
+
+    def __post_init__(self) -> None:
+        arguments = "tree", "policy", "player", "rng"
+        self.fill(estimate=_checked_function(self.estimate, "estimate", arguments))
+
+    @property
+    def function(self) -> types.FunctionType:
+        """The user's function."""
+        return self.estimate
+
+    def __repr__(self) -> str:
+        return self.call("own_estimator")
+
+    def __str__(self) -> str:
+        return self.function.__name__
+
+
+def own_parts_of(
+    sampling: Sampling, minimizer: Minimizer
+) -> tuple[OwnRule | None, OwnEstimator | None]:
+    """The parts that are a user's functions, which files do not hold."""
+    return (
+        minimizer if isinstance(minimizer, OwnRule) else None,
+        sampling if isinstance(sampling, OwnEstimator) else None,
+    )
+
+
+def own_rule(
+    update: Callable[..., float],
+    parameters: Sequence[float] = (),
+    *,
+    compiled: bool = True,
+    everywhere: bool = False,
+) -> OwnRule:
+    """A rule of your own as a function of one infoset.
+
+        def update(policy, memory, gradient, parameters, t):
+            value = np.dot(policy, gradient)
+            memory += gradient - value
+            ...  # writes the next policy into `policy`
+            return value
+
+    The function is called where an infoset is updated. All arrays are float64 with a
+    number for each action of the infoset; it writes the next policy, whose sum must be
+    1, into `policy[:]`, and may keep what it likes in `memory`, which is 0 at first. It
+    returns the value of the infoset, which is added to the gradient of the sequence
+    that led there: for regret minimizers, <policy before, gradient>. `evaluation.
+    check_rule` tries it out.
+
+    Such a rule goes with every sampling. Abstractions are refused, and a saved solver
+    is loaded with `Solver.load(path, minimizer=...)`, since no file holds a function.
+    If the function raises an exception, writes probabilities that are below 0 or do not
+    sum to 1 within 1e-6, or returns no finite number, `iterate` raises, and the solver
+    can do nothing more: make it anew, or load a checkpoint.
+
+    Args:
+        update: the function. It is compiled by numba, so it must be of the kind that
+            `numba.njit` takes. The code is kept on disk until the function's file
+            changes, unless it has variables of an outer function or was typed into a
+            prompt.
+        parameters: numbers that it gets as an array `parameters`.
+        compiled: False calls `update` as plain Python, with NumPy or anything else.
+            That is some hundred times slower.
+        everywhere: whether the rule moves the policy where the gradient is 0, too; it
+            then needs FULL.
+    """
+    return OwnRule(update, tuple(parameters), compiled, everywhere)
+
+
+def own_estimator(estimate: Estimate) -> OwnEstimator:
+    """An estimator of your own, in the place of a sampling.
+
+        def estimate(tree, policy, player, rng):
+            gradient = np.zeros(tree.num_sequences)
+            ...
+            return gradient, nodes_touched
+
+        ms.Solver("leduc_poker", ms.Algorithm(own_estimator(estimate), rule))
+
+    The function is called before each update of a player. It is plain Python, so an
+    iteration takes as long as it does. Any rule and any average go with it; batches,
+    abstractions and clusters do not. A saved solver is loaded with
+    `Solver.load(path, sampling=...)`, since no file holds a function.
+
+    Args:
+        estimate: the function. `tree` is the complete GameTree, and `policy` `[S]` the
+            probabilities of all players' sequences, which it must not change; `rng` is
+            a NumPy generator made of the seed, the iteration and the player. It returns
+            the gradient `[S]`, and how many nodes it has touched. The gradient has, at
+            each of the player's sequences, the weighted utility of the leaves that
+            follow it directly, on average that of the policies, and is 0 elsewhere. If
+            it has another shape, is not finite or is not 0 at another's sequence,
+            `iterate` raises ValueError, and the solver stands before that update.
+    """
+    return OwnEstimator(estimate=estimate)
