@@ -83,9 +83,12 @@ class Found(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
+        """The bytes of all arrays, and of the gradient of a pass over histories."""
         parts = *self, *self.keys, *self.worlds
-        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        if self.store is not None:
+            size += self.store.known.table.nbytes + 8 * len(self.actions)
+        return size
 
 
 def why_no_worlds(rules: BoundRules | None) -> str:

@@ -305,25 +305,26 @@ class HistoryPass:
 
         Args:
             store: the infosets.
-            plan: `[S]` all players' plans; empty for the pass that finds the infosets.
+            plan: `[S]` all players' plans, which nobody may change before the pass is
+                over; empty for the pass that finds the infosets.
             first, end: the players `first .. end - 1` get gradients.
             with_histories: whether a history to each infoset is noted.
         """
         self._store, sizes = store, store.rules.sizes
         self._path = store.new_path(is_counted=False)
         self._one = store.node_arrays()
-        self.walk: Pass = new_record(
+        record = new_record(
             Pass,
             D=store.longest + 2,
             A=sizes.max_children,
             P=store.rules.num_players,
-            S=len(plan),
+            S=0,
             I=int(with_histories),
             n=sizes.state,
             _CACHED=_CACHED,
         )
-        walk = self.walk
-        walk.plan[:] = plan
+        walk = record._replace(plan=plan, gradient=np.zeros_like(plan))
+        self.walk: Pass = walk
         walk.states[0], walk.last[0] = store.rules.start(), self._path.last
         walk.chance[0], walk.nodes[0, _NEXT] = 1.0, -1
         walk.at[_FIRST], walk.at[_END] = first, end

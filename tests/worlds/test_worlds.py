@@ -175,7 +175,7 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     first = GameTree(game).find_worlds()
-    monkeypatch.setattr(finding, "find_worlds", None)
+    monkeypatch.setattr(finding, "_Finding", None)
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
