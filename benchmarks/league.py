@@ -245,15 +245,48 @@ def file_of(title: str) -> str:
     return "_".join(part for part in kept.split("_") if part) + ".png"
 
 
-def page_of(results: dict[str, dict[str, Curve]], sizes: dict[str, int]) -> str:
-    """All tables as markdown, with the pictures."""
-    parts = []
-    for title, curves in results.items():
-        parts.append(
-            f"## {title}\n\n`{GAMES[title]}`, {sizes[title]:,} nodes\n\n"
-            f"{table_of(curves)}\n\n![{title}](league/{file_of(title)})"
+def page_of(places: list[Place]) -> str:
+    """The table of who was first, as markdown, and the pictures."""
+    titles = list(dict.fromkeys(place.game for place in places))
+    rows = []
+    for title in titles:
+        mine = [place for place in places if place.game == title]
+        first = {one.nash_conv: one for one in mine if one.place == "1"}
+        cells = [first.get(target) for target in TARGETS]
+        words = [
+            "" if one is None else f"{one.algorithm}, {one.seconds:.2g} s"
+            for one in cells
+        ]
+        lowest = next(one for one in mine if one.place == "lowest")
+        size = f"{lowest.nodes:,}"
+        rows.append(
+            [title, size, *words, f"{lowest.algorithm}, {lowest.nash_conv:.2g}"]
         )
-    return "\n\n".join(parts)
+    heads = ["game", "nodes", *(f"{t:g}" for t in TARGETS), "lowest"]
+    pictures = [f"![{title}](league/{file_of(title)})" for title in titles]
+    table = f"## First to each NashConv\n\n{markdown(heads, rows)}"
+    return "\n\n".join([table, *pictures])
+
+
+def write_curves(
+    results: dict[str, dict[str, Curve]], trees: dict[str, tuple[int, bool]]
+) -> None:
+    """Writes when each algorithm reached each target, and how low it came, as CSV."""
+    with (DOCS / "league/league.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        head = "game", "nodes", "algorithm", "nash_conv", "nodes_touched", "seconds"
+        table.writerow([*head, "lowest"])
+        for title, curves in results.items():
+            for name, curve in sorted(curves.items(), key=lambda item: rank(item[1])):
+                start = title, trees[title][0], name
+                for target in TARGETS:
+                    point = first_below(curve, target)
+                    if point is not None:
+                        seconds = f"{point.seconds:.2g}"
+                        table.writerow(
+                            [*start, f"{target:g}", point.nodes, seconds, ""]
+                        )
+                table.writerow([*start, "", "", "", f"{best(curve).gap:.2g}"])
 
 
 def speed(found: tuple[str, int, float]) -> tuple[float, int]:
@@ -315,11 +348,12 @@ def main() -> None:
         for title, curves in results.items():
             draw(title, curves, DOCS / "league" / file_of(title))
         about = f"{describe('league')} It took {minutes} minutes."
-        sizes = {title: size[0] for title, size in trees.items()}
-        write_page(about, page_of(results, sizes))
+        places = places_of(results, trees)
+        write_page(about, page_of(places))
+        write_curves(results, trees)
         with TABLE.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerows([Place._fields, *places_of(results, trees)])
+            table.writerows([Place._fields, *places])
 
 
 MARK = "<!-- written by python -m benchmarks.league --write -->"

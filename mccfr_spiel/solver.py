@@ -426,7 +426,7 @@ class Solver:
         until_nodes: float | None = None,
         metrics: running.Given = (),
         callback: Callable[[dict[str, Any]], object] | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         rows_per_decade: int = 5,
     ) -> running.History:
         """Runs iterations and measures the solver on the way; returns `history`.
@@ -444,7 +444,8 @@ class Solver:
                 `ms.metrics` has some.
             callback: is called with each row, a dictionary. The run ends if it returns
                 something true.
-            progress: whether to show a bar on standard error.
+            progress: whether to show a bar on standard error; by default only if that
+                is a terminal.
             rows_per_decade: how many rows are due from 10 to 100, and so on.
 
         Raises:

@@ -114,7 +114,7 @@ def listed_floors() -> list[str]:
     """The modules and folders in the order in which CONTRIBUTING.md lists them."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     _, _, text = text.partition("## Where things belong")
-    text, _, _ = text.partition("## How to add")
+    text, _, _ = text.partition("## To change")
     return re.findall(r"^    (\w+)(?:/|\.py) ", text, re.MULTILINE)
 
 

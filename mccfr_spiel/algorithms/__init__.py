@@ -6,10 +6,24 @@ raise ValueError when they are made. The repr of an algorithm or a part is the c
 makes it; `str` of an algorithm is what papers call it.
 """
 
-from mccfr_spiel.facade import listed_names
+# ruff: noqa: F403
 
-__all__, __getattr__ = listed_names(__name__, __file__)
+from mccfr_spiel.algorithms.algorithm import *
+from mccfr_spiel.algorithms.averaging import *
+from mccfr_spiel.algorithms.entropy_rules import *
+from mccfr_spiel.algorithms.minimizers import *
+from mccfr_spiel.algorithms.own_parts import *
+from mccfr_spiel.algorithms.parts import Part as Part
+from mccfr_spiel.algorithms.regret_rules import *
+from mccfr_spiel.algorithms.rules import *
+from mccfr_spiel.algorithms.sampling import *
 
 
 def __dir__() -> list[str]:
-    return __all__
+    """The names that the modules define, without those that they import."""
+    inside = f"{__name__}."
+    return [
+        name
+        for name, value in globals().items()
+        if name.isupper() or getattr(value, "__module__", "").startswith(inside)
+    ]

@@ -160,3 +160,6 @@ def magnetic_mirror_descent(
     return MagneticMirrorDescent(
         step_size, weights, temperature, step_power, temperature_power
     )
+
+
+mmd = magnetic_mirror_descent

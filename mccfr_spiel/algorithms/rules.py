@@ -1,32 +1,12 @@
 """The rules by their names."""
 
-from mccfr_spiel.algorithms.entropy_rules import (
-    FTRL,
-    OMD,
-    MagneticMirrorDescent,
-    OptimisticFTRL,
-    OptimisticOMD,
-)
+from mccfr_spiel.algorithms import entropy_rules, regret_rules
 from mccfr_spiel.algorithms.minimizers import Minimizer
-from mccfr_spiel.algorithms.regret_rules import (
-    DiscountedRegretMatching,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    RegretMatchingPlus,
-)
 
 RULES: dict[str, type[Minimizer]] = {
     kind.rule: kind
-    for kind in (
-        RegretMatching,
-        RegretMatchingPlus,
-        DiscountedRegretMatching,
-        PredictiveRegretMatchingPlus,
-        FTRL,
-        OMD,
-        OptimisticFTRL,
-        OptimisticOMD,
-        MagneticMirrorDescent,
-    )
+    for module in (regret_rules, entropy_rules)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and "rule" in vars(kind)
 }
-"""The rules by their names."""
+"""The rules by their names, in the order in which the two files define them."""

@@ -104,7 +104,7 @@ class Sampling(Part):
                 f"baseline_rate={rate:g} is given, but no baseline; choose "
                 'baseline="learned" or "predictive", or drop it.'
             )
-        draws = self.chance and self.opponents and self.player != "average"
+        draws = self.chance and self.opponents and not self.picks_actions
         if self.baseline and not draws:
             raise ValueError(
                 f"baseline={self.baseline!r} is given, but only outcome and external "
@@ -145,6 +145,19 @@ class Sampling(Part):
     def draws_one_action(self) -> bool:
         """Whether one action of the updated player is followed at each infoset."""
         return self.player in ("epsilon", "balanced")
+
+    @property
+    def picks_actions(self) -> bool:
+        """Whether some of them are, see kernels/picking.py."""
+        return self.player == "average"
+
+    @property
+    def kind(self) -> "Sampling":
+        """The same without the numbers that compiled code is told in its settings: one
+        loop is compiled for all samplings of a kind."""
+        below = None if self.prune_below is None else -1.0
+        numbers = {"epsilon": 1.0, "prune_below": below, "baseline_rate": 0.5}
+        return self._replace(**numbers, threshold=0.0, bonus=0.0)
 
     def __repr__(self) -> str:
         for prune in (True, _BY_REGRET):

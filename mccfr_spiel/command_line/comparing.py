@@ -3,7 +3,6 @@
 import functools
 import pathlib
 import re
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -22,7 +21,7 @@ from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.executors import Executor, on_ray
 from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.experiments.screen import show
+from mccfr_spiel.experiments.screen import has_bars, show
 from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 
@@ -87,7 +86,7 @@ def run(values: flags.FlagValues, games: Sequence[str]) -> int:
         max_memory=values.max_memory,
         twin=values.twin,
         threads=values.threads,
-        progress=sys.stderr.isatty(),
+        progress=has_bars(),
     )
     table.to_csv(folder / TABLE, index=False)
     for number, metric in enumerate(metrics):

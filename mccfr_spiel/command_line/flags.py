@@ -144,6 +144,7 @@ class _Program:
         workers: Processes of an experiment, or of a run with --executor=ray; if not
             given, one for each core, or as many as the cluster has room for.
         ray_address: Address of a Ray cluster; one is started here if not given.
+        quiet: Show nothing but errors.
         tree_cache: Folder of an experiment's game trees; the user's cache folder if not
             given.
     """
@@ -163,6 +164,7 @@ class _Program:
     workers: Count | None = None
     ray_address: str | None = None
     tree_cache: str | None = None
+    quiet: bool = False
 
 
 _PROGRAM = table_of(_Program)

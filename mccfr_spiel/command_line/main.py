@@ -30,7 +30,7 @@ from mccfr_spiel.command_line.flags import (
 )
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments.flags import SETTINGS
-from mccfr_spiel.experiments.screen import show
+from mccfr_spiel.experiments.screen import quieted, show
 from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"
@@ -98,7 +98,7 @@ COMMANDS = {
         "which --resume goes on.",
         (
             *SETTINGS,
-            *("output_dir", "overwrite", "resume", "checkpoint_every"),
+            *("output_dir", "overwrite", "resume", "checkpoint_every", "quiet"),
             *("evaluation_plays", "evaluation_seconds", "figure_format", "import"),
             *CLUSTER,
         ),
@@ -117,7 +117,7 @@ COMMANDS = {
         "Compares algorithms on games, over several seeds. Leaves the figure with "
         "bands and a table of all points. The same command goes on where it was.",
         (
-            *("import", "rows_per_decade", "max_memory", "twin", "threads"),
+            *("import", "rows_per_decade", "max_memory", "twin", "threads", "quiet"),
             *("executor", "ray_address"),
         ),
         comparing.Own,
@@ -138,7 +138,7 @@ COMMANDS = {
         f"run again. NAME is one of {', '.join(EXPERIMENT_NAMES)}.",
         (
             *("experiment", "seeds", "only", "workers", "executor", "ray_address"),
-            *("tree_cache", "checkpoint_every", "threads", *_FILES),
+            *("tree_cache", "checkpoint_every", "threads", "quiet", *_FILES),
         ),
         object,
         _experiment,
@@ -207,9 +207,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         rest = values([f"{PROGRAM} {name}", *words])[1:]
     except flags.Error as error:
-        print(f"Error: {error}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
+        near = " Did you mean --noquiet?" if "--verbose" in words else ""
+        print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
-    return guarded(lambda signals: command.run(values, rest, signals))
+    with quieted("quiet" in values and values.quiet):
+        return guarded(lambda signals: command.run(values, rest, signals))
 
 
 def flags_of_command(command: Command) -> flags.FlagValues:

@@ -21,6 +21,7 @@ from mccfr_spiel.experiments import sweeps
 from mccfr_spiel.experiments.executors import Executor, local, on_ray
 from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import import_games
+from mccfr_spiel.experiments.screen import has_bars, quieted
 from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
 from mccfr_spiel.papers import panels, reproduction, table_1
 
@@ -32,7 +33,8 @@ def main(argv: Sequence[str]) -> int:
     """Runs what the flags of run_experiments.py say; returns the exit code."""
     # absl shows what libraries log. What matplotlib's one for PDF says is no news.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    return guarded(lambda signals: _run(argv, signals))
+    with quieted(FLAGS.quiet):
+        return guarded(lambda signals: _run(argv, signals))
 
 
 def _run(argv: Sequence[str], signals: Signals) -> int:
@@ -116,9 +118,7 @@ def run_experiment(name: str) -> int:
     }
     todo = sum(not sweeps.is_finished(folder, key) for key in table)
     print(f"{name}: {len(table)} settings, {todo} to run, in {folder}", flush=True)
-    with tqdm(
-        total=100.0, disable=not sys.stderr.isatty(), bar_format=sweeps.BAR
-    ) as bar:
+    with tqdm(total=100.0, disable=not has_bars(), bar_format=sweeps.BAR) as bar:
         failures = sweeps.run_sweep(
             table,
             folder,

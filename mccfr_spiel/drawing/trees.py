@@ -33,6 +33,7 @@ from mccfr_spiel.drawing.layout import (
     Spot,
     lay_out,
 )
+from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.action_names import names_at
 from mccfr_spiel.policies.vectors import policy_vector
@@ -112,19 +113,19 @@ class TreeDrawing:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture as an SVG file, which browsers show.
+        """Writes the picture as its name ends: .svg for browsers, .pdf or .png.
 
         Raises:
-            ValueError: the name does not end with .svg.
+            ValueError: the name ends otherwise.
+            ImportError: PDF and PNG need matplotlib, which is missing.
             OSError: the file cannot be written.
         """
         path = pathlib.Path(path)
-        if path.suffix.lower() != ".svg":
-            raise ValueError(
-                f"{path}: the drawing is written as SVG; let the name end with .svg. "
-                "Browsers and Inkscape turn it into other formats."
-            )
-        write_file(path, self.svg.encode())
+        kind = path.suffix.lower().removeprefix(".")
+        if kind not in ("svg", "pdf", "png"):
+            raise ValueError(f"{path}: let the name end with .svg, .pdf or .png.")
+        is_svg = kind == "svg"
+        write_file(path, self.svg.encode() if is_svg else printed(self.svg, kind))
 
 
 def draw_tree(
@@ -177,8 +178,8 @@ def _small_tree(game: pyspiel.Game | str | GameTree, max_nodes: int) -> GameTree
 def _too_large(game: pyspiel.Game, nodes: str, max_nodes: int) -> ValueError:
     return ValueError(
         f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} cannot "
-        "be read. "
-        "Draw a smaller game, or look at policy.table(); max_nodes allows more."
+        "be read. Draw a smaller game, or look at policy.table(); max_nodes allows "
+        "more."
     )
 
 

@@ -301,10 +301,10 @@ def check_covered(game: pyspiel.Game, algorithm: Algorithm) -> None:
             "averaging=uniform, or do without the bound."
         )
     prunes_by_regret = sampling.prunes_by_regret or sampling.prune_below is not None
-    if sampling.player == "average" or prunes_by_regret:
+    if sampling.picks_actions or prunes_by_regret:
         raise ValueError(
-            "Theorems 3 to 5 are about full, external and outcome sampling, neither "
-            "about average-strategy sampling nor about pruning by regret."
+            f"Theorems 3 to 5 are about full, external and outcome sampling, not about "
+            f"{sampling}."
         )
     if sampling.baseline:
         raise ValueError(

@@ -59,7 +59,7 @@ def compare(
     max_memory: int | str | None = None,
     twin: bool | None = None,
     threads: int | None = None,
-    progress: bool = True,
+    progress: bool | None = None,
 ) -> "Comparison":
     """Runs algorithms on games with several seeds; returns a table of all rows.
 
@@ -101,7 +101,8 @@ def compare(
         max_memory, twin: as in `Solver`, for each run.
         threads: as in `Solver`, for each run, but never more than leave a core for each
             thread of all workers together.
-        progress: whether to show a bar on standard error.
+        progress: whether to show a bar on standard error; by default only if that is a
+            terminal.
 
     Raises:
         ImportError: pandas is missing.
@@ -138,7 +139,11 @@ def compare(
         carried = {label: _carried(one) for label, one in measures.items()}
     with (
         _folder(folder) as place,
-        tqdm(total=100.0, bar_format=BAR, disable=not progress) as bar,
+        tqdm(
+            total=100.0,
+            bar_format=BAR,
+            disable=None if progress is None else not progress,
+        ) as bar,
     ):
         failures = run_sweep(
             table,

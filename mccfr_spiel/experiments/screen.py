@@ -1,7 +1,9 @@
 """What the command line prints of a run: its description, its rows, its estimates."""
 
 import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from tqdm import tqdm
@@ -32,6 +34,29 @@ _COMMON = (
     f"{'iteration':>12} {'nodes touched':>15} {'seconds':>9} {'NashConv':>12} "
     f"{'exploitability':>14}"
 )
+
+
+_is_quiet = False
+
+
+@contextlib.contextmanager
+def quieted(is_quiet: bool) -> Iterator[None]:
+    """Shows nothing but errors in the block, if it is to be so."""
+    global _is_quiet
+    before, _is_quiet = _is_quiet, is_quiet
+    try:
+        with contextlib.ExitStack() as stack:
+            if is_quiet:
+                nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(nothing))
+            yield
+    finally:
+        _is_quiet = before
+
+
+def has_bars() -> bool:
+    """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
+    return sys.stderr.isatty() and not _is_quiet
 
 
 def header(settings: Settings) -> str:

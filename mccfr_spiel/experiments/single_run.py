@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import pathlib
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -13,7 +12,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_spiel.cluster.crews import Cluster
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display.lines import brief, counted
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
 from mccfr_spiel.experiments.algorithm_names import name_of
@@ -23,6 +22,7 @@ from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.screen import (
     describe,
     format_row,
+    has_bars,
     header,
     show,
     show_estimates,
@@ -30,6 +30,7 @@ from mccfr_spiel.experiments.screen import (
 )
 from mccfr_spiel.experiments.settings import Settings, check
 from mccfr_spiel.experiments.settings_files import description
+from mccfr_spiel.limits.budget import in_words, resident
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
@@ -218,6 +219,9 @@ def _kept_rows(
     return found.rows
 
 
+_SOON_WRITTEN = 50_000
+"""So many infosets are written as a policy while somebody waits for the prompt."""
+
 # --- the run ---------------------------------------------------------------------
 
 
@@ -241,13 +245,20 @@ def _run(work: Work, signals: Signals) -> int:
     with contextlib.closing(recording), _noting_the_checkpoint(work):
         error = _print_and_record(work, recording, signals)
         if signals.received is not None:
-            warn(
-                f"Interrupted after {solver.num_iterations:,} iterations: writing what "
-                "there is."
-            )
+            done = counted(solver.num_iterations, "iteration")
+            warn(f"Interrupted after {done}: writing the checkpoint.")
         try:
             recording.save()
-            write_policy(folder, solver.average_policy())
+            is_small = solver.tree.num_infosets <= _SOON_WRITTEN
+            if signals.received is None or is_small:
+                write_policy(folder, solver.average_policy())
+            else:
+                warn(
+                    "The policy is large and not written; ms.load_policy reads it from "
+                    f"the checkpoint in {folder}, and this command writes it: "
+                    "mccfr-spiel solve --resume "
+                    f"--output_dir={folder} --iterations={solver.num_iterations}"
+                )
         except Exception as second:
             if error is None:
                 raise
@@ -297,7 +308,7 @@ def _print_and_record(
     settings, solver, kept = work.settings, work.solver, work.kept
     with tqdm(
         total=settings.until_nodes_touched or settings.iterations,
-        disable=not sys.stderr.isatty(),
+        disable=not has_bars(),
         unit="it" if settings.until_nodes_touched is None else "nodes",
         unit_scale=True,
         leave=False,
@@ -317,6 +328,8 @@ def _print_and_record(
                 recording.add(row)
                 show(format_row(row))
                 gap = row["nash_conv"]
+                if gap is not None:
+                    bar.set_postfix_str(f"NashConv {gap:.3g}, {in_words(resident())}")
         except LinearProgramError as error:
             path = results.write_unfinished(work.folder, error)
             raise ValueError(f"{error} The program is in {path}.") from error

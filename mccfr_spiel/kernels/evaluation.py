@@ -1,9 +1,18 @@
 """What a policy gets over a complete tree, and what best responses to it get.
 
-An evaluation is a pass down, which makes the plans of all players, and a pass up, for
-the players that are asked about. Both are shared as those of an update, see passes.py,
-but each block is done for all players at once: then leaves, infosets and policies are
-read in the order in which they lie in memory.
+An evaluation is a pass down and a pass up. The pass down makes the plans of all
+players: a sequence's plan is the product of its player's probabilities on the way to
+it. The pass up begins at the leaves. Each pays, to the player's last sequence before
+it, the return times chance's probability times the other players' plans. From the last
+infoset to the first, an infoset then passes two numbers up to its parent sequence: what
+the policy gets there, the mean over its actions, and what a best response gets, the
+highest of them. At a player's empty sequence arrive the expected return, `got`, and
+that of the best response, `best`. NashConv is the sum of best - got over the players.
+
+Threads share both passes as those of an update, see passes.py: infosets are cut into
+blocks of whole subtrees and a top above them. (In one thread one block has all infosets
+and the top none.) Each block is done for all players at once, so that leaves, infosets
+and policies are read in the order in which they lie in memory.
 """
 
 from typing import Any, NamedTuple
@@ -96,17 +105,21 @@ def evaluate_piece(work, desk, piece):
         begin, end = blocks.top_ends[player], blocks.top_ends[end_player]
         for visit in range(end - 1, begin - 1, -1):
             infoset = blocks.top[visit]
+            # A number below 0 is the root of a block, which has been done: `~infoset`.
             if infoset < 0:
                 start = work.infosets[~infoset]["first_sequence"]
                 parent = work.infosets[~infoset]["parent"]
                 work.got[parent] += work.got[start]
                 work.best[parent] += work.best[start]
             else:
-                is_root = infoset < 0  # never; a constant would compile it twice
+                # False, but not as a constant: for that numba would compile `_respond`
+                # a second time.
+                is_root = infoset < 0
                 _respond(work, np.int64(infoset), is_root)
     else:
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
-        # Forward, in the order in which the leaves lie in memory, and for the top, too.
+        # Leaves are read forward, as they lie in memory. Those after sequences of the
+        # top lie among them.
         if end_player - player == len(blocks.top_ends) - 1 and begin < end:
             last = work.infosets[end - 1]
             stop = last["first_sequence"] + last["num_actions"]

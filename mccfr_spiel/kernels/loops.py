@@ -34,10 +34,9 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
         tied: whether an abstraction ties infosets; for regret matching and regret
             matching+ only.
     """
-    chance, opponents, player, prune, *_ = sampled
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        if chance or opponents or player != "all" or prune:
+        if sampled.sampling.is_sampled or sampled.sampling.prune:
             return make_walks(sampled, number_of(rule), tied)
         return make_passes(number_of(rule), tied)
 

@@ -20,6 +20,13 @@ states of compiled rules (rules/played.py).
 The body of the walk is compiled for one of three parts. ALONE walks to the end. Threads
 share a batch in two parts (shared_walks.py): TOP stops where a block of infosets begins
 and leaves a fork there, and BLOCK goes on from a fork.
+
+In the body, `sequence` is the updated player's last one before the node, `weight` the
+factor of all payoffs below it, `place` the history's place and `own` the infoset's, at
+which draws are asked. `chosen` is the child that is followed, and `q` the probability
+of the updated player's own action, 0 at the nodes of others. `touched` counts nodes and
+`noted` notes for baselines. `leaf` is the row of the last leaf's returns, but in the
+top the number of leaves logged.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
@@ -29,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.algorithms.sampling import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.compiled.prefetch import prefetch
@@ -106,57 +114,48 @@ _FLOATS_A_LINE = 64 // 8
 
 
 class Sampled(NamedTuple):
-    """What a walk samples, as constants of its loop; see `algorithms.Sampling`.
+    """What a walk samples, as constants of its loop.
 
     Attributes:
-        chance: whether chance is sampled.
-        opponents: whether the other players are.
-        player: how the updated player is.
-        prune: whether an opponent's action of probability 0 is not followed.
-        skips: whether actions of very negative regret are not, see pruning.py.
+        sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
+            loop reads in `Task.settings`.
         batched: whether an iteration makes several walks for each player.
-        baseline: "learned", "predictive", or "" for none, see baselines.py.
     """
 
-    chance: bool
-    opponents: bool
-    player: str
-    prune: bool
-    skips: bool
+    sampling: Sampling
     batched: bool
-    baseline: str
 
     @property
-    def draws_own(self) -> bool:
-        """Whether one of the player's actions is followed at each infoset."""
-        return self.player in ("epsilon", "balanced")
+    def skips(self) -> bool:
+        """Whether actions of very negative regret are not followed, see pruning.py."""
+        return self.sampling.prune_below is not None
 
     @property
-    def picks_own(self) -> bool:
-        """Whether some of them are, see picking.py."""
-        return self.player == "average"
+    def learns(self) -> bool:
+        """Whether there are baselines, see baselines.py."""
+        return self.sampling.baseline != ""
 
     @property
     def branches(self) -> bool:
         """Whether walks with baselines follow all of the player's actions."""
-        return self.baseline != "" and self.player == "all"
+        return self.learns and self.sampling.player == "all"
 
     @property
     def meets_once(self) -> bool:
         """Whether each of the player's infosets is met at most once before an update,
         as it is with chance and all opponents sampled."""
-        return self.chance and self.opponents and not self.batched
+        return self.sampling.chance and self.sampling.opponents and not self.batched
 
     @property
     def can_be_shared(self) -> bool:
         """Whether threads or processes may share the walks of a batch."""
-        return not (self.picks_own or self.skips or self.baseline)
+        return not (self.sampling.picks_actions or self.skips or self.learns)
 
     @property
     def is_weighted(self) -> bool:
         """Whether not every weight is 1, as it is in external sampling."""
-        everyone_else = self.chance and self.opponents
-        return self.player != "all" or self.skips or not everyone_else
+        everyone_else = self.sampling.chance and self.sampling.opponents
+        return self.sampling.player != "all" or self.skips or not everyone_else
 
 
 ALONE, TOP_PART, BLOCK_PART = range(3)
@@ -334,10 +333,10 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
     `event`, `fork` and `leaf`.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
-    chance, opponents, player_sampling, prune, skips, _, baseline = sampled
-    learns = baseline != ""
-    explores, player_sampled = player_sampling == "epsilon", player_sampling != "all"
-    draws_own, picks_own = sampled.draws_own, sampled.picks_own
+    sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
+    chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
+    explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
+    draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     carries, once = part == ALONE, once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
@@ -501,7 +500,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
     update."""
     walk_on = make_walk(sampled, rule, source)
     skips, batched = sampled.skips, sampled.batched
-    learns, foresees = sampled.baseline != "", sampled.baseline == "predictive"
+    learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
     apply = make_apply(rule, tied, skips=skips, met_once=once, carried=True)

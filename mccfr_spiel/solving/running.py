@@ -69,7 +69,7 @@ def run(
     *,
     metrics: Mapping[str, Metric],
     callback: Callable[[dict[str, Any]], object] | None,
-    progress: bool,
+    progress: bool | None,
     rows_per_decade: int,
 ) -> None:
     """Runs a solver and adds a row to its history whenever one is due.
@@ -81,13 +81,16 @@ def run(
         last: the number in that column with which the run ends.
         metrics: label -> function of the solver.
         callback: is called with each row; the run ends if it returns something true.
-        progress: whether to show a bar on standard error.
+        progress: whether to show a bar on standard error; None for "on a terminal".
         rows_per_decade: how many rows are due from 10 to 100, and so on.
     """
     start = getattr(solver, COUNTERS[column])
     advance = make_advance(solver, column)
     with tqdm(
-        total=last - start, disable=not progress, unit_scale=True, unit=f" {column}"
+        total=last - start,
+        disable=None if progress is None else not progress,
+        unit_scale=True,
+        unit=f" {column}",
     ) as bar:
         for due in log_spaced(start + 1, last, rows_per_decade):
             done = getattr(solver, COUNTERS[column])

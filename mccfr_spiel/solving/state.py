@@ -77,16 +77,7 @@ def kernel_name(minimizer: Minimizer) -> str:
 
 def sampled_by(algorithm: Algorithm) -> Sampled:
     """What the walks of an algorithm sample, as kernels are told."""
-    sampling = algorithm.sampling
-    return Sampled(
-        sampling.chance,
-        sampling.opponents,
-        sampling.player,
-        sampling.prune is True,
-        skips=sampling.prune_below is not None,
-        batched=algorithm.batch != 1,
-        baseline=sampling.baseline,
-    )
+    return Sampled(algorithm.sampling.kind, batched=algorithm.batch != 1)
 
 
 def needs_whole_tree(algorithm: Algorithm) -> bool:

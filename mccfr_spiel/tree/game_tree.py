@@ -557,6 +557,8 @@ class GameTree(ReadableTree):
                 else:
                     info_state = self.string_of(state, player)
                 actions = state.legal_actions()
+                # Most states have a string that was met before, after the same own
+                # moves and with the same actions. Only others take the long way.
                 infoset = met.number_of(info_state, -1)
                 if (
                     infoset < 0
@@ -570,6 +572,7 @@ class GameTree(ReadableTree):
                 actions = state.chance_outcomes()
                 if self._is_python:
                     check_distinct_outcomes(self.declared.name, actions)
+                # Equal distributions, like equal returns below, are stored once.
                 probs = tuple([prob for _, prob in actions])
                 start = self.distributions.starts.get(probs, -1)
                 if start < 0:

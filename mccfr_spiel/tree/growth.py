@@ -117,9 +117,7 @@ class Growth:
             sampling.chance and sampling.opponents and sampling.draws_one_action
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
-        self._is_choosy = sampling.player == "average" or (
-            sampling.prune_below is not None
-        )
+        self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
         is_external = (
             sampling.chance and sampling.opponents and sampling.player == "all"
         )

@@ -151,5 +151,5 @@ def test_what_cannot_work_is_refused_in_words():
         algorithm = ms.Algorithm(sampling, ms.regret_matching())
         with pytest.raises(ValueError, match=words):
             Solver("kuhn_poker", algorithm, abstraction=told)
-        with pytest.raises(ValueError, match="neither about average-strategy"):
+        with pytest.raises(ValueError, match="sampling, not about"):
             nash_conv_bound("kuhn_poker", algorithm)

@@ -8,7 +8,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.check import PlainRules, check_sizes
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import expand_rules
@@ -28,12 +28,24 @@ def test_rules_without_a_mistake_are_expanded():
     assert len(expand_rules(of_fault("none"), 1000).nodes) == 1 + 2 + 4 + 8
 
 
+@compiled
+def misspelled(settings, state):
+    return stat[0]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+@compiled
+def adds_words(settings, state):
+    return state[0] + "1"
+
+
+@pytest.mark.compiled
 def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
-    if not IS_COMPILED:
-        pytest.skip("no types without the JIT")
+    line = misspelled.py_func.__code__.co_firstlineno + 2
     for acting, message in (
         (sizes, "acting must be decorated"),
         (start, "The rule acting"),
+        (misspelled, rf"'stat' is not defined \(misspelled, .*, line {line}\)"),
+        (adds_words, rf"add\(int64, .*\(adds_words, .*, line {line + 5}\)"),
     ):
         rules = MISTAKEN.rules._replace(acting=acting)
         bound = BoundRules(MISTAKEN._replace(rules=rules), {})
