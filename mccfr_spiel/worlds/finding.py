@@ -230,7 +230,9 @@ class _Finding:
         height, key, edges = moves + 2, sizes.max_moves + SPARE, actions
         if self._has_classes:
             edges *= max(entries // 16, 1)
-        size = height * entries * (8 * moves + 64 + 4 * actions)
+        with_states = not (self._has_classes or with_histories)
+        state = 24 * with_states * sizes.state
+        size = height * entries * (8 * moves + 80 + 4 * actions + state)
         self._budget.hold(LISTS, size + 8 * edges * height * (key + 2))
         search: Search = new_record(
             Search,
@@ -239,6 +241,7 @@ class _Finding:
             A=actions,
             E=edges,
             K=key,
+            G=with_states * height * entries,
             M=moves,
             H=moves + 1,
             I=int(with_histories),
@@ -246,6 +249,8 @@ class _Finding:
             NUM_AT=NUM_AT,
         )
         search.start[:] = rules.start()
+        if with_states:
+            search.states[0] = search.states[height * entries] = rules.start()
         search.weights[:] = search.ways[:] = 1
         search.firsts[1, 0] = height * entries
         search.sequences[height * entries] = 1  # the empty sequences are 0 and 1

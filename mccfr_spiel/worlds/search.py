@@ -25,7 +25,14 @@ from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.rules.calls import CLASS_RETURNS, LEAF_CLASS, WORLD_KEY, call
+from mccfr_spiel.rules.calls import (
+    APPLY_ACTION,
+    CLASS_RETURNS,
+    LEAF_CLASS,
+    LEGAL_ACTIONS,
+    WORLD_KEY,
+    call,
+)
 from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES
 from mccfr_spiel.rules.key_table import MOST_USED
 from mccfr_spiel.rules.played import (
@@ -81,9 +88,9 @@ class Worlds(NamedTuple):
 class Search(NamedTuple):
     """Where the walk is: the worlds on the way there, by level.
 
-    D is the most levels, C the room for entries, A the number of actions, E the room
-    for the edges of a world, M the most moves, H one more, K the room for a world's
-    key. Rows of a player's entries at a level begin at `firsts`.
+    D is the most levels, C the room for entries, G = D C or 0, A the number of actions,
+    E the room for the edges of a world, M the most moves, H one more, K the room for a
+    world's key. Rows of a player's entries at a level begin at `firsts`.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
@@ -92,6 +99,19 @@ class Search(NamedTuple):
     sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]", "the last own sequence")]
     weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]", "the probability of deals")]
     ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "how many deals lead there")]
+    states: Annotated[
+        np.ndarray,
+        Entry(
+            LONG,
+            "[2 G, n]",
+            "a state that shows the entry, as it was when the entry was made; with "
+            "classes, or where histories are wanted, there are none",
+        ),
+    ]
+    made: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "the level where that was")]
+    here: Annotated[
+        np.ndarray, Entry(LONG, "[G, n]", "such states of the entries of who acts, now")
+    ]
     firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "the row of the first entry")]
     counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how many entries there are")]
     infosets: Annotated[np.ndarray, Entry(INT, "[D C]", "of the entries of who acts")]
@@ -159,11 +179,50 @@ def _own_row(search, player, level):
 
 
 @inlined
+def _catch_up(rules, game, path, search, level, player, entry):
+    """As `_stand`, with an entry of the other player that does not matter: in the state
+    in which the entry was made, the other's moves since then are made.
+
+    Each may be any that leads along the edge on the way. Returns whether there is one.
+    """
+    row = search.firsts[player, level] + entry
+    for k in range(len(path.state)):
+        path.state[k] = search.states[row, k]
+    path.position[NUM_MOVES] = 0
+    for above in range(search.made[row], level):
+        edge = search.next_edge[above] - 1
+        actions = search.edge_actions[_edge_row(search, above) + edge]
+        arguments = game.settings, path.state, path.moves
+        count = call(rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
+        k = 0
+        while k < count and not actions >> path.moves[k] & 1:
+            k += 1
+        if k >= count:
+            return False
+        arguments = game.settings, path.state, path.moves[k]
+        call(rules[APPLY_ACTION], APPLY_ACTION, arguments)
+    return True
+
+
+@inlined
+def _make_move(rules, game, search, here, row, level, action):
+    """Makes the state of a new entry at a level, of an entry of who acts."""
+    if len(search.here) > 0:
+        for k in range(search.states.shape[1]):
+            search.states[row, k] = search.here[here, k]
+        arguments = game.settings, search.states[row], action
+        call(rules[APPLY_ACTION], APPLY_ACTION, arguments)
+        search.made[row] = level
+
+
+@inlined
 def _stand(rules, game, path, search, level, player, entry, other):
     """Puts the path where an entry of a player meets one of the other player.
 
     Returns whether they fit each other, as they do if the declaration is right.
     """
+    if len(search.here) > 0:
+        return _catch_up(rules, game, path, search, level, player, entry)
     row = search.firsts[0, level] + (entry if player == 0 else other)
     column = search.firsts[1, level] + (other if player == 0 else entry)
     first_left, second_left = search.lengths[row], search.lengths[column]
@@ -325,6 +384,8 @@ def _find_infoset(rules, game, path, tree, known, search, level, player, entry):
     here = _own_row(search, 0, level) + entry
     if not _stand(rules, game, path, search, level, player, entry, 0):
         return NOT_SHARED
+    for k in range(len(path.state) if len(search.here) > 0 else 0):
+        search.here[here, k] = path.state[k]
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
     before = known.counts[INFOSETS]
     status, count, infoset = arrive(rules, game, path, tree, known, player, 1 << 40)
@@ -459,6 +520,8 @@ def _find_edges(rules, world_key, game, path, tree, known, worlds, search, level
                 if count == search.at[ROOM]:
                     return MANY_ENTRIES
                 _copy_with(search, first + entry, first + count, action)
+                row = first + count
+                _make_move(rules, game, search, here, row, level, action)
                 sequence = _sequence_of(tree, search, here, action)
                 search.sequences[first + count] = sequence
                 search.counts[player, level] = count + 1
@@ -469,7 +532,7 @@ def _find_edges(rules, world_key, game, path, tree, known, worlds, search, level
 
 
 @inlined
-def _go_along(tree, search, level, edge, num_actions):
+def _go_along(rules, game, tree, search, level, edge):
     """Makes the entries of the world behind an edge; returns a status."""
     player, behind = search.acting[level], np.int64(0)
     actions, count = search.edge_actions[_edge_row(search, level) + edge], np.int64(0)
@@ -482,6 +545,8 @@ def _go_along(tree, search, level, edge, num_actions):
                     return MANY_ENTRIES
                 row = search.firsts[player, level] + entry
                 _copy_with(search, row, behind + count, action)
+                row, below = behind + count, level + 1
+                _make_move(rules, game, search, here + entry, row, below, action)
                 sequence = _sequence_of(tree, search, here + entry, action)
                 search.sequences[behind + count] = sequence
                 count += 1
@@ -495,7 +560,7 @@ def _go_along(tree, search, level, edge, num_actions):
             action += 1
         behind = _own_row(search, other, level + 1)
         for entry in range(search.counts[other, level]):
-            if search.leads[level * num_actions + action, entry] == edge:
+            if search.leads[level * game.stops[0] + action, entry] == edge:
                 row = search.firsts[other, level] + entry
                 _copy_with(search, row, behind + count, -1)
                 count += 1
@@ -659,7 +724,7 @@ def find(frame, rules, more, most):
             at[LEVEL] = level - 1
             continue
         if status == DONE and search.acting[level] != CHANCE_NODE:
-            status = _go_along(tree, search, level, edge, game.stops[0])
+            status = _go_along(rules, game, tree, search, level, edge)
         if status != DONE:
             return status
         at[LEVEL], at[ENTERS] = level + 1, 1
