@@ -251,7 +251,10 @@ def _stand(rules, game, path, search, level, player, entry, other):
 
 @inlined
 def _copy_with(search, row, to_row, action):
-    """Copies an entry, with one more move unless that is below 0."""
+    """Copies an entry, with one more move unless that is below 0; nothing of it where
+    states show entries."""
+    if len(search.here) > 0:
+        return
     length = search.lengths[row]
     for k in range(length):
         search.pasts[to_row, k] = search.pasts[row, k]
