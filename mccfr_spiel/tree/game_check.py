@@ -64,7 +64,8 @@ def check_game(
 
     It looks at the legal actions, chance, returns and what is declared of them; at
     information states (that they are strings, have one list of actions each, and that
-    nobody forgets); at copies, serialized states and replayed histories. Compiled rules
+    nobody forgets); at the words for moves, states and observations; at copies,
+    serialized states and replayed histories. Compiled rules
     also run as plain Python, where every index is checked, and must agree. Where a game
     declares worlds, all histories of the first moves are followed, to prove that what
     players know in secret is independent given the world.
@@ -132,6 +133,7 @@ class _Check:
                 view = self._look(state)
                 views.append(view)
                 self._check_view(view, state, pasts)
+                self._check_words(view, state)
                 if self.rules is not None:
                     self._compare(self.rules, view, state)
                 if view.player == TERMINAL:
@@ -226,6 +228,24 @@ class _Check:
                 f"after {_told(its_past)} in the history {before}, but after "
                 f"{_told(past)} here: the player forgets (imperfect recall)."
             )
+
+    def _check_words(self, view: View, state: pyspiel.State) -> None:
+        """Asks for all that tables, play and the page show of a state."""
+        kind, player = self.game.get_type(), view.player
+        moves = [one[0] for one in view.moves] if player == CHANCE_NODE else view.moves
+        words = {
+            f"the move {one}": state.action_to_string(player, one) for one in moves
+        }
+        words["the state"] = str(state)
+        if kind.provides_observation_string and player >= 0:
+            for other in range(self.declared.num_players):
+                told = state.observation_string(other)
+                words[f"the observation of player {other}"] = told
+        for what, word in words.items():
+            if not isinstance(word, str):
+                raise GameError(
+                    f"{self.declared.name} names {what} {word!r}, which is no string."
+                )
 
     def _check_chance(self, outcomes: tuple[Any, ...]) -> None:
         name = self.declared.name

@@ -459,6 +459,19 @@ def test_an_error_of_the_game_stays_what_it_is_in_check_game():
     assert re.search(r"led there in python_auction\(\): \[., ., 0, .\]\.$", note)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'Bid'} {action}", "'Bid'} {acton}"),
+        ("{self.values} bids", "{self.value} bids"),
+    ],
+)
+def test_check_game_asks_for_the_words_of_moves_and_states(old, new):
+    with pytest.raises((NameError, AttributeError)) as error:
+        ms.check_game(auction((old, new)))
+    assert "led there in python_auction" in error.value.__notes__[0]
+
+
 def test_the_command_line_tells_the_history_of_an_error_of_the_game(tmp_path):
     old = "best = max(self.bids)"
     typo = "        if self.bids == [1, 0]:\n            raise ValueError('a typo')"
