@@ -163,11 +163,12 @@ class Solver:
                 numbers of infosets.
             store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
                 over the game's compiled rules, with the same bits, and what they meet
-                is numbered in the order in which they meet it. It is for samplings that
-                need no whole tree, and for games that have such rules, or a twin that
-                has. "auto" takes "none" for a game that could have it but whose whole
-                tree is not made in advance, since it has more than 20 million nodes, or
-                more than max_nodes or max_memory allow. A twin is used by itself for
+                is numbered in the order in which they meet it. It is for games that
+                have such rules, or a twin that has. Of algorithms that sample nothing
+                the passes go over all histories. "auto" takes "none" for a sampling
+                algorithm on a game that could have it but whose whole tree is not made
+                in advance, since it has more than 20 million nodes, or more than
+                max_nodes or max_memory allow. A twin is used by itself for
                 trees of more than about half a million nodes. "worlds" is for
                 algorithms that sample nothing, on games that declare worlds (see
                 `rules.Description`): their passes go world by world, which takes far
@@ -252,7 +253,7 @@ class Solver:
         rule = kernel_name(algorithm.minimizer)
         if sampling.prunes_by_regret:
             self.kernel = iterate_pruned
-        elif isinstance(sampling, OwnEstimator):
+        elif isinstance(sampling, OwnEstimator) or self.tree.found_store is not None:
             self.kernel = make_estimated_iterate(rule)
         elif self.tree.worlds is not None:
             self.kernel = make_world_iterate(rule, type(self.tree.worlds))
@@ -273,14 +274,15 @@ class Solver:
     def _prepare_tree(self, store: str) -> None:
         """Makes the tree whole, or one without nodes, if it is to be so."""
         tree = self.tree
-        if store == "worlds" or tree.worlds is not None:
-            if store in ("tree", "none"):
+        takes_histories = store == "none" and needs_whole_tree(self.algorithm)
+        if store == "worlds" or takes_histories or tree.worlds is not None:
+            if tree.worlds is not None and store not in ("auto", tree.store):
                 raise ValueError(
-                    f"This tree of {brief(tree.source)} keeps worlds, not nodes. Give "
-                    "the solver the game instead of the tree."
+                    f"This tree of {brief(tree.source)} keeps worlds or infosets only. "
+                    "Give the solver the game instead of the tree."
                 )
             _check_takes_worlds(self.algorithm)
-            tree.find_worlds()
+            tree.find_worlds(store)
         elif store == "none":
             tree.walk_rules()
         elif tree.rule_store is not None:
@@ -312,9 +314,7 @@ class Solver:
     @property
     def store(self) -> str:
         """Where nodes are kept: "tree", "none", or "worlds" in their place."""
-        if self.tree.worlds is not None:
-            return "worlds"
-        return "tree" if self.state.store is None else "none"
+        return self.tree.store if self.state.store is None else "none"
 
     # --- how it looks --------------------------------------------------------
 
@@ -603,6 +603,8 @@ class Solver:
     def _call_with(self, frame: np.ndarray) -> int:
         state = self.state
         if self._passes:
+            if self.tree.found_store is not None:
+                return estimating.follow(self.kernel, self.tree, state, frame)
             return teams.run(
                 self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
             )
@@ -886,7 +888,8 @@ def _checked_store(store: Any, algorithm: Algorithm) -> str:
     """Returns the argument `store`; raises ValueError if it cannot be had."""
     if store not in STORES:
         raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
-    if store == "none" and needs_whole_tree(algorithm):
+    takes_histories = can_take_worlds(algorithm)
+    if store == "none" and needs_whole_tree(algorithm) and not takes_histories:
         raise ValueError(
             f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
             "store='tree', or external or outcome sampling."

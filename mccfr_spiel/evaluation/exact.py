@@ -22,7 +22,7 @@ _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 
 Game = pyspiel.Game | str | GameTree
 
-STORES = "auto", "tree", "worlds"
+STORES = "auto", "tree", "worlds", "none"
 """What `store` may be."""
 
 
@@ -100,7 +100,9 @@ def expected_returns(
             which is exact as well, for games that declare worlds (see
             `rules.Description`), such as phantom_ttt and python_dark_hex. Their worlds
             are found once and kept as long as the process lives. "auto" does so where
-            the whole tree does not fit.
+            the whole tree does not fit. "none" goes over all histories by the game's
+            compiled rules, or its twin's, and keeps the infosets only: this is slow, so
+            it is for games without worlds of up to some billion histories.
 
     Raises:
         TreeFullError, MemoryBudgetError: the game's whole tree is too large. Both are

@@ -125,8 +125,8 @@ def load_solver(
             f"The run of {checkpoint} has done {solver.num_iterations} iterations "
             f"already, more than {settings.iterations}."
         )
-    if settings.evaluate == "exact":
-        solver.tree.expand_all()
+    if settings.evaluate == "exact" and solver.tree.rule_store is None:
+        solver.tree.make_whole("auto")
     return solver
 
 

@@ -66,7 +66,8 @@ def make_solver(
     *,
     cluster: Cluster | None = None,
 ) -> GameSolver:
-    """The solver that the settings describe; its tree is whole for exact evaluation.
+    """The solver that the settings describe; its tree is whole for exact evaluation,
+    unless that takes worlds, or the solver goes over histories.
 
     Args:
         settings: the run.
@@ -78,9 +79,11 @@ def make_solver(
             `OfflineMethod.start`.
     """
     tree = tree or new_tree(settings, budget_of(settings))
-    if settings.evaluate == "exact":
-        takes_worlds = _takes_worlds(settings.algorithm)
-        tree.make_whole(settings.store if takes_worlds else "tree")
+    method = settings.algorithm
+    makes_whole = isinstance(method, Algorithm) and not method.sampling.is_sampled
+    takes_worlds = tree.declares_worlds and tree.is_surely_larger_than(tree.max_nodes)
+    if settings.evaluate == "exact" and not (makes_whole or takes_worlds):
+        tree.expand_all()
     return _start(
         settings.algorithm,
         tree,

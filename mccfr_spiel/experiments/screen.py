@@ -89,6 +89,8 @@ def describe(solver: GameSolver, settings: Settings) -> str:
     parts = [f"{brief(tree.source)}: {tree.num_players} players"]
     if tree.is_complete:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
+    elif tree.has_all_infosets:
+        parts.append(f"{tree.num_infosets:,} infosets")
     chosen = parts_of(settings.algorithm)
     name = chosen.pop("name")
     values = ", ".join(f"{part}={value}" for part, value in chosen.items())

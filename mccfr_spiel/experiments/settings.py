@@ -85,7 +85,8 @@ class Settings:
         store: Whether an algorithm that samples keeps the nodes that it meets: tree, or
             none, which walks over compiled rules of the game. auto keeps them where the
             whole tree fits, or there are no such rules. An algorithm that samples
-            nothing keeps the tree, or worlds, where the game declares them.
+            nothing keeps the tree, or worlds, where the game declares them; with none
+            its passes go over all histories by the rules.
         allow_imperfect_recall: Solve a game whose information-state strings forget what
             a player did or saw, as those of hold'em do. No theorem covers that.
             NashConv cannot be computed: evaluate is sampled or none.
@@ -144,7 +145,8 @@ class Settings:
                     f"{name}={target} is never known with evaluate="
                     f"{self.evaluate}; drop one."
                 )
-        if self.store == "none" and self.evaluate == "exact":
+        samples = getattr(self.algorithm, "sampling", EXTERNAL_SAMPLING.sampling)
+        if self.store == "none" and self.evaluate == "exact" and samples.is_sampled:
             raise ValueError(
                 "store=none keeps no tree, which evaluate=exact takes; use "
                 "evaluate=sampled, or drop store=none."

@@ -295,7 +295,9 @@ def make_piece(rule: int, tied: bool, *, has_rows: bool) -> Any:
 
 
 @inlined
-def _has_rows(frame: np.ndarray, tables: Tables, first: int, end: int) -> None:
+def _has_rows(
+    frame: np.ndarray, desk: np.ndarray, tables: Tables, first: int, end: int
+) -> None:
     """Delivers nothing, since pieces read the rows of leaves."""
 
 
@@ -304,9 +306,9 @@ def make_loop(
 ) -> Any:
     """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
 
-    Before each update `deliver(frame, tables, first, end)` may write into the gradient
-    what the leaves pay the players `first .. end - 1`. If `once`, a call makes at most
-    one update.
+    Before each update `deliver(frame, desk, tables, first, end)` may write into the
+    gradient what the leaves pay the players `first .. end - 1`. If `once`, a call makes
+    at most one update.
     """
     floored = rule == number_of("regret_matching_plus")
     looks_ahead = rule_of(rule).looks_ahead
@@ -334,7 +336,7 @@ def make_loop(
             first, end = player if job[ALTERNATING] != 0 else 0, player + 1
             desk[FIRST_PLAYER], desk[END_PLAYER] = first, end
             desk[ITERATION_NOW] = iteration
-            deliver(frame, tables, first, end)
+            deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
             if tied:

@@ -56,13 +56,12 @@ def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
 
 
 def callable_world_rules(description: Description) -> tuple[Any, ...]:
-    """The functions that tell of worlds in the same way, as many as there are."""
-    named = ((name, getattr(description, name)) for name in WORLD_SIGNATURES)
-    return tuple(
-        address_of(name, function, WORLD_SIGNATURES[name])
-        for name, function in named
-        if function is not None
-    )
+    """The functions that tell of worlds in the same way, 0 for each that is missing."""
+    found = []
+    for name, signature in WORLD_SIGNATURES.items():
+        function = getattr(description, name)
+        found.append(0 if function is None else address_of(name, function, signature))
+    return tuple(found)
 
 
 def address_of(name: str, function: Any, signature: Any) -> Any:
@@ -128,6 +127,8 @@ def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:
 
 @overload(call, prefer_literal=True, jit_options=PASTED)
 def _compiled_call(rule, number, arguments):
+    if isinstance(rule, types.Dispatcher):
+        return lambda rule, number, arguments: rule(*arguments)
     emit: Any = _EMITTERS[number.literal_value]
     return lambda rule, number, arguments: emit(rule, arguments)
 

@@ -1,4 +1,4 @@
-"""Updates whose gradients a user's own estimator gives."""
+"""Updates whose gradients a user's own estimator gives, or a pass over histories."""
 
 import math
 from typing import Any
@@ -17,10 +17,12 @@ from mccfr_spiel.kernels.tables import (
     LAST_ITERATION,
     NODE_LIMIT,
     NODES_TOUCHED,
+    PAUSED,
     PLAYER,
 )
 from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.worlds.histories import HistoryPass
 
 
 def update(
@@ -31,7 +33,8 @@ def update(
     seed: int,
     frame: np.ndarray,
 ) -> int:
-    """Makes one update, if the job's limits allow one; returns the kernel's status.
+    """Makes one update by an estimator, if the job's limits allow one; returns the
+    kernel's status.
 
     Args:
         kernel: of `loops.make_estimated_iterate`.
@@ -44,22 +47,60 @@ def update(
     Raises:
         ValueError: the estimator returned no gradient. Nothing has changed.
     """
-    counts, job = state.counts, state.job
-    player, iteration = counts[PLAYER], counts[ITERATION]
-    is_last = iteration == job[LAST_ITERATION]
-    if player == 0 and (is_last or counts[NODES_TOUCHED] >= job[NODE_LIMIT]):
+    players = _next_players(tree, state)
+    if not players:
         return DONE
-    players = [player] if job[ALTERNATING] else range(tree.num_players)
+    iteration = state.counts[ITERATION] + (state.counts[PLAYER] == 0)
     policy = state.tables.policy[: tree.num_sequences].copy()
     policy.flags.writeable = False
-    total, nodes, now = np.zeros_like(policy), 0, iteration + (player == 0)
+    total, nodes = np.zeros_like(policy), 0
     for one in players:
-        rng = np.random.default_rng([seed % 2**64, now, one])
+        rng = np.random.default_rng([seed % 2**64, iteration, one])
         gradient, touched = _checked(
             estimator.estimate(tree, policy, one, rng), estimator, tree, one
         )
         total += gradient
         nodes += touched
+    return _apply(kernel, state, total, nodes, frame)
+
+
+def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -> int:
+    """Goes on for a slice with the pass over histories that the next update needs;
+    makes the update when the pass is over. Returns the kernel's status, or PAUSED.
+
+    Args:
+        kernel, state, frame: as in `update`.
+        tree: with a `found_store`.
+    """
+    players = _next_players(tree, state)
+    if not players:
+        return DONE
+    passing = state.over_histories
+    if passing is None:
+        assert tree.found_store is not None
+        assert state.whole
+        plan = state.whole[1].plan
+        passing = HistoryPass(tree.found_store, plan, players.start, players.stop)
+        state.over_histories = passing
+    if not passing.go_on():
+        return PAUSED
+    state.over_histories = None
+    return _apply(kernel, state, passing.walk.gradient, passing.num_nodes, frame)
+
+
+def _next_players(tree: GameTree, state: SolverState) -> range:
+    """Who is updated next; nobody if the job's limits allow no update."""
+    counts, job = state.counts, state.job
+    player, is_last = counts[PLAYER], counts[ITERATION] == job[LAST_ITERATION]
+    if player == 0 and (is_last or counts[NODES_TOUCHED] >= job[NODE_LIMIT]):
+        return range(0)
+    return range(player, player + 1 if job[ALTERNATING] else tree.num_players)
+
+
+def _apply(
+    kernel: Any, state: SolverState, total: np.ndarray, nodes: int, frame: np.ndarray
+) -> int:
+    """Makes the update of a gradient `[S]`, for which so many nodes were touched."""
     with signals_deferred():  # between the gradient and its update
         for table in (state.tables.gradient, state.tables.ahead):
             if len(table):
@@ -67,7 +108,7 @@ def update(
         status = teams.run(
             kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
         )
-        counts[NODES_TOUCHED] += nodes
+        state.counts[NODES_TOUCHED] += nodes
     return status
 
 

@@ -59,7 +59,7 @@ def contents_of(
     }
     arrays = state.saved()
     if tree.worlds is not None:
-        header["store"] = "worlds"
+        header["store"] = tree.store
         return checkpoint.Contents(header, arrays)
     if state.store is not None:
         header["store"] = "none"
@@ -142,8 +142,8 @@ def tree_of(
                 "expand_all() "
                 "first, or give the game."
             )
-    elif header.get("store") == "worlds":
-        tree.find_worlds()
+    elif "key_ends" not in arrays and "store" in header:
+        tree.find_worlds(header["store"])
     elif header.get("store") == "none":
         checkpoint.check_infosets(
             len(arrays["key_ends"]),

@@ -44,6 +44,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
+from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 
 _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
@@ -121,6 +122,7 @@ class SolverState:
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: the same of the walk's marks, which say how far the next update is.
+        over_histories: the pass over histories that is under way, if any.
         job: what kernels are told to do (see `layout.JOB_SIZE`), as a `memoryview`.
     """
 
@@ -221,12 +223,15 @@ class SolverState:
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
             | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
         ) = ()
+        self.over_histories: HistoryPass | None = None
         self.num_threads = 1
         if not self.walks:
             passes = full_pass(tree)
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
-            if tree.worlds is not None:
+            if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
                 self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
+                if _can_share(tree, minimizer) and not algorithm.alternating:
+                    self.num_threads = full_pass(tree, threads).num_threads
                 self.whole = passes.arrays, plans, passes.blocks, tree.worlds
             elif sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()

@@ -19,6 +19,7 @@ from mccfr_spiel.tree.blocks import (
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
 
 
@@ -117,24 +118,46 @@ class WorldPass(FullPass):
         worlds: the worlds.
     """
 
-    def __init__(self, tree: GameTree, worlds: AnyWorlds) -> None:
-        """Lists the infosets by player; `arrays` have no rows."""
+    def __init__(
+        self,
+        tree: GameTree,
+        worlds: AnyWorlds | Histories,
+        num_threads: int = 1,
+    ) -> None:
+        """Lists the infosets by player; `arrays` have no rows.
+
+        Each player's gradient may have a thread of its own.
+        """
         players = tree.infosets["player"]
+        ends = np.searchsorted(np.sort(players), np.arange(tree.num_players + 1))
         arrays = Passes(
             ends=np.zeros(1, np.int64),
             others=np.zeros((0, 1), np.int32),
             payoffs=np.zeros(0),
             members=np.argsort(players, kind="stable").astype(np.int32),
-            member_ends=np.array([0, (players == 0).sum(), len(players)]),
+            member_ends=ends,
         )
-        super().__init__(tree, arrays, one_block(arrays))
+        super().__init__(tree, arrays, one_block(arrays), num_threads)
         self.worlds = worlds
-        self._add = GRADIENTS[type(worlds)]
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
-        gradient = np.zeros_like(plan)
-        self._add(self.worlds, player, plan, gradient)
+        return self._gradients(plan, player, player + 1)
+
+    def _gradients(self, plan: np.ndarray, player: int, end: int) -> np.ndarray:
+        """The sum of the gradients of the players from `player` to `end - 1`, which
+        differ from 0 at different sequences."""
+        store = self.tree.found_store
+        if store is not None:
+            passing = HistoryPass(store, plan, player, end)
+            return passing.finish("a pass over").walk.gradient
+        gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
+
+        def add_for(part: tuple[int, int]) -> None:
+            for one in range(player + part[0], player + part[1]):
+                add(self.worlds, one, plan, gradient)
+
+        teams.in_parts(self.num_threads, end - player, 1, add_for)
         return gradient
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
@@ -150,9 +173,8 @@ class WorldPass(FullPass):
     def _values(
         self, policy: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        plan, got = self.plan(policy), np.zeros(len(policy))
-        for player in range(self.tree.num_players):
-            self._add(self.worlds, player, plan, got)
+        plan = self.plan(policy)
+        got = self._gradients(plan, 0, self.tree.num_players)
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         respond(self.tree.infosets, policy, got, best, choice)
@@ -178,7 +200,8 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """
     threads = checked_threads(threads)
     if tree.worlds is not None:
-        return WorldPass(tree, tree.worlds)
+        num_threads = min(threads or teams.num_cores(), tree.num_players)
+        return WorldPass(tree, tree.worlds, num_threads)
     passes = tree.list_leaves()
     num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
     blocks = one_block(passes) if num_threads == 1 else tree.list_blocks()

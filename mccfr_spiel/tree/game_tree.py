@@ -7,7 +7,7 @@ is the one step of it: it reads a state and writes down all that solvers need of
 """
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,10 @@ from mccfr_spiel.tree.twin_trees import (
 from mccfr_spiel.tree.whole import expand_depth_first
 from mccfr_spiel.twins.twin import BoundTwin
 from mccfr_spiel.worlds.finding import (
+    Found,
     check_declares_worlds,
+    find_histories,
+    find_worlds,
     known_worlds,
     why_no_worlds,
 )
@@ -238,6 +241,12 @@ class GameTree(ReadableTree):
     def _walk_rules(self) -> RuleStore:
         if self.rule_store is not None:
             return self.rule_store
+        rules = self._rules_without_tree()
+        self._check_new()
+        self.rule_store = RuleStore(rules, self.budget)
+        return self.rule_store
+
+    def _rules_without_tree(self) -> BoundRules:
         rules = self.rules_for_walks(is_forced=True)
         if rules is None:
             what = "an abstraction" if self.abstraction else "no compiled rules"
@@ -249,30 +258,33 @@ class GameTree(ReadableTree):
                 f"{what}. Use store='tree' or 'auto'; docs/own_game.md says how to "
                 "write the rules of a game."
             )
-        self._check_new()
-        self.rule_store = RuleStore(rules, self.budget)
-        return self.rule_store
+        return rules
 
-    def find_worlds(self) -> "GameTree":
+    def find_worlds(self, store: str = "worlds") -> "GameTree":
         """Makes this a tree of no nodes that knows all infosets and the game's worlds;
         returns the tree itself.
 
         What was found of a game is kept while the process lives.
 
+        Args:
+            store: "none" finds the infosets only, by a pass over all histories, and
+                passes over the tree go over all histories by the game's compiled rules.
+
         Raises:
-            ValueError: the game declares no worlds, or the tree has been expanded.
+            ValueError: the game declares no worlds, or, if they are not wanted, it has
+                no compiled rules; or the tree has been expanded.
             MemoryBudgetError: they do not fit the budget.
             GameError: the game's rules contradict themselves or what they declare.
         """
         if self.worlds is None:
-            self._find_worlds()
+            self._find_worlds(store)
         return self
 
     @changes
-    def _find_worlds(self) -> None:
+    def _find_worlds(self, store: str) -> None:
         if self.worlds is not None:  # by another thread, while this one waited
             return
-        if self.has_hands:
+        if self.has_hands and store != "none":
             self._check_new()
             public = read_public_tree(self.game)
             listed = list_hands(public, self.budget, brief(self.source))
@@ -281,13 +293,18 @@ class GameTree(ReadableTree):
             self.payoffs.take_over(listed.hands.payoffs)
             self.worlds = listed.hands
             return
-        rules = self._rules_of_worlds()
+        rules, find = self._rules_to_find(store)
         self._check_new()
-        found = known_worlds(rules, self.budget)
+        found = known_worlds(rules, self.budget, find)
         names = KeyNames(rules, found.keys, found.infosets["player"])
         self.met.take_over(names, found.infosets, found.actions)
         self.payoffs.take_over(found.worlds.payoffs)
-        self.worlds = found.worlds
+        self.worlds, self.found_store = found.worlds, found.store
+
+    def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
+        if store == "none":
+            return self._rules_without_tree(), find_histories
+        return self._rules_of_worlds(), find_worlds
 
     def _rules_of_worlds(self) -> BoundRules:
         rules = self.rules
@@ -316,17 +333,19 @@ class GameTree(ReadableTree):
         """Has the tree know all infosets; returns the tree itself.
 
         Args:
-            store: "tree" expands all nodes, "worlds" finds the worlds, and "auto"
-                expands the nodes if they fit and the game does not declare worlds
-                else.
+            store: "tree" expands all nodes, "worlds" finds the worlds, "none" the
+                infosets only, and "auto" expands the nodes if they fit and the game
+                does not declare worlds else.
 
         Raises:
             TreeFullError, MemoryBudgetError, ValueError: see `expand_all` and
                 `find_worlds`.
         """
-        if store == "worlds":
-            return self.find_worlds()
-        if store == "auto" and self.declares_worlds and not self.is_complete:
+        if self.has_all_infosets and store in ("auto", self.store):
+            return self
+        if store in ("worlds", "none"):
+            return self.find_worlds(store)
+        if store == "auto" and self.declares_worlds:
             if self.has_hands and needs_public_tree(self.game):
                 return self.find_worlds()
             try:
@@ -343,10 +362,10 @@ class GameTree(ReadableTree):
         return self.expand_all()
 
     def histories_of_infosets(self) -> np.ndarray:
-        """`[I, M + 1]` int8, of a tree with worlds: the number of moves that lead to a
-        state of each infoset, and these moves."""
-        rules = self._rules_of_worlds()
-        return known_worlds(rules, self.budget, with_histories=True).histories
+        """`[I, M + 1]` integers, of a tree with worlds: the number of moves that lead
+        to a state of each infoset, and these moves."""
+        rules, find = self._rules_to_find(self.store)
+        return known_worlds(rules, self.budget, find, with_histories=True).histories
 
     def rules_for_walks(self, *, is_forced: bool = False) -> BoundRules | None:
         """The compiled rules over which walks may go: the game's own, or its twin's.

@@ -30,6 +30,7 @@ from mccfr_spiel.tree.nodes import Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
 from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
+from mccfr_spiel.worlds.histories import Histories
 from mccfr_spiel.worlds.passes import AnyWorlds
 
 DEFAULT_MAX_NODES = 80_000_000
@@ -66,8 +67,10 @@ class ReadableTree:
             speed; None if it has none, or there is an abstraction.
         rule_store: where walks over these rules keep the infosets that they meet; None
             if no solver makes such walks, see `GameTree.walk_rules`.
-        worlds: the worlds of the game, for a tree that keeps no nodes but knows all
-            infosets, see `GameTree.find_worlds`; else None.
+        worlds: the worlds of the game, or what is known of its histories, for a tree
+            that keeps no nodes but knows all infosets, see `GameTree.find_worlds`; else
+            None.
+        found_store: its infosets, if passes go over its histories; else None.
         infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
@@ -111,7 +114,8 @@ class ReadableTree:
         if abstraction is None:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
-        self.worlds: AnyWorlds | None = None
+        self.worlds: AnyWorlds | Histories | None = None
+        self.found_store: RuleStore | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -139,6 +143,8 @@ class ReadableTree:
         )
 
     def _completeness(self) -> str:
+        if isinstance(self.worlds, Histories):
+            return f"{self.worlds.size[1]:,} histories"
         if self.worlds is not None:
             return f"{self.worlds.num_worlds:,} worlds"
         if self.rule_store is not None:
@@ -279,6 +285,13 @@ class ReadableTree:
     def is_complete(self) -> bool:
         """Whether every node has been expanded."""
         return self.node_store.are_complete
+
+    @property
+    def store(self) -> str:
+        """What passes read: "tree", its nodes; "worlds"; or "none", the rules."""
+        if self.worlds is None:
+            return "tree"
+        return "worlds" if self.found_store is None else "none"
 
     @property
     def has_all_infosets(self) -> bool:

@@ -109,9 +109,7 @@ def whole_tree_beside(
 
 def _keeps(tree: GameTree, store: str) -> bool:
     """Whether a tree is whole, and keeps what is wanted."""
-    if tree.worlds is None:
-        return store != "worlds" and tree.is_complete
-    return store != "tree"
+    return tree.has_all_infosets and store in ("auto", tree.store)
 
 
 def _is_of(tree: GameTree, game: pyspiel.Game) -> bool:

@@ -19,6 +19,7 @@ from mccfr_spiel.twins import (
     leduc_poker,
     liars_dice,
     oshi_zumo,
+    sheriff,
     tiny_bridge,
 )
 from mccfr_spiel.twins.twin import BoundTwin, Maker
@@ -32,6 +33,7 @@ TWINS: dict[str, Maker] = {
     "liars_dice": liars_dice.twin,
     "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
+    "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }
 """OpenSpiel's name of a game -> what makes its twin."""

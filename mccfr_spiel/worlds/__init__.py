@@ -6,8 +6,9 @@ when. Given the world the two are independent, since every private past of one p
 that fits the world occurs with every one of the other. Hence a sum over all histories
 at a world is a product of two sums, one over each player's private pasts (*entries*).
 
-search.py and finding.py find the worlds by a game's compiled rules and `world_key`, and
-listing.py those where a game ends whose returns depend on what is private. passes.py
-makes gradients, and the iterations of a solver, of them; independence.py proves by
-enumeration that a `world_key` is right.
+search.py and finding.py find the worlds by a game's compiled rules and `world_key`;
+listing.py has what they keep where returns depend on what is private. passes.py makes
+gradients, and the iterations of a solver, of them; independence.py proves by
+enumeration that a `world_key` is right. histories.py makes the same gradients of games
+without worlds, history by history.
 """

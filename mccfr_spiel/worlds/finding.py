@@ -1,5 +1,6 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,17 +17,11 @@ from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.worlds.listing import (
-    LISTING,
-    MOST_CLASSES,
-    NUM_LEAVES,
-    NUM_RETURNS,
-    Leaves,
-    Listing,
-    list_leaves,
-)
+from mccfr_spiel.worlds.histories import Histories, find_infosets
+from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
 from mccfr_spiel.worlds.search import (
     ENTERS,
+    HAS_CLASSES,
     HEIGHT,
     HISTORIES,
     LAYOUT,
@@ -36,6 +31,8 @@ from mccfr_spiel.worlds.search import (
     NOT_SHARED,
     NUM_AT,
     NUM_EDGES,
+    NUM_LEAVES,
+    NUM_RETURNS,
     NUM_STEPS,
     NUM_WORLDS,
     OUT_OF_TIME,
@@ -73,20 +70,25 @@ class Found(NamedTuple):
         worlds: the worlds.
         num_histories: how many histories end the game.
         histories: as in `Search`.
+        store: the infosets, where passes go over histories.
     """
 
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds | Leaves
+    worlds: Worlds | Leaves | Histories
     num_histories: int
     histories: np.ndarray
+    store: RuleStore | None = None
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
+        """The bytes of all arrays, and of the gradient of a pass over histories."""
         parts = *self, *self.keys, *self.worlds
-        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        if self.store is not None:
+            size += self.store.known.table.nbytes + 8 * len(self.actions)
+        return size
 
 
 def why_no_worlds(rules: BoundRules | None) -> str:
@@ -124,24 +126,47 @@ _KEPT = "worlds and their infosets"
 """Under this name a budget holds what is kept."""
 
 
-def known_worlds(
+def find_histories(
     rules: BoundRules, budget: Budget, *, with_histories: bool = False
 ) -> Found:
-    """As `find_worlds`, but of a game whose worlds were found before they are taken.
+    """As `find_worlds`, by a pass over all histories, of a game that needs no worlds.
+
+    Errors are those of `find_worlds`.
+    """
+    store, histories, noted = find_infosets(
+        rules, budget, with_histories=with_histories
+    )
+    ends = int(histories.size[1])
+    actions, keys = store.known.actions, store.keys()
+    return Found(store.infosets, actions, keys, histories, ends, noted, store)
+
+
+def known_worlds(
+    rules: BoundRules,
+    budget: Budget,
+    find: Callable[..., Found],
+    *,
+    with_histories: bool = False,
+) -> Found:
+    """As `find`, but of a game of which this was found before it is taken.
 
     What the process keeps of other games is forgotten if these do not fit else.
+
+    Args:
+        find: `find_worlds` or `find_histories`.
+        rules, budget, with_histories: its arguments.
     """
     description = rules.description
-    game = description.short_name, description.rules, rules.settings.tobytes()
+    game = find, description.short_name, description.rules, rules.settings.tobytes()
     found = _kept.get(game)
     if found is None or (with_histories and not len(found.histories)):
         try:
-            again = find_worlds(rules, budget, with_histories=with_histories)
+            again = find(rules, budget, with_histories=with_histories)
         except MemoryBudgetError:
             if not (budget.is_default and _kept.keys() - {game}):
                 raise
             _kept.clear()
-            again = find_worlds(rules, budget, with_histories=with_histories)
+            again = find(rules, budget, with_histories=with_histories)
         found = again
         if game in _kept:  # whose arrays others have
             found = _kept[game]._replace(histories=again.histories)
@@ -167,11 +192,10 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    entries, kind = _FEW_ENTRIES, _Finding
-    if rules.description.leaf_class is not None:
-        entries, kind = _FEW_LISTED, _Listing
+    has_classes = rules.description.leaf_class is not None
+    entries = _FEW_LISTED if has_classes else _FEW_ENTRIES
     while True:
-        search = kind(rules, budget, entries, with_histories)
+        search = _Finding(rules, budget, entries, with_histories)
         found = search.run()
         if found is not None:
             return found
@@ -182,7 +206,6 @@ class _Finding:
     """A search under way, which finds the worlds."""
 
     compiled: Any = staticmethod(find)
-    layout = LAYOUT
 
     def __init__(
         self, rules: BoundRules, budget: Budget, entries: int, with_histories: bool
@@ -195,41 +218,60 @@ class _Finding:
         self._one = self._store.node_arrays()
         self._more = callable_world_rules(rules.description)
         self._entries = entries
-        self._search, self._worlds = self._begin(with_histories)
+        self._has_classes = rules.description.leaf_class is not None
+        self._worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
+        self._leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
+        self._search = self._begin(with_histories)
 
-    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
-        """The search before its first world, and nothing that is found."""
-        rules, entries = self._rules, self._entries
-        moves = rules.sizes.max_moves
-        height = moves + 2
-        size = 2 * height * entries * (8 * rules.sizes.state + moves + 32)
-        self._budget.hold(LISTS, size)
-        search = new_record(
+    def _begin(self, with_histories: bool) -> Search:
+        """The search before its first world."""
+        rules, entries, sizes = self._rules, self._entries, self._rules.sizes
+        moves, actions = sizes.max_moves + sizes.max_chance_moves, sizes.num_actions
+        height, key, edges = moves + 2, sizes.max_moves + SPARE, actions
+        if self._has_classes:
+            edges *= max(entries // 16, 1)
+        with_states = not (self._has_classes or with_histories)
+        state = 24 * with_states * sizes.state
+        size = height * entries * (8 * moves + 80 + 4 * actions + state)
+        self._budget.hold(LISTS, size + 8 * edges * height * (key + 2))
+        search: Search = new_record(
             Search,
             D=height,
             C=entries,
-            A=rules.sizes.num_actions,
-            K=moves + SPARE,
-            M=moves if with_histories else 0,
+            A=actions,
+            E=edges,
+            K=key,
+            G=with_states * height * entries,
+            M=moves,
             H=moves + 1,
             I=int(with_histories),
-            n=rules.sizes.state,
+            n=sizes.state,
             NUM_AT=NUM_AT,
         )
+        search.start[:] = rules.start()
+        if with_states:
+            search.states[0] = search.states[height * entries] = rules.start()
+        search.weights[:] = search.ways[:] = 1
+        search.firsts[1, 0] = height * entries
+        search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
         search.counts[:, 0] = search.at[ENTERS] = 1
-        search.at[ROOM] = entries
-        state, of_player_1 = rules.start(), height * entries
-        search.states[0] = search.states[of_player_1] = state
-        search.sequences[of_player_1] = 1  # the empty sequences are 0 and 1
-        length = rules.description.world_key(rules.settings, state, search.key)
-        search.key_lengths[0] = length
-        search.keys[0, :length] = search.key[:length]
-        worlds = new_record(Worlds, T=0, E=0, W=0)
-        return search, worlds
+        search.at[ROOM], search.at[HAS_CLASSES] = entries, self._has_classes
+        return search
+
+    @property
+    def _kept(self) -> Worlds | Leaves:
+        return self._leaves if self._has_classes else self._worlds
 
     def _rows(self) -> dict[str, tuple[int, int]]:
         """How many rows of each array are used, and how many a world may add."""
         at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
+        if self._has_classes:
+            steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
+            return {
+                **dict.fromkeys(("steps", "classes", "weights"), steps),
+                **dict.fromkeys(("lengths", "sizes"), leaves),
+                "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
+            }
         worlds, edges = (at[NUM_WORLDS], 1), (at[NUM_EDGES], actions)
         return {
             "steps": (at[NUM_STEPS], self._entries * actions),
@@ -289,9 +331,8 @@ class _Finding:
             ties=np.zeros((0, 3), np.int32),
             **self._one,
         )
-        frame = self.layout.frame_of(
-            tree, store.game, store.known, self._path, self._worlds, self._search
-        )
+        kept = self._worlds, self._leaves, self._search
+        frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
         return self.compiled(frame, store.called, self._more, most)
 
     def _refuse(self) -> NoReturn:
@@ -309,7 +350,7 @@ class _Finding:
         longest = len(rules.sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        arrays, sizes = self._worlds._asdict(), {}
+        arrays, sizes = self._kept._asdict(), {}
         for name, (used, more) in self._rows().items():
             size, needed = len(arrays[name]), used + more + 1
             sizes[name] = size if needed <= size else needed + needed // 4
@@ -329,12 +370,11 @@ class _Finding:
 
     def _trimmed(self) -> Found:
         """What was found, without the room that arrays have to spare."""
-        at, store, worlds = self._search.at.tolist(), self._store, self._worlds
+        at, store, kept = self._search.at.tolist(), self._store, self._kept
         store.trim()
         for name, (used, _) in self._rows().items():
-            resize(getattr(worlds, name), used)
-        if isinstance(worlds, Worlds):
-            worlds.height[0] = at[HEIGHT]
+            resize(getattr(kept, name), used)
+        self._worlds.height[0] = at[HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))
@@ -342,51 +382,7 @@ class _Finding:
             infosets=store.infosets,
             actions=store.known.actions,
             keys=store.keys(),
-            worlds=worlds,
+            worlds=kept,
             num_histories=at[HISTORIES],
             histories=histories,
         )
-
-
-class _Listing(_Finding):
-    """A search under way, which lists leaves."""
-
-    compiled: Any = staticmethod(list_leaves)
-    layout = LISTING
-
-    def _begin(self, with_histories: bool) -> tuple[Any, Any]:
-        rules, entries = self._rules, self._entries
-        sizes, actions = rules.sizes, rules.sizes.num_actions
-        moves = sizes.max_moves + sizes.max_chance_moves
-        height, key = moves + 2, sizes.max_moves + SPARE
-        edges = height * actions * max(entries // 16, 1)
-        size = height * entries * (8 * moves + 64 + 4 * actions) + 8 * edges * (key + 2)
-        self._budget.hold(LISTS, size)
-        listing = new_record(
-            Listing,
-            D=height,
-            C=entries,
-            A=actions,
-            E=edges // height,
-            K=key,
-            M=moves,
-            H=moves + 1,
-            I=int(with_histories),
-            n=sizes.state,
-            NUM_AT=NUM_AT,
-        )
-        listing.start[:] = rules.start()
-        listing.weights[:] = listing.ways[:] = 1
-        listing.sequences[height * entries] = 1  # the empty sequences are 0 and 1
-        listing.counts[:, 0] = listing.at[ENTERS] = 1
-        listing.at[ROOM] = entries
-        return listing, new_record(Leaves, T=0, Z=0, R=0)
-
-    def _rows(self) -> dict[str, tuple[int, int]]:
-        at = self._search.at.tolist()
-        steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
-        return {
-            **dict.fromkeys(("steps", "classes", "weights"), steps),
-            **dict.fromkeys(("lengths", "sizes"), leaves),
-            "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
-        }

@@ -244,8 +244,8 @@ def _hold(
     num_decisions = int((public.kind == DECISION).sum())
     what = (
         f"{num_infosets:,} infosets of hands at {num_decisions:,} public decisions of "
-        f"{name} have {num_sequences:,} sequences. Use fewer bet sizes or smaller ranges, or begin"
-        " on a later street. They"
+        f"{name} have {num_sequences:,} sequences. Use fewer bet sizes or smaller "
+        "ranges, or begin on a later street. They"
     )
     if num_sequences > MAX_INDEX:
         raise MemoryBudgetError(f"{what} are more than {MAX_INDEX:,}.")

@@ -15,9 +15,10 @@ import numpy as np
 
 from mccfr_spiel.compiled.frame import Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.teams import share
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.own_rules import function_of
-from mccfr_spiel.kernels.passes import make_loop, make_piece
+from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import (
     LAYOUT,
     Blocks,
@@ -37,6 +38,10 @@ AnyWorlds = Worlds | Leaves | Hands
 
 LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)}
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
+
+ACROSS = 2
+"""The way in which a pass delivers gradients, each player's as a piece of work; see
+`kernels.passes.WAY` for the others."""
 
 
 @inlined
@@ -206,12 +211,21 @@ def make_world_iterate(rule: str, kind: type) -> Any:
 def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
 
+    update = make_piece(number, False, has_rows=False)
+
     @inlined
-    def deliver(frame, tables, first, end):
-        worlds, plan = views(frame, kind), views(frame, Plans).plan
+    def do_piece(frame, desk, piece):
+        if desk[WAY] == ACROSS:
+            plan, gradient = views(frame, Plans).plan, views(frame, Tables).gradient
+            add(views(frame, kind), piece, plan, gradient)
+        else:
+            update(frame, desk, piece)
+
+    @inlined
+    def deliver(frame, desk, tables, first, end):
         passes, task = views(frame, Passes), views(frame, Task)
-        for player in range(first, end):
-            add(worlds, player, plan, tables.gradient)
+        desk[WAY] = ACROSS
+        share(do_piece, frame, desk, first, end)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):
@@ -220,7 +234,6 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
 
-    do_piece = make_piece(number, False, has_rows=False)
     loop = make_loop(number, False, do_piece, deliver)
 
     @jit(nogil=True)

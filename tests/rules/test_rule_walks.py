@@ -164,7 +164,6 @@ def test_a_tree_that_does_not_fit_is_not_kept():
 @pytest.mark.parametrize(
     "algorithm",
     [
-        ms.CFR,
         ms.PRUNED_CFR,
         ms.BALANCED_OUTCOME_SAMPLING,
         sampled(ms.EXTERNAL, ms.ftrl(1, weights="kroer")),

@@ -88,6 +88,17 @@ def _phantom_ttt(draw: Choice) -> dict[str, object]:
     }
 
 
+def _sheriff(draw: Choice) -> dict[str, object]:
+    return {
+        "num_rounds": draw.randint(1, 5),
+        "max_items": draw.randint(1, 12),
+        "max_bribe": draw.randint(0, 12),
+        "item_value": draw.choice((1.0, 0.3, 5.0)),
+        "item_penalty": draw.choice((2.0, 0.7)),
+        "sheriff_penalty": draw.choice((3.0, 0.1)),
+    }
+
+
 def _tiny_bridge(draw: Choice) -> dict[str, object]:
     return {"abstracted": draw.random() < 0.5}
 
@@ -110,6 +121,7 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "liars_dice": _liars_dice,
     "oshi_zumo": _oshi_zumo,
     "phantom_ttt": _phantom_ttt,
+    "sheriff": _sheriff,
     "tiny_bridge_2p": _tiny_bridge,
 }
 """Game -> random values of its parameters."""

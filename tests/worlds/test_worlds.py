@@ -34,6 +34,7 @@ LISTED = (
     "liars_dice(dice_sides=3)",
     "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
     "liars_dice(numdice=2,dice_sides=2)",
+    "sheriff(num_rounds=2,max_items=3,max_bribe=1,item_value=0.3)",
     "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
     "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
     "battleship(board_width=2,board_height=2,ship_sizes=[1;2],ship_values=[1;2],"
@@ -174,7 +175,7 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     first = GameTree(game).find_worlds()
-    monkeypatch.setattr(finding, "find_worlds", None)
+    monkeypatch.setattr(finding, "_Finding", None)
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
@@ -258,6 +259,24 @@ def test_solvers_go_the_way_of_those_on_trees(game, algorithm):
             assert row == pytest.approx(expected[name], abs=1e-9), name
 
 
+@pytest.mark.both
+@pytest.mark.parametrize("game", [GAMES[0]], indirect=True)
+def test_two_threads_change_no_bit(game):
+    algorithm = ms.PCFR_PLUS._replace(alternating=False)
+    one, two = (
+        ms.Solver(game, algorithm, store="worlds", threads=threads)
+        for threads in (1, 2)
+    )
+    assert (one.state.num_threads, two.state.num_threads) == (1, 2)
+    for solver in (one, two):
+        solver.iterate(9)
+    average = one.average_vector()
+    assert (two.average_vector() == average).all()
+    found = [ms.nash_conv(one.tree, average, threads=threads) for threads in (1, 2)]
+    assert found[0] == found[1]
+    assert found[0] > 0
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("game", [GAMES[0], LISTED[0]], indirect=True)
 def test_files_copies_and_policies_go_on_with_equal_bits(game, tmp_path):
@@ -296,9 +315,9 @@ def test_what_cannot_be_had_is_refused():
         ms.nash_conv(GAMES[0], {}, store="world")
     with pytest.raises(ValueError, match="sample and prune nothing"):
         ms.Solver(GAMES[0], ms.EXTERNAL_SAMPLING, store="worlds")
-    with pytest.raises(ValueError, match="keeps worlds, not nodes"):
+    with pytest.raises(ValueError, match="keeps worlds or infosets only"):
         ms.Solver(GameTree(GAMES[0]).find_worlds(), ms.CFR, store="tree")
-    tree = GameTree("python_dark_hex", max_memory="20MB")
+    tree = GameTree("python_dark_hex", max_memory="8MB")
     with pytest.raises(MemoryBudgetError, match="max_memory"):
         tree.find_worlds()
 
