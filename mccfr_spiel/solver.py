@@ -168,12 +168,11 @@ class Solver:
                 the passes go over all histories. "auto" takes "none" for a sampling
                 algorithm on a game that could have it but whose whole tree is not made
                 in advance, since it has more than 20 million nodes, or more than
-                max_nodes or max_memory allow. A twin is used by itself for
-                trees of more than about half a million nodes. "worlds" is for
-                algorithms that sample nothing, on games that declare worlds (see
-                `rules.Description`): their passes go world by world, which takes far
-                fewer steps than there are histories. "auto" takes it for such a game if
-                its whole tree does not fit.
+                max_nodes or max_memory allow. A twin is used by itself for trees of
+                more than about half a million nodes. "worlds" is for algorithms that
+                sample nothing, on games that declare worlds (see `rules.Description`):
+                passes go world by world, in far fewer steps than there are histories.
+                "auto" takes it for such a game if its whole tree does not fit.
             threads: how many threads may share a pass over the whole tree, or the
                 walks of a batch on one or over compiled rules; None for one for each
                 core. Algorithms that sample nothing make such passes, and so do

@@ -208,10 +208,21 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
+def _make_share(do_piece: Any) -> Any:
+    """Shares the players' gradients among threads, each player's a piece."""
+
+    @inlined
+    def share_players(frame, desk, first, end):
+        desk[WAY] = ACROSS
+        share(do_piece, frame, desk, first, end)
+
+    return share_players
+
+
 def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
 
-    update = make_piece(number, False, has_rows=False)
+    move = make_piece(number, False, has_rows=False)
 
     @inlined
     def do_piece(frame, desk, piece):
@@ -219,13 +230,14 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
             plan, gradient = views(frame, Plans).plan, views(frame, Tables).gradient
             add(views(frame, kind), piece, plan, gradient)
         else:
-            update(frame, desk, piece)
+            move(frame, desk, piece)
+
+    share_players = _make_share(do_piece)
 
     @inlined
     def deliver(frame, desk, tables, first, end):
         passes, task = views(frame, Passes), views(frame, Task)
-        desk[WAY] = ACROSS
-        share(do_piece, frame, desk, first, end)
+        share_players(frame, desk, first, end)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):
