@@ -6,9 +6,11 @@ states, that every player can be asked for an information state, and that compil
 keep to their sizes and agree with the OpenSpiel game made of them.
 """
 
+import functools
 import math
 import random
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +103,16 @@ def check_game(
     if why_no_worlds(rules) == "" and rules is not None:
         check_independence(rules, _HISTORIES_OF_WORLDS)
     return Checked(played, check.states, len(check.known), check.longest)
+
+
+def _asked(call: Callable[[], Any]) -> Any:
+    """What a game says; "" if it has no such method, which solving does not take."""
+    try:
+        return call()
+    except RuntimeError as error:
+        if "pure virtual" not in str(error):
+            raise
+        return ""
 
 
 class _Check:
@@ -232,11 +244,11 @@ class _Check:
     def _check_words(self, view: View, state: pyspiel.State) -> None:
         """Asks for all that tables, play and the page show of a state."""
         kind, player = self.game.get_type(), view.player
-        moves = [one[0] for one in view.moves] if player == CHANCE_NODE else view.moves
-        words = {
-            f"the move {one}": state.action_to_string(player, one) for one in moves
-        }
-        words["the state"] = str(state)
+        words = {"the state": _asked(lambda: str(state))}
+        for one in view.moves:
+            move = one[0] if player == CHANCE_NODE else one
+            told = _asked(functools.partial(state.action_to_string, player, move))
+            words[f"the move {move}"] = told
         if kind.provides_observation_string and player >= 0:
             for other in range(self.declared.num_players):
                 told = state.observation_string(other)
