@@ -418,7 +418,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
                 direct(task, tree, tables, walk, cut, slots, plan, desk)
         return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
 
-    @jit(nogil=True, views_only=True)
+    @jit(nogil=True)
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)

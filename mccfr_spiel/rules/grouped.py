@@ -624,7 +624,7 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         else:
             begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
 
-    @jit(nogil=True, views_only=True)
+    @jit(nogil=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
         task, known = views(frame, Task), views(frame, Known)
         walk, groups = views(frame, Walk), group_views(stores, Groups)
