@@ -26,7 +26,7 @@ from mccfr_spiel.poker.betting import (
     said,
 )
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, strengths
-from mccfr_spiel.poker.subgames import DEFAULTS, GAME, Subgame, fits
+from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import public_tree
 from mccfr_spiel.worlds.public_tree import PublicTree
@@ -36,7 +36,7 @@ def _game_type(betting: Betting | None = None) -> pyspiel.GameType:
     kinds = pyspiel.GameType
     is_raked = betting is not None and betting.takes_rake
     return kinds(
-        short_name=GAME,
+        short_name="python_holdem_subgame",
         long_name="Hold'em subgame",
         dynamics=kinds.Dynamics.SEQUENTIAL,
         chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC,

@@ -283,12 +283,12 @@ class Answers:
         self, query: Query, key: str, place: places.Place
     ) -> dict[str, Any] | None:
         """A policy where a player acts, with its values if they are there."""
+        candidate = self._candidate(query, key)
         if place.state.current_player() < 0:
             return None
         if self.subject.is_holdem:
             study = self.subject.study(self._which(query, key))
             return None if study is None else views.hand_view(study, place)
-        candidate = self._candidate(query, key)
         tree = self.subject.tree()
         if tree is None or place.node is None:
             return views.infoset_view(candidate, place.state, None)
