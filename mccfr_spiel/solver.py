@@ -288,8 +288,8 @@ class Solver:
             if store == "tree" or needs_whole_tree(self.algorithm):
                 raise ValueError(
                     f"This tree of {brief(tree.source)} is that of walks over compiled "
-                    "rules, "
-                    "which keep no nodes. Give the solver the game instead of the tree."
+                    "rules, which keep no nodes. Give the solver the game instead of "
+                    "the tree."
                 )
         elif needs_whole_tree(self.algorithm):
             is_auto = store == "auto" and can_take_worlds(self.algorithm)
@@ -707,10 +707,9 @@ class Solver:
             ):
                 raise ValueError(
                     f"The sums that this solver keeps for {brief(self.tree.source)} no "
-                    "longer "
-                    "fit a floating-point number, so it has no policy. Go back to an "
-                    "earlier checkpoint, and scale the payoffs, take a smaller step "
-                    "size, or sample less."
+                    "longer fit a floating-point number, so it has no policy. Go back "
+                    "to an earlier checkpoint, and scale the payoffs, take a smaller "
+                    "step size, or sample less."
                 )
 
     @reads

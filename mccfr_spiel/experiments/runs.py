@@ -36,7 +36,7 @@ from mccfr_spiel.solving.running import (
 )
 from mccfr_spiel.solving.state import can_take_worlds
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.tree.loading import load_game, pot_of
 from mccfr_spiel.worlds.public_reading import needs_public_tree
 
 COLUMNS: tuple[str, ...] = (
@@ -136,7 +136,8 @@ def warm_up(settings: Settings) -> None:
     # The tree is not expanded before the iteration, so that growing is compiled, too.
     tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
     # Subgames of hold'em go by hands, and so may Kuhn poker.
-    goes_by_hands = _takes_worlds(method) and needs_public_tree(new_tree(settings).game)
+    game = load_game(settings.game)
+    goes_by_hands = _takes_worlds(method) and needs_public_tree(game)
     store = "worlds" if goes_by_hands else "auto"
     solver = _start(method, tree, 0, store)
     solver.iterate(1)

@@ -159,9 +159,9 @@ def sum_of_payoffs(tree: GameTree) -> float:
     if np.ptp(sums) > _ZERO_SUM_TOLERANCE * largest:
         raise NotZeroSumError(
             f"{brief(tree.game)} is neither zero-sum nor constant-sum: the players' "
-            "payoffs "
-            f"add up to {sums.min():.6g} at one end, to {sums.max():.6g} at another. "
-            "Use a Solver, but note that its average need not be an equilibrium then."
+            f"payoffs add up to {sums.min():.6g} at one end, to {sums.max():.6g} at "
+            "another. Use a Solver, but note that its average need not be an "
+            "equilibrium then."
         )
     return float(sums[0]) if np.ptp(sums) == 0 else float(np.mean(sums))
 

@@ -139,8 +139,7 @@ def tree_of(
         if not tree.has_all_infosets:
             raise ValueError(
                 f"The tree of {brief(tree.source)} is not complete; call its "
-                "expand_all() "
-                "first, or give the game."
+                "expand_all() first, or give the game."
             )
     elif "key_ends" not in arrays and "store" in header:
         tree.find_worlds(header["store"])

@@ -135,10 +135,9 @@ class RuleGrowth:
             self._is_measured = False
             raise WalkTooLargeError(
                 f"A single walk over {brief(tree.source)} surely meets more "
-                "information sets "
-                f"than fit {tree.budget.in_words()}, since this sampling follows all "
-                "of a player's actions. Use outcome sampling, which follows one "
-                "history."
+                f"information sets than fit {tree.budget.in_words()}, since this "
+                "sampling follows all of a player's actions. Use outcome sampling, "
+                "which follows one history."
             )
 
     def must_finish(self, walk: Walk) -> bool:
@@ -176,11 +175,10 @@ class RuleGrowth:
             )
         return MemoryBudgetError(
             f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            "their "
-            f"keys and tables, fill {tree.budget.in_words()}. The solver can be asked, "
-            "saved, and loaded with a larger max_memory to go on (on the command "
-            "line: --resume --max_memory=...). It stopped before the walk that does "
-            "not fit."
+            f"their keys and tables, fill {tree.budget.in_words()}. The solver can be "
+            "asked, saved, and loaded with a larger max_memory to go on (on the "
+            "command line: --resume --max_memory=...). It stopped before the walk that "
+            "does not fit."
         )
 
     def raise_broken(self, status: int) -> NoReturn:

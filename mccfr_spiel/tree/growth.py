@@ -404,11 +404,10 @@ class Growth:
             return self._too_large("more than fit")
         return MemoryBudgetError(
             f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            "their "
-            f"strings and tables, fill {budget.in_words()}. The solver can be asked, "
-            "saved, and loaded with a larger max_memory to go on (on the command "
-            "line: --resume --max_memory=...). It stopped before the walk that does "
-            "not fit."
+            f"their strings and tables, fill {budget.in_words()}. The solver can be "
+            "asked, saved, and loaded with a larger max_memory to go on (on the "
+            "command line: --resume --max_memory=...). It stopped before the walk that "
+            "does not fit."
         )
 
 

@@ -264,10 +264,10 @@ class Infosets:
     def _full(self) -> MemoryBudgetError:
         return MemoryBudgetError(
             f"{len(self):,} infosets of {brief(self._game)}, their strings and tables, "
-            "and "
-            f"the nodes between them fill {self._budget.in_words()}. Raise max_memory "
-            "if memory allows, or use outcome sampling or external sampling, which "
-            "keep only what they meet (on the command line with --evaluate=sampled)."
+            f"and the nodes between them fill {self._budget.in_words()}. Raise "
+            "max_memory if memory allows, or use outcome sampling or external "
+            "sampling, which keep only what they meet (on the command line with "
+            "--evaluate=sampled)."
         )
 
     # --- ties ----------------------------------------------------------------

@@ -135,10 +135,9 @@ class Nodes:
         if size > self._max_nodes:
             raise TreeFullError(
                 f"{brief(self._game)} needs more than max_nodes={self._max_nodes} "
-                "nodes at "
-                "once. Raise max_nodes if memory allows (16 bytes a node here, up to "
-                "100 while it is expanded), or use external or outcome sampling, which "
-                "keep only what they meet (on the command line with "
+                "nodes at once. Raise max_nodes if memory allows (16 bytes a node "
+                "here, up to 100 while it is expanded), or use external or outcome "
+                "sampling, which keep only what they meet (on the command line with "
                 "--evaluate=sampled)."
             )
         room = len(self.records)
@@ -164,9 +163,9 @@ class Nodes:
         return MemoryBudgetError(
             f"{self.count:,} nodes and {len(self._infosets):,} infosets of "
             f"{brief(self._game)}{what} fill {self._budget.in_words()}. Use outcome "
-            "sampling "
-            "or external sampling, which keep only what they meet (on the command line "
-            "with --evaluate=sampled), or raise max_memory if memory allows."
+            "sampling or external sampling, which keep only what they meet (on the "
+            "command line with --evaluate=sampled), or raise max_memory if memory "
+            "allows."
         )
 
     def take_over(self, records: np.ndarray) -> None:
