@@ -37,8 +37,6 @@ that; test_golden_bits.py shows it for all of them."""
 
 MODE_VARIABLES = "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"
 NOTHING_COLLECTED = pytest.ExitCode.NO_TESTS_COLLECTED
-PASSED = pytest.StashKey[bool]()
-"""Whether tests have passed without the JIT before those of this process began."""
 
 
 def pytest_configure() -> None:
@@ -50,8 +48,8 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Runs each test in its mode: a process of its own first makes those without the
-    JIT, and if they pass, this one makes the others.
+    """Runs each test in its mode: a process makes those without the JIT, and if they
+    pass, another one makes the others.
 
     Numba reads the mode once, when it is imported. Whoever chooses tests by `-m`, or
     sets one of the variables, has chosen the mode too.
@@ -62,22 +60,15 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if is_chosen or only_tells or hasattr(config, "workerinput"):
         return None
     command = [sys.executable, "-m", "pytest", *config.invocation_params.args]
-    found = subprocess.run(
+    first = subprocess.run(
         [*command, "-m", "interpreted or both"],
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
         check=False,
     ).returncode
-    if found not in (pytest.ExitCode.OK, NOTHING_COLLECTED):
-        return found
-    options.markexpr = "not interpreted"
-    config.stash[PASSED] = found == pytest.ExitCode.OK
-    return None
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A file whose tests have all passed without the JIT has none left, and is good."""
-    if exitstatus == NOTHING_COLLECTED and session.config.stash.get(PASSED, False):
-        session.exitstatus = pytest.ExitCode.OK
+    if first not in (pytest.ExitCode.OK, NOTHING_COLLECTED):
+        return first
+    second = subprocess.run([*command, "-m", "not interpreted"], check=False).returncode
+    return first if second == NOTHING_COLLECTED else second
 
 
 @pytest.hookimpl(wrapper=True)

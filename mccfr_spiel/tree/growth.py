@@ -47,7 +47,8 @@ _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
 
 _MOST_OPEN = 64
-"""The most nodes whose states are kept because the walk may draw a child of them."""
+"""The most nodes whose states are kept because the walk may draw a child of them, and
+the most that are kept because it goes there later."""
 
 _SAMPLED = 64
 """At one of so many stops, the memory that cannot be counted is measured."""
@@ -57,14 +58,15 @@ class WalkTooLargeError(TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
 
 
+_Place = tuple[pyspiel.State, list[int]]
+"""A node's state, and each player's last sequence before it."""
+
 _Open = tuple[int, Sequence[Any], int, int, pyspiel.State, list[int]]
 """A node that was expanded: its first child, its moves, who acts, where the moves
 begin, its state, and each player's last sequence before it."""
 
 
-def _child_of(
-    its: _Open, child: int, *, is_last: bool
-) -> tuple[pyspiel.State, list[int]]:
+def _child_of(its: _Open, child: int, *, is_last: bool) -> _Place:
     """The state of a child, and the sequences before it.
 
     Args:
@@ -133,6 +135,7 @@ class Growth:
         self._walk: tuple[int, int, int] | None = None
         self._look_at = self._began_at = self._many = 0
         self._open: list[_Open] = []
+        self._coming: dict[int, _Place] = {}
         self._stops = 0
         self._uncounted = 0
 
@@ -151,6 +154,7 @@ class Growth:
         """
         begin_again(walk, met_once=self._met_once)
         self._open.clear()
+        self._coming.clear()
         self.generation = self._tree.generation
 
     def must_finish(self, walk: Walk) -> bool:
@@ -220,11 +224,13 @@ class Growth:
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
         player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
-        draws, opened = self._draws[player], self._open
+        draws = self._draws[player]
         state, sequences = self._state_of(node)
-        coming: list[tuple[int, pyspiel.State, list[int]]] = []
+        coming: list[tuple[int, _Place]] = []
         # One pass expands one node. If the walk follows all of its moves, the nodes to
-        # which they lead come next, the first one first.
+        # which they lead come next, the first one first. The walk itself goes on where
+        # a move is drawn: so infosets are met in the order of the walk, whatever part
+        # of the tree is there already.
         while True:
             moves, acting, first, start, _ = tree.expand_held(node, state, sequences)
             its = first, moves, acting, start, state, sequences
@@ -233,22 +239,24 @@ class Growth:
                 if self.lock.waiting:  # the walk will stop again at what is left
                     return
             if moves and draws[acting]:
-                opened.append(its)
-            elif moves:
+                self._open.append(its)
+                break
+            if moves:
                 for child in range(len(moves) - 1, -1, -1):
                     below = _child_of(its, child, is_last=child == 0)
-                    coming.append((first + child, *below))
+                    coming.append((first + child, below))
             if not coming:
                 break
-            node, state, sequences = coming.pop()
-        if len(opened) > _MOST_OPEN:
-            del opened[:-_MOST_OPEN]
+            node, (state, sequences) = coming.pop()
+        self._coming.update(coming)
+        while len(self._coming) > _MOST_OPEN:
+            del self._coming[next(iter(self._coming))]
+        del self._open[:-_MOST_OPEN]
 
-    def _state_of(self, node: int) -> tuple[pyspiel.State, list[int]]:
-        """The state of a node, and each player's last sequence before it.
-
-        Mostly it is a child of a node that was expanded just now.
-        """
+    def _state_of(self, node: int) -> _Place:
+        """The place of a node; mostly it is a child of one that was expanded just now."""
+        if node in self._coming:
+            return self._coming.pop(node)
         opened = self._open
         for k in range(len(opened) - 1, -1, -1):
             its = opened[k]
