@@ -275,12 +275,6 @@ def not_for_numba(policy, memory, gradient, parameters, t):
     [
         (wrong_sum, None, r"wrong_sum with 1 actions, update 1 leaves the policy"),
         (wrong_gradient, None, "changes the gradient or the parameters"),
-        pytest.param(
-            not_for_numba,
-            None,
-            r"numba cannot compile .*compiled=False",
-            marks=pytest.mark.skipif(not IS_COMPILED, reason="numba is not asked"),
-        ),
         (uniform_rule, hedge_of_lists, r"Update 1: the (policy|memory) is .*textbook"),
     ],
 )
@@ -291,6 +285,16 @@ def test_a_wrong_rule_is_told_where(function, textbook, words):
         nan = algorithms.own_rule(lambda policy, memory, gradient, p, t: math.nan)
         with pytest.raises(ValueError, match="returns nan, which is no finite number"):
             check_rule(nan)
+
+
+@pytest.mark.compiled
+def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
+    rule = algorithms.own_rule(not_for_numba)
+    words = r"numba cannot compile .*not_for_numba: .*test_own_rule.* compiled=False"
+    with pytest.raises(ValueError, match=words):
+        check_rule(rule)
+    with pytest.raises(ValueError, match=words):
+        Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
 
 
 @pytest.mark.compiled

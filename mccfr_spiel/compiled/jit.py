@@ -1,15 +1,18 @@
 """numba.njit with a disk cache that forgets everything when the package changes."""
 
 import contextlib
+import dis
 import functools
 import hashlib
 import pathlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numba.core import config as numba_config
 from numba.core.compiler import Compiler
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 from mccfr_spiel.compiled.code_cache import CodeCache
@@ -216,3 +219,21 @@ def _dispatcher(
     options = {"nopython": True, "boundscheck": None, **options}
     pipeline = options.pop("pipeline_class", Compiler)
     return kind(function, {}, options, pipeline)
+
+
+def why_not(error: NumbaError, function: Callable[..., Any]) -> str:
+    """What numba found wrong, and in which function, file and line, if it says so."""
+    text = re.sub(r"\x1b\[\d+m", "", str(error))
+    lines = [line.strip() for line in text.splitlines()]
+    reason = next(one for one in lines if one and not one.startswith("Failed in"))
+    if reason.endswith("signature:"):
+        reason += next(one for one in lines if one.startswith(">>>"))[3:]
+    place = re.search(r'File "([^"]+)", line (\d+):\s*def (\w+)', text)
+    if place is not None:
+        return f"{reason.rstrip(':.')} ({place[3]}, {place[1]}, line {place[2]})"
+    code, words = function.__code__, {*re.findall(r"'(\w+)'", reason)}
+    where = f"{code.co_name}, {pathlib.Path(code.co_filename).name}"
+    for step in dis.get_instructions(code):
+        if step.argval in words and step.positions is not None:
+            return f"{reason.rstrip(':.')} ({where}, line {step.positions.lineno})"
+    return f"{reason.rstrip(':.')} ({where})"

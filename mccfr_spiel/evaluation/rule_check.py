@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from mccfr_spiel.algorithms import OwnRule
-from mccfr_spiel.compiled.jit import uncached
+from mccfr_spiel.kernels.own_rules import compiled_alone
 
 Textbook = Callable[
     [list[float], list[float], list[float], tuple[float, ...], int],
@@ -59,7 +58,7 @@ def check_rule(
     Raises:
         ValueError: the rule breaks one of these; the message says at which update.
     """
-    function: Any = uncached(rule.update) if rule.compiled else rule.update
+    function: Any = compiled_alone(rule.update) if rule.compiled else rule.update
     regrets = []
     for count in range(1, most_actions + 1):
         generator = np.random.default_rng([seed, count])
@@ -99,13 +98,7 @@ def _update(
     """One update of a policy and a memory, and what must hold after it."""
     policy, memory = tables
     given, numbers = gradient.copy(), np.array(rule.numbers, np.float64)
-    try:
-        value = function(policy, memory, given, numbers, t)
-    except NumbaError as error:
-        raise ValueError(
-            f"numba cannot compile {rule.name}: {error} Use only what numba.njit "
-            "takes, or own_rule(..., compiled=False), which is far slower."
-        ) from error
+    value = function(policy, memory, given, numbers, t)
     where = f"{rule.name} with {len(policy)} actions, update {t}"
     if not isinstance(value, int | float | np.floating) or not np.isfinite(value):
         raise ValueError(f"{where} returns {value!r}, which is no finite number.")

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
+from numba.core import types
+from numba.core.errors import NumbaError
 
-from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, uncached
+from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit, uncached, why_not
 from mccfr_spiel.kernels.minimizers import Rule, add_own
 from mccfr_spiel.kernels.rates import AHEAD, Rates
 
@@ -39,10 +41,32 @@ def name_of_own(function: Callable[..., float], compiled: bool) -> str:
     """The name by which kernels know a user's function."""
     key = function, compiled
     if key not in _NAMES:
+        if compiled:
+            compiled_alone(function)
         called: Any = inlined(function) if compiled else _calling(function)
         row = Rule(_update_of(called), rates=counting, discounts=True)
         _NAMES[key] = add_own(row)
     return _NAMES[key]
+
+
+def compiled_alone(function: Callable[..., float]) -> Any:
+    """A user's function, compiled without a loop around it.
+
+    Raises:
+        ValueError: numba cannot compile it.
+    """
+    made = jit(function)
+    if IS_COMPILED:
+        array = types.float64[::1]
+        try:
+            made.compile((array, array, array, array, types.int64))
+        except NumbaError as error:
+            raise ValueError(
+                f"numba cannot compile {function.__module__}:{function.__qualname__}: "
+                f"{why_not(error, function)}. Use only what numba.njit takes, or "
+                "own_rule(..., compiled=False), which is far slower."
+            ) from error
+    return made
 
 
 def function_of(name: str) -> Callable[..., float] | None:

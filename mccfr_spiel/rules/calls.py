@@ -5,9 +5,6 @@ call, in the midst of which Ctrl-C may come. A loop that is called often takes t
 addresses themselves, as a tuple of integers, and calls a rule by `call`.
 """
 
-import dis
-import pathlib
-import re
 from typing import Any
 
 from llvmlite import ir
@@ -17,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
 from mccfr_spiel.compiled.drafts import PASTED
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.jit import IS_COMPILED, why_not
 from mccfr_spiel.rules.description import (
     SIGNATURES,
     SPELL_SIGNATURE,
@@ -83,7 +80,7 @@ def address_of(name: str, function: Any, signature: Any) -> Any:
         result = function.get_compile_result(signature)
     except TypingError as error:
         raise ValueError(
-            f"The rule {name} cannot be compiled: {_why_not(error, function)}. "
+            f"The rule {name} cannot be compiled: {why_not(error, function.py_func)}. "
             "rules.Rules says what it gets and returns."
         ) from error
     made = types.unliteral(result.signature.return_type)
@@ -94,24 +91,6 @@ def address_of(name: str, function: Any, signature: Any) -> Any:
         )
     wrapper = result.fndesc.llvm_cfunc_wrapper_name
     return int(result.library.get_pointer_to_function(wrapper))
-
-
-def _why_not(error: TypingError, function: Any) -> str:
-    """What numba found wrong, and in which function, file and line, if it says so."""
-    text = re.sub(r"\x1b\[\d+m", "", str(error))
-    lines = [line.strip() for line in text.splitlines()]
-    reason = next(one for one in lines if one and not one.startswith("Failed in"))
-    if reason.endswith("signature:"):
-        reason += next(one for one in lines if one.startswith(">>>"))[3:]
-    place = re.search(r'File "([^"]+)", line (\d+):\s*def (\w+)', text)
-    if place is not None:
-        return f"{reason.rstrip(':.')} ({place[3]}, {place[1]}, line {place[2]})"
-    code, words = function.py_func.__code__, {*re.findall(r"'(\w+)'", reason)}
-    where = f"{code.co_name}, {pathlib.Path(code.co_filename).name}"
-    for step in dis.get_instructions(code):
-        if step.argval in words and step.positions is not None:
-            return f"{reason.rstrip(':.')} ({where}, line {step.positions.lineno})"
-    return f"{reason.rstrip(':.')} ({where})"
 
 
 def call(rule: Any, number: int, arguments: tuple[Any, ...]) -> Any:

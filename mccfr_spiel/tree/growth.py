@@ -254,7 +254,7 @@ class Growth:
         del self._open[:-_MOST_OPEN]
 
     def _state_of(self, node: int) -> _Place:
-        """The place of a node; mostly it is a child of one that was expanded just now."""
+        """The place of a node, mostly a child of one that was expanded just now."""
         if node in self._coming:
             return self._coming.pop(node)
         opened = self._open

@@ -224,7 +224,9 @@ def half_regrets(policy, memory, gradient, parameters, t):
     memory += (gradient - value) / 2
     positive = np.maximum(memory, 0.0)
     total = positive.sum()
-    policy[:] = positive / total if total > 0 else 1 / len(policy)
+    policy[:] = 1 / len(policy)
+    if total > 0:
+        policy[:] = positive / total
     return value
 
 

@@ -431,6 +431,21 @@ def test_of_two_writers_of_one_file_each_leaves_whole_files(
 # --- killed --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
+def test_a_tree_that_is_expanded_again_meets_infosets_in_the_same_order(name):
+    """A resumed solver has no nodes, where another one still has some."""
+    alone, resumed = (
+        Solver("leduc_poker", ms.ALGORITHMS[name], seed=7, max_nodes=3000)
+        for _ in range(2)
+    )
+    for _ in range(20):
+        alone.iterate(5)
+        resumed.iterate(5)
+        resumed = pickle.loads(pickle.dumps(resumed))
+        assert resumed.tree.info_states == alone.tree.info_states
+    assert resumed.average_vector().tolist() == alone.average_vector().tolist()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_kills_at_random_moments_change_nothing():
     command = [sys.executable, "-m", "benchmarks.kills", "--kills=10"]
