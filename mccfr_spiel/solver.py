@@ -34,7 +34,6 @@ from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
-from mccfr_spiel.kernels.ties import join_averages
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
 from mccfr_spiel.policies.measured import Measured
@@ -126,14 +125,14 @@ class Solver:
     ) -> None:
         """Prepares the algorithm; all policies are uniform.
 
-        With an abstraction, players may forget, and no theorem applies. A walk then
-        computes regrets as if nobody had forgotten anything, adds up those of all
-        histories with the same string, and afterwards moves the one policy that they
-        share. The average policy of a string weighs the policy of each iteration by how
-        likely the player was to go there: the sum of its own probabilities over all of
-        its own ways to the string. On a complete tree (`GameTree(...).expand_all()`)
-        these weights are exact; on one that grows, a way that is met late counts as if
-        the string had always had the policy that it has by then.
+        With an abstraction, players may forget, and no theorem applies. There is one
+        row of tables for a string. A walk computes the regrets of each history as if
+        nobody had forgotten anything, adds up those of all histories with the same
+        string, and moves the policy afterwards. The average policy of a string weighs
+        the policy of each iteration by how likely chance and the player were to go
+        there, summed over the histories: stochastically weighted averaging, in which
+        a walk for another player adds the policy wherever it passes. It needs two
+        players or more; with three the weights also have the moves of the third.
 
         Args:
             game: any OpenSpiel game that gives information-state strings and lists its
@@ -628,9 +627,9 @@ class Solver:
         self._check_overflow()
         infosets, tables = self.tree.infosets, self.state.tables
         average = tables.average[: self.tree.num_sequences].copy()
-        if self.state.walks:  # on copies, so that asking never changes a later bit
+        if self.state.walks and self.tree.abstraction is None:
+            # On copies, so that asking never changes a later bit.
             settle_average(infosets, tables.policy, average, tables.paid)
-        join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
         is_locked = self.state.locked_sequences()
@@ -904,6 +903,11 @@ def _check_takes_worlds(algorithm: Algorithm) -> None:
 
 
 def _check_num_players(tree: GameTree, algorithm: Algorithm) -> None:
+    if tree.abstraction is not None and tree.num_players < 2:
+        raise ValueError(
+            f"{brief(tree.game)} has one player. With an abstraction the average is "
+            "made in the walks for other players, so there must be two or more."
+        )
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
@@ -925,8 +929,8 @@ def _store_on_cluster(store: str) -> str:
 def _check_supports_abstraction(algorithm: Algorithm) -> None:
     if isinstance(algorithm.sampling, OwnEstimator):
         raise ValueError(
-            f"{algorithm.sampling.name} gives gradients by sequences, which an "
-            "abstraction ties; drop one of them."
+            f"{algorithm.sampling.name} gives gradients by sequences of players who "
+            "forget nothing; drop it or the abstraction."
         )
     if not algorithm.minimizer.allows_abstraction:
         raise ValueError(
@@ -940,8 +944,8 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
         )
     if algorithm.sampling.player == "average":
         raise ValueError(
-            "Average-strategy sampling asks what has been played at an infoset, which "
-            "with an abstraction depends on the order in which ways to it are met; use "
+            "Average-strategy sampling asks how often an infoset has been played to, "
+            "which is not known of players who forget; with an abstraction use "
             "outcome(epsilon)."
         )
     for given, is_given in (
@@ -950,8 +954,8 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
     ):
         if is_given:
             raise ValueError(
-                f"{given} goes by the regrets of one infoset, which an abstraction "
-                "adds up over several; drop one of them."
+                f"{given} goes by the regrets of players who forget nothing; drop it "
+                "or the abstraction."
             )
 
 

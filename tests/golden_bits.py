@@ -198,7 +198,8 @@ def result(name: str) -> dict[str, Any]:
     sums = dict.fromkeys(learned, 0.0)
     names = names_of_infosets(tree)
     met = range(len(names))
-    if solver.state.walks:  # a tree may know infosets to which no walk has come
+    if solver.state.walks and run.abstraction is None:
+        # A tree may know infosets to which no walk has come.
         met = np.flatnonzero(tables.paid[: len(names)]).tolist()
     for rank, infoset in enumerate(sorted(met, key=names.__getitem__)):
         record = tree.infosets[infoset]
