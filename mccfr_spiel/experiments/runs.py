@@ -18,8 +18,8 @@ from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.settings import (
+    OWN,
     Settings,
-    abstraction_of,
     budget_of,
     measure,
     new_tree,
@@ -134,7 +134,7 @@ def warm_up(settings: Settings) -> None:
     if isinstance(method, Algorithm) and isinstance(method.sampling, OwnEstimator):
         method = method._replace(sampling=own_estimator(_estimate_nothing))
     # The tree is not expanded before the iteration, so that growing is compiled, too.
-    tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
+    tree = GameTree("kuhn_poker", abstraction=OWN if settings.forgets else None)
     # Subgames of hold'em go by hands, and so may Kuhn poker.
     game = load_game(settings.game)
     goes_by_hands = _takes_worlds(method) and needs_public_tree(game)

@@ -381,7 +381,7 @@ def _evaluate_by_play(work: Work) -> None:
             seed=settings.seed,
             max_memory=max(budget.left, 0) + budget.limit // 4,
             twin=settings.twin,
-            forgets=settings.allow_imperfect_recall,
+            forgets=settings.forgets,
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         raise ValueError(f"The policy could not be played: {error}") from error
