@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import json
 import pathlib
 import traceback
 from collections.abc import Iterator, Sequence
@@ -390,10 +391,13 @@ def _evaluate_by_play(work: Work) -> None:
 
 
 def _draw(work: Work, plotting: ModuleType) -> None:
-    """Draws the rows if they make a curve."""
+    """Draws the rows if they make a curve, or what was estimated by playing."""
     settings, folder = work.settings, work.folder
-    if settings.evaluate == "exact" and settings.is_iterative:
-        label = plotting.legend_name(name_of(settings.algorithm))
-        for one in work.request.figure_formats:
-            picture = (folder / PICTURE).with_suffix(f".{one}")
+    for one in work.request.figure_formats:
+        picture = (folder / PICTURE).with_suffix(f".{one}")
+        if settings.evaluate == "exact" and settings.is_iterative:
+            label = plotting.legend_name(name_of(settings.algorithm))
             plotting.save_convergence({label: folder}, picture, title=settings.game)
+        elif (folder / EVALUATION).exists():
+            result = json.loads((folder / EVALUATION).read_text())
+            plotting.save_estimates(result, picture, title=settings.game)
