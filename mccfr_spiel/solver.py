@@ -4,7 +4,6 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
 import os
-import time
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
@@ -25,7 +24,7 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.jit import IS_COMPILED, working_clock
 from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.kernels import tables as layout
@@ -504,7 +503,7 @@ class Solver:
         self._check_own_rule()
         if self.cluster is not None:
             self.cluster.get_ready()
-        began = time.perf_counter()
+        began = working_clock()
         counts, job, state = self._counts, self._job, self.state
         done = self.num_iterations
         if state.marks[layout.TOP]:
@@ -545,7 +544,7 @@ class Solver:
                     "shorter game, or smaller payoffs."
                 )
         self.tree.note_met()
-        seconds = time.perf_counter() - began
+        seconds = working_clock() - began
         self.seconds += seconds
         if seconds < _SLICE_SECONDS / 2:
             self._slice = min(2 * self._slice, 2**40)
@@ -557,7 +556,7 @@ class Solver:
 
     def _may_stop(self, began: float) -> bool:
         """Whether a slice that began then may end in the middle of a walk."""
-        is_long = time.perf_counter() - began > _SLICE_SECONDS
+        is_long = working_clock() - began > _SLICE_SECONDS
         return is_long and not self._growth.must_finish(self.state.walk)
 
     def _call_kernel(self) -> int:
