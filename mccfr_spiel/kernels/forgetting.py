@@ -25,46 +25,50 @@ NOT_UPDATED = -1
 
 
 @inlined
-def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
+def free_slots(tree: TreeArrays, walk: Walk, num_met: int) -> int:
     """How many moves the next visit may have; 0 if there is no room for a visit."""
     if num_met == len(walk.visit):
         return 0
-    return len(walk.gain) - end_of_slots(walk, num_met, num_players)
+    return len(walk.gain) - end_of_slots(tree, walk, num_met)
 
 
 @inlined
-def end_of_slots(walk: Walk, num_met: int, num_players: int) -> int:
+def end_of_slots(tree: TreeArrays, walk: Walk, num_met: int) -> int:
     """The first slot that no visit has taken."""
-    return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
+    if num_met > 0:
+        return walk.visit[num_met - 1]["end"]
+    return tree.utilities.shape[1]
 
 
 @inlined
 def note_visit(
+    tree: TreeArrays,
     walk: Walk,
     num_met: int,
     infoset: int,
+    is_updated: bool,
     above: int,
     weight: float,
-    num_slots: int,
-    num_players: int,
-) -> int:
-    """Notes a visit; returns its first slot.
+    num_moves: int,
+) -> tuple[int, int]:
+    """Notes a visit; returns how many there are now, and its first slot.
 
     Args:
+        tree: of the game.
         walk: which gets the visit.
         num_met: how many visits there are.
         infoset: the infoset.
-        above: the slot through which the updated player came, or NOT_UPDATED.
+        is_updated: whether it is of the updated player, and has slots.
+        above: the slot through which that player came.
         weight: the factor of all payoffs below.
-        num_slots: the number of its moves, 0 for a player who is not updated.
-        num_players: of the game.
+        num_moves: the number of its moves.
     """
-    first = end_of_slots(walk, num_met, num_players)
+    first = end_of_slots(tree, walk, num_met)
     walk.visit[num_met]["infoset"] = infoset
-    walk.visit[num_met]["above"] = above
+    walk.visit[num_met]["above"] = above if is_updated else NOT_UPDATED
     walk.visit[num_met]["weight"] = weight
-    walk.visit[num_met]["end"] = first + num_slots
-    return first
+    walk.visit[num_met]["end"] = first + (num_moves if is_updated else 0)
+    return num_met + 1, first
 
 
 @inlined

@@ -62,12 +62,7 @@ from mccfr_spiel.kernels.batches import (
     present_iteration,
     walk_number,
 )
-from mccfr_spiel.kernels.forgetting import (
-    NOT_UPDATED,
-    apply_visits,
-    free_slots,
-    note_visit,
-)
+from mccfr_spiel.kernels.forgetting import apply_visits, free_slots, note_visit
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
@@ -105,6 +100,7 @@ from mccfr_spiel.kernels.tables import (
     WALKER,
     Tables,
     Task,
+    TreeArrays,
     Walk,
 )
 
@@ -126,10 +122,12 @@ class Sampled(NamedTuple):
         sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
             loop reads in `Task.settings`.
         batched: whether an iteration makes several walks for each player.
+        forgets: whether players may forget, see forgetting.py.
     """
 
     sampling: Sampling
     batched: bool
+    forgets: bool = False
 
     @property
     def skips(self) -> bool:
@@ -330,23 +328,53 @@ def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node
     return num_met, noted, np.int64(LOG_FULL if num_met == len(log.event) else DONE)
 
 
-def make_walk(
-    sampled: Sampled,
-    rule: int,
-    source: Source,
-    part: int = ALONE,
-    *,
-    forgets: bool = False,
-) -> Any:
+@inlined
+def room_of(
+    tree: TreeArrays,
+    walk: Walk,
+    top: int,
+    noted: int,
+    num_met: int,
+    learns: bool,
+    forgets: bool,
+) -> int:
+    """How many moves a node may have for which there is room wherever they go."""
+    free = len(walk.node) - top
+    if learns:
+        free = min(free, len(walk.note) - noted - 2)
+    if forgets:
+        free = min(free, free_slots(tree, walk, num_met))
+    return free
+
+
+@inlined
+def draw_own(
+    tables: Tables,
+    policy: np.ndarray,
+    row: int,
+    start: int,
+    count: int,
+    epsilon: float,
+    draw: float,
+    explores: bool,
+) -> tuple[int, float]:
+    """Draws a move of the updated player, who explores or follows the balanced
+    strategy; returns its number and its probability."""
+    if explores:
+        return draw_explored(policy, row, count, epsilon, draw)
+    chosen = draw_action(tables.balance, start, count, draw)
+    return chosen, float(tables.balance[start + chosen])
+
+
+def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
     """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
     or to where it cannot go on.
 
     Its counts are passed and returned one by one, so that they stay in registers. In
     the top, `log` is a Log, and `num_met`, `noted` and `leaf` count the entries of
-    `event`, `fork` and `leaf`. Where players `forgets`, `sequence` is a slot, and
-    `num_met` counts visits (see forgetting.py).
+    `event`, `fork` and `leaf`. Of players who forget, `sequence` is a slot.
     """
-    in_top, in_block = part == TOP_PART, part == BLOCK_PART
+    forgets, in_top, in_block = sampled.forgets, part == TOP_PART, part == BLOCK_PART
     sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
     chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
     explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
@@ -361,9 +389,7 @@ def make_walk(
         task, tree, game, known, path, rules, tables, walk, log,
         stream, player, top, num_met, touched, noted, leaf, passed, pause, is_large,
     ):  # fmt: skip
-        settings, num_players = task.settings, tree.utilities.shape[1]
-        gradient = walk.gain if forgets else tables.gradient
-        capacity, num_notes = len(walk.node), len(walk.note)
+        settings, gradient = task.settings, walk.gain if forgets else tables.gradient
         status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -407,11 +433,7 @@ def make_walk(
                                 noted = note(walk, noted, 0, 0, 0, payoff)
                             break
                 else:
-                    free = capacity - top
-                    if learns:
-                        free = min(free, num_notes - noted - 2)
-                    if forgets:
-                        free = min(free, free_slots(walk, num_met, num_players))
+                    free = room_of(tree, walk, top, noted, num_met, learns, forgets)
                     status, first, start, count, infoset = arrive(
                         tree, game, known, path, rules, node, acting, free
                     )
@@ -441,13 +463,10 @@ def make_walk(
                     settled, debt = carry(tables, infoset, sequence, debt)
                 mine = start  # where the sequences, or slots, of the moves begin
                 if forgets and acting >= 0:
-                    above, slots = NOT_UPDATED, np.int64(0)
-                    if acting == player:
-                        above, slots = sequence, count
-                    mine = note_visit(
-                        walk, num_met, infoset, above, weight, slots, num_players
-                    )
-                    num_met += 1
+                    num_met, mine = note_visit(
+                        tree, walk, num_met, infoset, acting == player, sequence,
+                        weight, count,
+                    )  # fmt: skip
                 at = Visit(first, mine, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
@@ -463,14 +482,10 @@ def make_walk(
                         top = push_picked(tables, walk, top, at, pick)
                         break
                     if draws_own:
-                        draw = uniform(stream, own)
-                        if explores:
-                            chosen, q = draw_explored(
-                                policy, row, count, settings[EPSILON], draw
-                            )
-                        else:
-                            chosen = draw_action(tables.balance, start, count, draw)
-                            q = float(tables.balance[start + chosen])
+                        chosen, q = draw_own(
+                            tables, policy, row, start, count, settings[EPSILON],
+                            uniform(stream, own), explores,
+                        )  # fmt: skip
                         weight /= q
                     else:
                         if count > 1:
@@ -522,14 +537,12 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     return weight_of(task, weight, iteration)
 
 
-def make_loop(
-    sampled: Sampled, rule: int, source: Source, forgets: bool = False
-) -> Any:
+def make_loop(sampled: Sampled, rule: int, source: Source) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
-    update. It is told whether players `forgets`."""
-    walk_on = make_walk(sampled, rule, source, forgets=forgets)
+    update."""
+    walk_on = make_walk(sampled, rule, source)
     floored = rule == number_of("regret_matching_plus")
-    skips, batched = sampled.skips, sampled.batched
+    skips, batched, forgets = sampled.skips, sampled.batched, sampled.forgets
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
