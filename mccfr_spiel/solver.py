@@ -14,8 +14,10 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
+    Averaging,
     Minimizer,
     OwnEstimator,
+    OwnRule,
     Sampling,
     algorithm_of,
     most_iterations,
@@ -55,9 +57,6 @@ _SLICE_SECONDS = 0.25
 """Compiled code cannot be interrupted, so work runs in slices of about this many
 seconds, and Ctrl-C is noticed between them."""
 
-OwnParts = tuple[Any, Any]
-"""A user's own rule and estimator, which no file holds."""
-
 
 class LoadOptions(TypedDict, total=False):
     """What `Solver.load` takes besides the file and the game."""
@@ -66,6 +65,7 @@ class LoadOptions(TypedDict, total=False):
     max_memory: MaxMemory
     minimizer: Minimizer | None
     sampling: Sampling | None
+    averaging: Averaging | None
     threads: int | None
     twin: bool | None
     cluster: Cluster | None
@@ -240,10 +240,11 @@ class Solver:
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)
+        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
         self._is_plain = (
             IS_COMPILED
             and not self._passes
-            and self._own_parts()[0] is None
+            and not self._has_own_rule
             and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
         )
         if self.state.num_threads > 1:
@@ -432,7 +433,9 @@ class Solver:
             self._growth.go_on()
         if done >= self.most_iterations:
             self._refuse_iterations()
-        job[layout.LAST_ITERATION] = min(done + most_iterations, self.most_iterations)
+        job[layout.LAST_ITERATION] = min(
+            done + most_iterations, state.weigh_ahead(done)
+        )
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
         job[layout.PAUSE_LIMIT] = (
@@ -500,7 +503,7 @@ class Solver:
             try:
                 status = call(frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
-                if self._own_parts()[0] is not None:
+                if self._has_own_rule:
                     state.tables.memory[FAULT] = -1.0
                 raise
         self.state.check_own_rule()
@@ -633,8 +636,8 @@ class Solver:
             game: the game, if its load string is not enough to make it; or its complete
                 GameTree, as `cached_tree` returns it, to run on that tree.
             **options: what a file does not remember:
-                `abstraction`, `minimizer` and `sampling`: the solver's, if they are
-                functions of your own (see `algorithms.own_rule` and `own_estimator`);
+                `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
+                they are functions of your own (see `algorithms.own_rule`);
                 `max_memory`, `threads` and `cluster`: as in `Solver`;
                 `twin`: as in `Solver`, for the tree that is made. A file of walks over
                 a twin cannot be loaded without that.
@@ -667,7 +670,8 @@ class Solver:
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
         tree = self.tree
-        more = tree.abstraction, self._own_parts(), self.threads, tree.twin
+        own = own_parts_of(self.algorithm)
+        more = tree.abstraction, own, self.threads, tree.twin
         return _unpickle, (type(self), data, *more)
 
     @reads
@@ -678,21 +682,16 @@ class Solver:
         """
         tree = self.tree
         game = tree if tree.has_all_infosets else tree.source
-        minimizer, sampling = self._own_parts()
+        own: dict[str, Any] = own_parts_of(self.algorithm)
         return self.from_contents(
             self.contents(),
             game,
             abstraction=tree.abstraction,
             max_memory=tree.budget.limit,
-            minimizer=minimizer,
-            sampling=sampling,
             threads=self.threads,
             twin=tree.twin,
+            **own,
         )
-
-    def _own_parts(self) -> OwnParts:
-        """The user's own rule and estimator, which contents do not hold."""
-        return own_parts_of(self.algorithm.sampling, self.algorithm.minimizer)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -719,6 +718,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         sampling: Sampling | None = None,
+        averaging: Averaging | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
@@ -729,7 +729,9 @@ class Solver:
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
-                files.algorithm_from_json(header["algorithm"], minimizer, sampling),
+                files.algorithm_from_json(
+                    header["algorithm"], minimizer, sampling, averaging
+                ),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,
@@ -744,16 +746,14 @@ def _unpickle(
     cls: type[Solver],
     data: bytes,
     abstraction: Abstraction | None,
-    own: OwnParts = (None, None),
+    own: dict[str, Any],
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> Solver:
-    minimizer, sampling = own
     return cls.from_contents(
         checkpoint.from_bytes(data),
         abstraction=abstraction,
-        minimizer=minimizer,
-        sampling=sampling,
         threads=threads,
         twin=twin,
+        **own,
     )

@@ -17,8 +17,10 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     EntropyMinimizer,
     Minimizer,
+    OwnAveraging,
     OwnEstimator,
     OwnRule,
+    most_iterations,
 )
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
@@ -109,7 +111,8 @@ _LARGEST_SUM = 1e300
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
     """What kernels are told of an algorithm."""
     sampling, averaging = algorithm.sampling, algorithm.averaging
-    settings = np.zeros(layout.NUM_SETTINGS)
+    is_own = isinstance(averaging, OwnAveraging)
+    settings = np.zeros(layout.NUM_SETTINGS + layout.WEIGHTS_AHEAD * is_own)
     settings[layout.EPSILON] = sampling.epsilon
     settings[layout.THRESHOLD] = sampling.threshold
     settings[layout.BONUS] = sampling.bonus
@@ -438,6 +441,19 @@ class SolverState:
                     "to an earlier checkpoint, and scale the payoffs, take a smaller "
                     "step size, or sample less."
                 )
+
+    def weigh_ahead(self, done: int) -> int:
+        """Writes the weights of the next iterations, if they are a user's own; returns
+        the last iteration that may be run by them."""
+        averaging, settings = self._algorithm.averaging, self._task.settings
+        if not isinstance(averaging, OwnAveraging):
+            return most_iterations(averaging)
+        first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
+        if not 1 <= first <= done + 1 < first + ahead // 2:
+            first = done + 1
+            settings[layout.NUM_SETTINGS :] = averaging.weights(first, ahead)
+            settings[layout.WEIGHTS_FROM] = first
+        return first + ahead - 1
 
     # --- growing -------------------------------------------------------------
 
