@@ -96,7 +96,7 @@ class Solver:
 
     Attributes:
         tree: the game's tree: whole, or what walks have met so far.
-        lock: the tree's, see tree/lock.py.
+        lock: the tree's lock, which every method takes while it runs.
         algorithm: as given.
         seed: as given.
         threads: as given.

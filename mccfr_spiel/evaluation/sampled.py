@@ -146,7 +146,7 @@ def sampled_returns(
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
             truth.
-        twin: whether plays go over the game's compiled twin (docs/twins.md). By default
+        twin: whether plays go over the game's compiled twin. By default
             they do if its code is there. True uses it in any case, False never. It
             changes the time, and no result.
 
