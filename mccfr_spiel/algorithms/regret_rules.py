@@ -103,10 +103,11 @@ class DiscountedRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """`R = max(R d(t) + r, 0)`; `b ~ max(R d(t + 1) + prediction r, 0)`.
 
-    Here `r = G - <b, G>`. The prediction is that the regrets r of the last iteration come again (Farina,
-    Kroer, Sandholm 2021, who also have another one: the last gradient, passed up
-    through the new policies). With d(t) = k ** alpha / (k ** alpha + offset), where k
-    is t - 1, past regrets are discounted, too (Xu et al. 2024); without alpha d is 1.
+    Here `r = G - <b, G>`. The prediction is that the regrets r of the last iteration
+    come again (Farina, Kroer, Sandholm 2021, who also predict that the last gradient
+    comes again, passed up through the new policies). With `d(t) = k ** alpha /
+    (k ** alpha + offset)`, where k is t - 1, past regrets are discounted, too (Xu et
+    al. 2024); without alpha d is 1.
 
     Attributes:
         prediction: its weight: 1 as published, 0 for none, 1/3 for the one of Meng et
