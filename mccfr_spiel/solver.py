@@ -103,7 +103,7 @@ class Solver:
         game: any OpenSpiel game that gives information-state strings and lists its
             chance outcomes, its load string, or its GameTree. Simultaneous moves
             become turns.
-        algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
+        algorithm: what to run, such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
         seed: any integer. Together with the game and the algorithm it determines
             every result.
         max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
@@ -125,33 +125,30 @@ class Solver:
             whether walks without a tree may go over it: see `GameTree`, which has
             its own. It changes the time that this takes, and no result but the
             numbers of infosets.
-        store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
-            over the game's compiled rules, with the same bits, and what they meet
-            is numbered in the order in which they meet it. It is for games that
-            have such rules, or a twin that has. Of algorithms that sample nothing
-            the passes go over all histories. "auto" takes "none" for a sampling
-            algorithm on a game that could have it but whose whole tree is not made
-            in advance, since it has more than 20 million nodes, or more than
-            max_nodes or max_memory allow. A twin is used by itself for trees of
-            more than about half a million nodes. "worlds" is for algorithms that
-            sample nothing, on games that declare worlds (see `rules.Description`):
-            passes go world by world, in far fewer steps than there are histories.
-            "auto" takes it for such a game if its whole tree does not fit.
-        threads: how many threads may share a pass over the whole tree, or the
-            walks of a batch on one or over compiled rules; None for one for each
-            core. Algorithms that sample nothing make such passes, and so do
-            `ms.metrics`. Results are equal to the bit for any number. Fewer threads
-            run where more would gain nothing, and one where there is an abstraction
-            or a rule in plain Python. Walks that are no batch have one thread, and
-            so have those with baselines, with average-strategy sampling, and on
-            trees that grow.
+        store: "tree" keeps the nodes that walks meet. "none" keeps no nodes: walks
+            follow the compiled rules of the game or of its twin, with the same
+            bits, and number infosets in the order in which they meet them;
+            algorithms that sample nothing pass over all histories. "worlds" passes
+            over the worlds that a game declares (see `rules.Description`), in far
+            fewer steps than there are histories; it is for algorithms that sample
+            nothing. "auto" makes the whole tree of a game with compiled rules in
+            advance if it has at most 20 million nodes and fits max_nodes and
+            max_memory. If it does not, sampling algorithms take "none" and others
+            "worlds", where the game allows that. A twin counts as compiled rules
+            from about half a million nodes on.
+        threads: how many threads may share a pass over the whole tree, as CFR and
+            `ms.metrics` make them, or the walks of a batch; None for one for each
+            core. Results are equal to the bit for any number. Fewer threads run
+            where more would gain nothing. One thread runs abstractions, rules in
+            plain Python, walks without a batch, with baselines or with
+            average-strategy sampling, and walks on trees that grow.
         cluster: where other processes split the batches of walks with this one,
             such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
             Results are equal to the bit with any cluster, and without. It is for
             batches that threads could share; others are refused. Copies of the
             solver have no cluster.
-        locked: for information-state strings the probabilities of the legal
-            actions, in their order or by action. There the policy stays so. It is
+        locked: information-state string -> the probabilities of its legal actions,
+            in their order or by action. The policy stays fixed there. Locks are
             for algorithms that sample and prune nothing.
 
     Raises:
@@ -162,7 +159,7 @@ class Solver:
 
     Attributes:
         tree: the game's tree: whole, or what walks have met so far.
-        lock: the tree's, see tree/lock.py.
+        lock: the tree's lock, which every method takes while it runs.
         algorithm: as given.
         seed: as given.
         threads: as given.

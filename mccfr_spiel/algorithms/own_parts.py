@@ -232,7 +232,7 @@ def own_rule(
     number for each action of the infoset; it writes the next policy, whose sum must be
     1, into `policy[:]`, and may keep what it likes in `memory`, which is 0 at first. It
     returns the value of the infoset, which is added to the gradient of the sequence
-    that led there: for regret minimizers, <policy before, gradient>. `evaluation.
+    that led there: for regret minimizers, `<policy before, gradient>`. `evaluation.
     check_rule` tries it out.
 
     Such a rule goes with every sampling. Abstractions are refused, and a saved solver
