@@ -33,7 +33,6 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
-from mccfr_spiel.kernels.ties import join_averages
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.measured import Measured
@@ -90,14 +89,14 @@ class Solver:
 
     A copy, or a solver that was unpickled, goes on independently with the same bits.
 
-    With an abstraction, players may forget, and no theorem applies. A walk then
-    computes regrets as if nobody had forgotten anything, adds up those of all
-    histories with the same string, and afterwards moves the one policy that they
-    share. The average policy of a string weighs the policy of each iteration by how
-    likely the player was to go there: the sum of its own probabilities over all of
-    its own ways to the string. On a complete tree (`GameTree(...).expand_all()`)
-    these weights are exact; on one that grows, a way that is met late counts as if
-    the string had always had the policy that it has by then.
+    With an abstraction, players may forget, and no theorem applies. There is one row
+    of tables for a string. A walk computes the regrets of each history as if nobody
+    had forgotten anything, adds up those of all histories with the same string, and
+    moves the policy afterwards. The average policy of a string weighs the policy of
+    each iteration by how likely chance and the player were to go there, summed over
+    the histories: stochastically weighted averaging, in which a walk for another
+    player adds the policy wherever it passes. It needs two players or more; with
+    three the weights also have the moves of the third.
 
     Args:
         game: any OpenSpiel game that gives information-state strings and lists its
@@ -549,9 +548,9 @@ class Solver:
         self.state.check_sums()
         infosets, tables = self.tree.infosets, self.state.tables
         average = tables.average[: self.tree.num_sequences].copy()
-        if self.state.walks:  # on copies, so that asking never changes a later bit
+        if self.state.walks and self.tree.abstraction is None:
+            # On copies, so that asking never changes a later bit.
             settle_average(infosets, tables.policy, average, tables.paid)
-        join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
         is_locked = self.state.locked_sequences()

@@ -24,6 +24,16 @@ Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]
 """What `own_estimator` takes."""
 
 
+def digest_of(function: types.FunctionType) -> str:
+    """A hash of a function's source, or of its bytecode if there is no source."""
+    try:
+        source = inspect.getsource(function).encode()
+    except (OSError, TypeError):
+        code = function.__code__
+        source = code.co_code + repr(code.co_consts).encode()
+    return hashlib.blake2b(source, digest_size=8).hexdigest()
+
+
 class OwnPart(Part):
     """What parts that are functions of a user's have in common.
 
@@ -45,13 +55,8 @@ class OwnPart(Part):
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the function's source, or of its bytecode if there is no source."""
-        try:
-            source = inspect.getsource(self.function).encode()
-        except (OSError, TypeError):
-            code = self.function.__code__
-            source = code.co_code + repr(code.co_consts).encode()
-        return hashlib.blake2b(source, digest_size=8).hexdigest()
+        """See `digest_of`."""
+        return digest_of(self.function)
 
     def call(self, name: str, **more: Any) -> str:
         """The call by which files name the part."""

@@ -161,17 +161,24 @@ def sampled_returns(
     loaded = load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
-    confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
-    if confidence == 1:
-        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+    _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
     returns = _returns(loaded, asked, plays, seed, twin)
+    return [estimate_of(column, confidence) for column in returns.T]
+
+
+def _check_confidence(confidence: Any) -> None:
+    refusals.number(confidence, "confidence", 0, 1, open_low=True)
+    if confidence == 1:
+        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+
+
+def estimate_of(values: np.ndarray, confidence: float) -> Estimate:
+    """The estimate from `[plays]` independent values, at least two."""
+    _check_confidence(confidence)
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-    deviations = returns.std(axis=0, ddof=1) / math.sqrt(plays)
-    return [
-        Estimate(float(mean), float(quantile * deviation), plays)
-        for mean, deviation in zip(returns.mean(axis=0), deviations, strict=True)
-    ]
+    deviation = values.std(ddof=1) / math.sqrt(len(values))
+    return Estimate(float(values.mean()), float(quantile * deviation), len(values))
 
 
 def learned_response(

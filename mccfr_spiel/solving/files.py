@@ -163,10 +163,9 @@ def tree_of(
             len(strings), infosets, arrays["actions"], tree.num_players
         )
         names = set(zip(infosets["player"].tolist(), strings, strict=True))
-        if abstraction is None and len(names) != len(strings):
+        if len(names) != len(strings):
             raise checkpoint.DamagedError("A player has a string twice in the file.")
         tree.recall(strings, infosets, arrays["actions"])
-        _check_tied_alike(tree)
     else:
         tree.expand_all()
     return tree
@@ -185,16 +184,6 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
         )
-
-
-def _check_tied_alike(tree: GameTree) -> None:
-    """Raises DamagedError if tied infosets differ in what a policy goes by."""
-    if tree.abstraction is None:
-        return
-    mine, leaders = tree.infosets, tree.infosets[tree.ties[:, 0]]
-    for field in ("place", "num_actions", "player"):
-        if (mine[field] != leaders[field]).any():
-            raise checkpoint.DamagedError("The checkpoint's ties do not fit together.")
 
 
 def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:

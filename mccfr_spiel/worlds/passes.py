@@ -222,7 +222,7 @@ def _make_share(do_piece: Any) -> Any:
 def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
 
-    move = make_piece(number, False, has_rows=False)
+    move = make_piece(number, has_rows=False)
 
     @inlined
     def do_piece(frame, desk, piece):
@@ -246,7 +246,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
 
-    loop = make_loop(number, False, do_piece, deliver)
+    loop = make_loop(number, do_piece, deliver)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):
