@@ -200,7 +200,7 @@ def _list_boards(public: PublicTree) -> _Boards:
             mine = lists[board][held[player, board, lists[board]]]
             stands_for = np.arange(public.num_hands)
             if public.orbits is not None:
-                stands_for = public.orbits(player, int(node))
+                stands_for = public.orbits(int(node))
             leads = mine[stands_for[mine] == mine]
             row = places[len(members)]
             row[leads] = np.arange(len(leads))

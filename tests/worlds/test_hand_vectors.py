@@ -474,7 +474,7 @@ def test_suits_that_may_be_exchanged_are_played_as_one():
         first_child=np.array([new.get(one, 0) for one in plain.first_child[kept]]),
         num_children=(plain.num_children // fewer)[kept],
         chance=(plain.chance * chance)[kept],
-        orbits=lambda player, node: np.minimum(alone, swapped) if node < 3 else alone,
+        orbits=lambda node: np.minimum(alone, swapped) if node < 3 else alone,
     )
     found = [list_hands(one, Budget("1GB")) for one in (plain, joined)]
     assert len(found[1].records) < 0.6 * len(found[0].records)
