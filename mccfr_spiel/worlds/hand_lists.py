@@ -1,14 +1,14 @@
 """Makes the infosets of a public tree, and the lists that passes over hands read."""
 
-import collections
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.worlds.hands import CARD, GROUP_SIZE, PLACE, Hands
+from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
     DECISION,
     FOLD,
@@ -100,35 +100,93 @@ def list_hands(
     first = np.append(0, np.cumsum(counts))
     begins = 2 + np.append(0, np.cumsum(counts * public.num_children))
     _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
-    records = np.zeros(first[-1], INFOSET)
-    actions = np.full(begins[-1], -1, np.int64)
-    # Each player's last sequences before a node: the first hand's, how far those of
-    # hands are apart, and the row that counts these hands. All are one in the empty
-    # sequence.
-    last = np.zeros((public.num_nodes, 2, 3), np.int32)
-    last[:, 1, 0] = 1
+    records = np.empty(first[-1], INFOSET)
+    actions = np.empty(begins[-1], np.int64)
+    actions[:2] = -1
+    last = np.empty((public.num_nodes, 2, 3), np.int32)
     chance = np.ones(public.num_nodes)
-    for node in np.flatnonzero(public.num_children):
-        count, child = public.num_children[node], public.first_child[node]
-        children = slice(child, child + count)
-        last[children] = last[node]
-        chance[children] = chance[node] * public.chance[children]
-        if public.kind[node] != DECISION:
-            continue
-        player, row = public.player[node], rows[node]
-        before, stride, counted = last[node, player]
-        mine = records[first[node] : first[node + 1]]
-        mine["parent"] = before + stride * boards.places[counted, boards.members[row]]
-        mine["first_sequence"] = np.arange(begins[node], begins[node + 1], count)
-        mine["num_actions"], mine["player"] = count, player
-        actions[begins[node] : begins[node + 1]] = np.tile(
-            public.action[children], len(mine)
-        )
-        last[children, player, 0] = begins[node] + np.arange(count)
-        last[children, player, 1:] = count, row
-    records["place"] = np.arange(first[-1], dtype=np.uint64) * _ODD
+    decisions = np.stack((rows, first[:-1], begins[:-1]), axis=1)
+    shape = np.stack((public.first_child, public.num_children), axis=1)
+    ends = np.append(0, np.cumsum(sizes))
+    _fill(
+        decisions,
+        shape,
+        is_decision,
+        public.player,
+        public.action,
+        public.chance,
+        boards.places,
+        np.concatenate(boards.members),
+        ends,
+        records,
+        actions,
+        last,
+        chance,
+    )
     hands = _list_entries(public, boards, last, chance)
     return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
+
+
+@jit
+def _fill(
+    decisions: np.ndarray,
+    shape: np.ndarray,
+    is_decision: np.ndarray,
+    players: np.ndarray,
+    action: np.ndarray,
+    chance_of: np.ndarray,
+    places: np.ndarray,
+    members: np.ndarray,
+    member_ends: np.ndarray,
+    records: np.ndarray,
+    actions: np.ndarray,
+    last: np.ndarray,
+    chance: np.ndarray,
+) -> None:
+    """Writes the infosets of a public tree, decision by decision.
+
+    Args:
+        decisions: `[N, 3]` the row that counts the hands, the first infoset and the
+            first sequence of a decision.
+        shape: `[N, 2]` the first child, and how many there are.
+        is_decision, players, action, chance_of: `[N]`, see `PublicTree`.
+        places, members, member_ends: see `_Boards`, here the members of all rows.
+        records, actions: see `HandInfosets`; are set.
+        last: `[N, 2, 3]` each player's last sequences before a node: the first hand's,
+            how far those of hands are apart, and the row that counts these hands. All
+            are one in the empty sequence. Is set.
+        chance: `[N]` 1; is set to the probability of all public cards.
+    """
+    last[0, :, :] = 0
+    last[0, 1, 0] = 1
+    # One pass of this loop is at one node, whose own entries of `last` and `chance` the
+    # pass at its parent has written.
+    for node in range(len(decisions)):
+        first, count, player = shape[node, 0], shape[node, 1], players[node]
+        row, infoset, sequence = decisions[node, 0], decisions[node, 1], decisions[node, 2]
+        for child in range(first, first + count):
+            chance[child] = chance[node] * chance_of[child]
+            for column in range(3):
+                last[child, 0, column] = last[node, 0, column]
+                last[child, 1, column] = last[node, 1, column]
+            if is_decision[node]:
+                last[child, player, 0] = sequence + child - first
+                last[child, player, 1], last[child, player, 2] = count, row
+        if not is_decision[node]:
+            continue
+        before, stride = last[node, player, 0], last[node, player, 1]
+        counted = last[node, player, 2]
+        for member in range(member_ends[row], member_ends[row + 1]):
+            place = places[counted, members[member]]
+            records[infoset]["place"] = np.uint64(infoset) * _ODD
+            records[infoset]["first_sequence"] = sequence
+            records[infoset]["parent"] = before + stride * place
+            records[infoset]["num_actions"] = count
+            records[infoset]["player"] = player
+            for k in range(count):
+                actions[sequence + k] = action[first + k]
+            infoset += 1
+            sequence += count
 
 
 def _check(public: PublicTree) -> None:
@@ -268,28 +326,41 @@ def _list_entries(
     """
     leaves = np.flatnonzero(public.num_children == 0)
     scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
-    is_fold = (public.kind[leaves] == FOLD)[:, None]
-    groups, ends, steps, pays, group_ends = [], [0], [], [], [0]
-    rows = _Rows(boards)
+    is_fold = public.kind[leaves] == FOLD
+    board, num_boards = boards.of[leaves], len(boards.lists)
+    pairs, row = np.unique(
+        last[leaves, :, 2] * num_boards + board[:, None], return_inverse=True
+    )
+    found = [boards.places[k, boards.lists[one]] for k, one in zip(*np.divmod(pairs, num_boards), strict=True)]
+    begins = np.append(0, np.cumsum([*map(len, found)]))
+    before = last[leaves]
+    before[:, :, 2] = begins[row.reshape(-1, 2)]
+    groups, ends, steps, pays, group_ends = [], [], [], [], [0]
     for player in (0, 1):
         wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
         mine = public.pays[leaves, :, player]
         win, tie, lose = mine[:, wins], mine[:, TIES], mine[:, loses]
         paid = np.stack((lose, win - tie, tie - lose), axis=1)
-        paid = np.where(is_fold, mine[:, :1] * (1.0, 0.0, 0.0), paid)
+        paid = np.where(is_fold[:, None], mine[:, :1] * (1.0, 0.0, 0.0), paid)
         paid = np.column_stack((paid, scale))
-        together: dict[tuple[int, ...], list[int]] = collections.defaultdict(list)
-        for k, leaf in enumerate(leaves.tolist()):
-            together[boards.of[leaf], *last[leaf, 1 - player].tolist()].append(k)
-        for (board, first, stride, row), entries in together.items():
-            begin = rows.begin_of(row, board)
-            compares = int(not is_fold[entries].all())
-            groups.append((board, first, stride, begin, compares))
-            for first, stride, row in last[leaves[entries], player].tolist():
-                steps.append((first, stride, rows.begin_of(row, board)))
-            pays.append(paid[entries])
-            ends.append(ends[-1] + len(entries))
-        group_ends.append(len(groups))
+        # Groups at one board that compare hands are neighbours, and those that do not.
+        others = before[:, 1 - player]
+        _, first, group = np.unique(
+            board.astype(np.int64) << 32 | others[:, 0],
+            return_index=True,
+            return_inverse=True,
+        )
+        compares = np.zeros(len(first), np.int32)
+        compares[group[~is_fold]] = 1
+        order = np.lexsort((first, compares, board[first]))
+        number = np.argsort(order)[group]
+        entries = np.argsort(number, kind="stable")
+        first = first[order]
+        groups.append(np.column_stack((board[first], others[first], compares[order])))
+        steps.append(before[entries, player])
+        pays.append(paid[entries])
+        ends.append(np.bincount(number))
+        group_ends.append(group_ends[-1] + len(first))
     listed = np.concatenate(boards.lists)
     num_cards = int(public.hole_cards.max()) + 1
     cards = np.full((len(listed), 2), num_cards, CARD)
@@ -299,42 +370,18 @@ def _list_entries(
         for board, one in enumerate(boards.lists)
     ]
     kinds = [public.pays[public.kind == FOLD, 0], public.pays[public.kind == SHOWDOWN]]
-    places = rows.places()
     return Hands(
-        steps=np.array(steps, np.int32),
+        steps=np.concatenate(steps),
         pays=np.concatenate(pays),
-        entry_ends=np.array(ends),
-        groups=np.array(groups, np.int32).reshape(-1, GROUP_SIZE),
+        entry_ends=np.append(0, np.cumsum(np.concatenate(ends))),
+        groups=np.concatenate(groups).astype(np.int32),
         group_ends=np.array(group_ends),
         list_ends=np.append(0, np.cumsum([len(one) for one in boards.lists])),
         levels=np.concatenate(boards.levels).astype(np.int32),
         cards=cards,
         weights=np.ascontiguousarray(np.concatenate(weights, axis=1)),
-        places=places,
+        places=np.maximum(np.concatenate(found), 0).astype(PLACE),
         num_cards=np.array([num_cards]),
         returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )
 
-
-class _Rows:
-    """The rows of places that entries and groups read, each once."""
-
-    def __init__(self, boards: _Boards) -> None:
-        self._boards = boards
-        self._begins: dict[tuple[int, int], int] = {}
-        self._rows: list[np.ndarray] = []
-        self._size = 0
-
-    def begin_of(self, row: int, board: int) -> int:
-        """Where the row begins for the hands at a board that a decision counts by a row
-        of `_Boards.places`."""
-        begin = self._begins.setdefault((row, board), self._size)
-        if begin == self._size:
-            found = self._boards.places[row, self._boards.lists[board]]
-            self._rows.append(np.maximum(found, 0).astype(PLACE))
-            self._size += len(found)
-        return begin
-
-    def places(self) -> np.ndarray:
-        """All of them."""
-        return np.concatenate(self._rows)
