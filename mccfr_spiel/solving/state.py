@@ -47,10 +47,6 @@ from mccfr_spiel.tree.memory import Memory, memory_of
 from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 
-_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
-"""What tables take for each: the arrays, one of them old and new while it grows, and
-the copies with which a policy is handed out."""
-
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
 
@@ -312,7 +308,7 @@ class SolverState:
     def _hold_tables(self) -> None:
         """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
         tree = self._tree
-        per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
+        per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES

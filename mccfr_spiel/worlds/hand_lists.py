@@ -91,14 +91,9 @@ def list_hands(
         ValueError: no two hands go together.
         GameError: the tree contradicts itself.
     """
-    _check(public)
-    boards = _list_boards(public)
+    boards, rows, first, begins = _count(public)
     is_decision = public.kind == DECISION
-    rows = np.where(is_decision, public.player, 0) * len(boards.lists) + boards.of
     sizes = np.array([len(members) for members in boards.members])
-    counts = np.where(is_decision, sizes[rows], 0)
-    first = np.append(0, np.cumsum(counts))
-    begins = 2 + np.append(0, np.cumsum(counts * public.num_children))
     _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
     records = np.empty(first[-1], INFOSET)
     actions = np.empty(begins[-1], np.int64)
@@ -125,6 +120,52 @@ def list_hands(
     )
     hands = _list_entries(public, boards, last, chance)
     return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
+
+
+class HandSizes(NamedTuple):
+    """How large a public tree is, which is known before its lists are made.
+
+    Attributes:
+        infosets, sequences: how many there are.
+        list_bytes: what `list_hands` makes.
+        steps: the hands at the leaves that a pass for both players looks at.
+    """
+
+    infosets: int
+    sequences: int
+    list_bytes: int
+    steps: int
+
+
+def sizes_of(public: PublicTree) -> HandSizes:
+    """The sizes of a public tree; errors are those of `list_hands`."""
+    boards, _, first, begins = _count(public)
+    num_infosets, num_sequences = int(first[-1]), int(begins[-1])
+    size = _bytes_of_lists(boards, num_infosets, num_sequences)
+    lengths = np.array([*map(len, boards.lists)])
+    steps = 2 * int(lengths[boards.of[public.num_children == 0]].sum())
+    return HandSizes(num_infosets, num_sequences, size, steps)
+
+
+def _count(
+    public: PublicTree,
+) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndarray]:
+    """The boards; `[N]` the row that counts the hands of who acts at a decision; and
+    `[N + 1]` its first infoset and first sequence, at other nodes those of the next."""
+    _check(public)
+    boards = _list_boards(public)
+    is_decision = public.kind == DECISION
+    rows = np.where(is_decision, public.player, 0) * len(boards.lists) + boards.of
+    sizes = np.array([len(members) for members in boards.members])
+    counts = np.where(is_decision, sizes[rows], 0)
+    first = np.append(0, np.cumsum(counts))
+    begins = 2 + np.append(0, np.cumsum(counts * public.num_children))
+    return boards, rows, first, begins
+
+
+def _bytes_of_lists(boards: _Boards, num_infosets: int, num_sequences: int) -> int:
+    size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.places.nbytes
+    return size + _BYTES_OF_HAND * sum(map(len, boards.lists))
 
 
 @jit
@@ -307,8 +348,7 @@ def _hold(
     )
     if num_sequences > MAX_INDEX:
         raise MemoryBudgetError(f"{what} are more than {MAX_INDEX:,}.")
-    size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.places.nbytes
-    size += _BYTES_OF_HAND * sum(map(len, boards.lists))
+    size = _bytes_of_lists(boards, num_infosets, num_sequences)
     budget.require(size, f"{what} take")
     budget.measured(HANDS, size)
 

@@ -14,7 +14,7 @@ from mccfr_spiel.poker.suits import exchanges
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
-pytestmark = pytest.mark.interpreted
+pytestmark = pytest.mark.compiled
 
 SUITED = "AKs,QQ,T9s:0.5", "KK:0.25,AQs,77"
 SPADES = "AsKs,QhQd,QhQc,JhTh", "AhQh,KdKc,7h7d:0.5,7h7c:0.5"
@@ -57,16 +57,22 @@ def moves(game_string):
     return found
 
 
-def stands_for(game, info_state):
-    """The string of the smallest cards that any permutation of suits makes of one's
-    cards, the hand's last, if it leaves board and ranges as they are."""
+@functools.cache
+def smallest(game_string, dealt, hand):
+    """The smallest cards and hand that any of these makes of some, the hand last."""
+    one, two = HANDS[hand]
+    return min(
+        (*(new[card] for card in dealt), HAND_OF[new[one], new[two]])
+        for new in moves(game_string)
+    )
+
+
+def stands_for(game_string, info_state):
+    """The string that stands for one."""
     name, _, rest = info_state.partition(" ")
     board, *later = rest.split(" / ")
-    pair = HANDS[HAND_NAMES.index(name)]
-    *dealt, hand = min(
-        (*(new[DECK.index(one[:2])] for one in later), HAND_OF[tuple(new[c] for c in pair)])
-        for new in moves(str(game))
-    )
+    dealt = tuple(DECK.index(one[:2]) for one in later)
+    *dealt, hand = smallest(game_string, dealt, HAND_NAMES.index(name))
     words = [DECK[card] + one[2:] for card, one in zip(dealt, later, strict=True)]
     return " / ".join((f"{HAND_NAMES[hand]} {board}", *words))
 
@@ -85,7 +91,7 @@ def both(board, ranges, seed, **more):
     for name, (_, start, _, count, player) in zip(
         trees[1].info_states, trees[1].infosets.tolist(), strict=True
     ):
-        infoset = trees[0].find(stands_for(games[0], name), player)
+        infoset = trees[0].find(stands_for(str(games[0]), name), player)
         assert infoset >= 0
         first = trees[0].infosets[infoset]["first_sequence"]
         numbers[start : start + count] = first + np.arange(count)
@@ -111,11 +117,17 @@ def test_gradients_and_values_are_those_of_all_boards(board, ranges, count, rive
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("board", ["9s8s3s", "9s8h3s", "9s8h3d", "9s9h9d"])
-def test_flops_are_those_of_all_boards(board):
+@pytest.mark.parametrize(
+    ("board", "ranges"),
+    [
+        ("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc")),
+        ("9s9h3d", ("AsKs,AhKh", "QsQh")),
+        ("9s9h9d", ("AsKs,AhKh,AdKd", "QcJc")),
+    ],
+)
+def test_flops_are_those_of_all_boards(board, ranges):
     """Two cards come, of which the first leaves fewer exchanges for the second."""
-    ranges, more = ("AKs", "QQ"), {"bets": "//a", "rake": (0.05, 1)}
-    _, trees, _, policies = both(board, ranges, seed=2, **more)
+    _, trees, _, policies = both(board, ranges, 2, bets="//a", rake=(0.05, 1))
     assert trees[0].num_infosets < 0.75 * trees[1].num_infosets
     found, expected = (
         full_pass(tree).values(policy)
@@ -140,7 +152,7 @@ def test_a_study_tells_of_the_cards_that_were_dealt(board, ranges):
             assert one == pytest.approx(other, abs=1e-10, nan_ok=True), name
         names = [trees[0].info_state(infoset) for infoset in found.infosets.tolist()]
         all_names = map(trees[1].info_state, expected.infosets.tolist())
-        assert names == [stands_for(games[0], name) for name in all_names]
+        assert names == [stands_for(str(games[0]), name) for name in all_names]
     with pytest.raises(ValueError, match="9s cannot be dealt here"):
         studies[0].decision(("Check", "Check", "9s"))
 
@@ -161,7 +173,7 @@ def test_states_have_the_strings_that_stand_for_theirs():
                 found = state.information_state_string(player)
                 hand, words = HAND_NAMES[state.hands[player]], state.words
                 plain = f"{hand} {game.subgame.board_text}:{words}"
-                assert found == stands_for(game, plain)
+                assert found == stands_for(str(game), plain)
                 changed += found != plain
                 assert found in policy
                 assert (plain in policy) == (found == plain)
