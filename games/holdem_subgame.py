@@ -341,11 +341,30 @@ class _Unfolded:
                 continue
             size += len(parents[-1])
         self.parent = np.concatenate(parents)
+        self._join_what_is_below_a_card()
         self.betting_node = np.zeros(size, np.int32)
         self.deal = np.zeros(size, np.int32)
         for number, at in enumerate(self.at):
             self.betting_node[at] = number
             self.deal[at] = np.arange(len(at))
+
+    def _join_what_is_below_a_card(self) -> None:
+        """Numbers the nodes anew, so that those below a card follow each other; threads
+        share a pass by what is below the cards of the turn. Children still do."""
+        nodes, size = self.subgame.nodes, len(self.parent)
+        starts = {node.children[0] for node in nodes if node.kind == CHANCE}
+        # The node at which the turn begins, and the river, if it is above.
+        begun = np.full((size, 2), -1)
+        for number, node in enumerate(nodes):
+            for child in node.children:
+                below = self.at[child]
+                begun[below] = begun[self.parent[below]]
+                if number in starts:
+                    begun[below, node.street - 1] = self.parent[below]
+        order = np.lexsort((np.arange(size), begun[:, 1], begun[:, 0]))
+        new = np.argsort(order)
+        self.at = [new[at] for at in self.at]
+        self.parent = new[self.parent[order]]
 
     def public_tree(self) -> PublicTree:
         """The arrays of the public tree."""

@@ -40,7 +40,7 @@ from mccfr_spiel.solving.locking import Locks, locked_rows
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
@@ -226,8 +226,10 @@ class SolverState:
             plans = layout.Plans(plan=passes.plan(self.tables.policy))
             if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
                 self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
-                if _can_share(tree, minimizer) and not algorithm.alternating:
-                    self.num_threads = full_pass(tree, threads).num_threads
+                has_pieces = not algorithm.alternating or blocks_of(tree.worlds) > 1
+                if _can_share(tree, minimizer) and has_pieces:
+                    passes = full_pass(tree, threads)
+                    self.num_threads = passes.num_threads
                 self.whole = passes.arrays, plans, passes.blocks, tree.worlds
             elif sampling.prunes_by_regret:
                 self.whole = passes.arrays, plans, tree.list_ceilings()

@@ -6,6 +6,7 @@ import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
@@ -26,6 +27,9 @@ HANDS = "the infosets of hands"
 
 _BYTES_OF_HAND = 32
 """What a hand in a list takes."""
+
+LEAST_BLOCK = 2**21
+"""The least sequences of a block on average; see kernels/blocks.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Multiples of it are places (see compiled/randomness.py), all of them different."""
@@ -118,7 +122,9 @@ def list_hands(
         last,
         chance,
     )
-    hands = _list_entries(public, boards, last, chance)
+    hands = _list_entries(
+        public, boards, last, chance, *_cut(public, first, begins, last)
+    )
     return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
 
 
@@ -353,8 +359,27 @@ def _hold(
     budget.measured(HANDS, size)
 
 
+def _cut(
+    public: PublicTree, first: np.ndarray, begins: np.ndarray, last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`[B + 1]` the first infosets of the blocks that threads share, and their number;
+    and the first sequences. Small trees are one block."""
+    nodes = np.arange(public.num_nodes)
+    before = last[nodes, np.maximum(public.player, 0), 0]
+    above = np.searchsorted(begins, before, "right") - 1
+    above[public.kind != DECISION] = -1
+    most = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
+    cuts = find_cuts(above, begins[1:] - 2, most)
+    return first[cuts], begins[cuts]
+
+
 def _list_entries(
-    public: PublicTree, boards: _Boards, last: np.ndarray, chance: np.ndarray
+    public: PublicTree,
+    boards: _Boards,
+    last: np.ndarray,
+    chance: np.ndarray,
+    cuts: np.ndarray,
+    first_sequences: np.ndarray,
 ) -> Hands:
     """Lists the leaves for both players, grouped as `Hands` says.
 
@@ -363,6 +388,7 @@ def _list_entries(
         boards: its boards.
         last: `[N, 2, 3]` each player's last sequences before a node.
         chance: `[N]` how likely chance deals the public cards on the way to a node.
+        cuts, first_sequences: where blocks begin, see `_cut`.
     """
     leaves = np.flatnonzero(public.num_children == 0)
     scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
@@ -385,14 +411,16 @@ def _list_entries(
         paid = np.column_stack((paid, scale))
         # Groups at one board that compare hands are neighbours, and those that do not.
         others = before[:, 1 - player]
+        block = np.searchsorted(first_sequences, before[:, player, 0], "right") - 1
+        block = np.maximum(block, 0)  # of the empty sequences
         _, first, group = np.unique(
-            board.astype(np.int64) << 32 | others[:, 0],
+            (block * num_boards + board) << 32 | others[:, 0],
             return_index=True,
             return_inverse=True,
         )
         compares = np.zeros(len(first), np.int32)
         compares[group[~is_fold]] = 1
-        order = np.lexsort((first, compares, board[first]))
+        order = np.lexsort((first, compares, board[first], block[first]))
         number = np.argsort(order)[group]
         entries = np.argsort(number, kind="stable")
         first = first[order]
@@ -400,7 +428,8 @@ def _list_entries(
         steps.append(before[entries, player])
         pays.append(paid[entries])
         ends.append(np.bincount(number))
-        group_ends.append(group_ends[-1] + len(first))
+        sizes = np.bincount(block[first], minlength=len(cuts) - 1)
+        group_ends += (group_ends[-1] + np.cumsum(sizes)).tolist()
     listed = np.concatenate(boards.lists)
     num_cards = int(public.hole_cards.max()) + 1
     cards = np.full((len(listed), 2), num_cards, CARD)
@@ -416,6 +445,7 @@ def _list_entries(
         entry_ends=np.append(0, np.cumsum(np.concatenate(ends))),
         groups=np.concatenate(groups).astype(np.int32),
         group_ends=np.array(group_ends),
+        cuts=cuts,
         list_ends=np.append(0, np.cumsum([len(one) for one in boards.lists])),
         levels=np.concatenate(boards.levels).astype(np.int32),
         cards=cards,

@@ -65,7 +65,16 @@ class Hands(NamedTuple):
     ]
     groups: Annotated[np.ndarray, Entry(INT, "[G, 5]", "see GROUP_SIZE")]
     group_ends: Annotated[
-        np.ndarray, Entry(LONG, "[3]", "player p's are `ends[p] .. ends[p + 1] - 1`")
+        np.ndarray,
+        Entry(
+            LONG,
+            "[2 B + 1]",
+            "those that pay player p in block b are `ends[k] .. ends[k + 1] - 1` for "
+            "the piece k = p B + b",
+        ),
+    ]
+    cuts: Annotated[
+        np.ndarray, Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/blocks.py")
     ]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
     levels: Annotated[
@@ -81,6 +90,11 @@ class Hands(NamedTuple):
     places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
     num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
+
+    @property
+    def num_blocks(self) -> int:
+        """B. Pieces pay to different sequences, so they may be done at once."""
+        return len(self.cuts) - 1
 
     @property
     def num_worlds(self) -> int:
@@ -215,9 +229,11 @@ def _end_of_batch(groups, first, end):
 
 @jit(nogil=True)
 def add_hand_gradient(
-    hands: Hands, player: int, plan: np.ndarray, gradient: np.ndarray
+    hands: Hands, piece: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Adds a player's utility gradient at the leaves, given the other's plan `[S]`."""
+    """Adds a piece of a player's utility gradient at the leaves, given the other's plan
+    `[S]`."""
+    player = piece // (len(hands.cuts) - 1)
     longest = np.int64(0)
     for one in range(len(hands.list_ends) - 1):
         longest = max(longest, hands.list_ends[one + 1] - hands.list_ends[one])
@@ -227,7 +243,7 @@ def add_hand_gradient(
     seen = np.zeros((none + 1, LANES))
     total, now, least = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     same = 1.0 if hands.cards[0, 1] < none else 0.0
-    first, end = hands.group_ends[player], hands.group_ends[player + 1]
+    first, end = hands.group_ends[piece], hands.group_ends[piece + 1]
     # One pass of this loop is at some groups, each of which has its lane. Lanes that are
     # left hold what was there before.
     while first < end:
