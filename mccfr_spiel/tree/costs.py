@@ -10,12 +10,15 @@ from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds.hand_lists import sizes_of
 from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree
 
+_BYTES_OF_DISCOUNTS = 18
+"""What DCFR takes for an infoset beside BYTES_OF_TABLES."""
+
 _SECONDS_OF_STEP, _SECONDS_OF_SEQUENCE = 7e-9, 11e-9
 """Of one core of about 2023, for a hand at a leaf and for an update of DCFR."""
 
 
 class Cost(NamedTuple):
-    """What CFR, CFR+ or DCFR needs for a game of cards.
+    """What DCFR needs for a game of cards; CFR and CFR+ need no more.
 
     Attributes:
         infosets, sequences: how many there are; suits that change nothing are one.
@@ -51,6 +54,7 @@ def cost(game: pyspiel.Game | str) -> Cost:
         raise ValueError(f"{game} is no game of hands of cards.")
     infosets, sequences, size, steps = sizes_of(read_public_tree(game))
     per_infoset, per_sequence = BYTES_OF_TABLES
+    per_infoset += _BYTES_OF_DISCOUNTS
     return Cost(
         infosets,
         sequences,

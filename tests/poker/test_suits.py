@@ -9,6 +9,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
 from mccfr_spiel.poker.suits import exchanges
 from mccfr_spiel.tree.full_pass import full_pass
@@ -188,3 +189,19 @@ def test_a_weight_that_differs_in_its_last_bit_keeps_suits_apart():
     assert len(exchanges((0, 4, 8), ranges)) == 6
     ranges[0, HAND_OF[50, 51]] = np.nextafter(ranges[0, 0], 2)  # AdAc
     assert len(exchanges((0, 4, 8), ranges)) == 2
+
+
+def test_the_cost_is_known_before_the_tree_is_made():
+    game = spot("9s8s3s2s", SUITED, plain=False, bets="50%,a")
+    tree = GameTree(game).find_worlds()
+    found = ms.poker.cost(game)
+    assert found[:2] == (tree.num_infosets, tree.num_sequences)
+    solver = ms.Solver(game, ms.DCFR, max_memory=found.bytes)
+    arrays = (*solver.state.tables, *tree.worlds, tree.infosets, tree.actions)
+    assert sum(array.nbytes for array in arrays) <= found.bytes
+    with pytest.raises(MemoryBudgetError, match="are left"):
+        ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1)
+    sequences = f"{tree.num_sequences:,} sequences: up to "
+    assert sequences in str(found)
+    with pytest.raises(ValueError, match="no game of hands"):
+        ms.poker.cost("tic_tac_toe")
