@@ -138,13 +138,13 @@ class WorldPass(FullPass):
     def arrays(self) -> Passes:
         """The infosets by player, and no rows."""
         players = self.tree.infosets["player"]
-        sizes = np.bincount(players, minlength=self.tree.num_players)
+        mine = [np.flatnonzero(players == p) for p in range(self.tree.num_players)]
         return Passes(
             ends=np.zeros(1, np.int64),
             others=np.zeros((0, 1), np.int32),
             payoffs=np.zeros(0),
-            members=np.argsort(players, kind="stable").astype(np.int32),
-            member_ends=np.append(0, np.cumsum(sizes)),
+            members=np.concatenate(mine).astype(np.int32),
+            member_ends=np.append(0, np.cumsum([*map(len, mine)])),
         )
 
     def _cut(self) -> Blocks:

@@ -96,61 +96,31 @@ def list_hands(
         GameError: the tree contradicts itself.
     """
     boards, rows, first, begins = _count(public)
-    is_decision = public.kind == DECISION
-    sizes = np.array([len(members) for members in boards.members])
     _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
-    records = np.empty(first[-1], INFOSET)
-    actions = np.empty(begins[-1], np.int64)
+    records, actions = np.empty(first[-1], INFOSET), np.empty(begins[-1], np.int64)
+    last, chance = np.empty((public.num_nodes, 2, 3), np.int32), public.chance.copy()
     actions[:2] = -1
-    last = np.empty((public.num_nodes, 2, 3), np.int32)
-    chance = np.ones(public.num_nodes)
-    decisions = np.stack((rows, first[:-1], begins[:-1]), axis=1)
-    shape = np.stack((public.first_child, public.num_children), axis=1)
-    ends = np.append(0, np.cumsum(sizes))
-    _fill(
-        decisions,
-        shape,
-        is_decision,
-        public.player,
-        public.action,
-        public.chance,
-        boards.places,
-        np.concatenate(boards.members),
-        ends,
-        records,
-        actions,
-        last,
-        chance,
-    )
+    player = np.where(public.kind == DECISION, public.player, -1)
+    columns = public.first_child, public.num_children, player, first[:-1], begins[:-1]
+    nodes, members = np.column_stack((*columns, rows)), np.concatenate(boards.members)
+    ends = np.append(0, np.cumsum([*map(len, boards.members)]))
+    places, action = boards.places, public.action
+    _fill(nodes, places, members, ends, action, records, actions, last, chance)
     hands = _list_entries(
         public, boards, last, chance, *_cut(public, first, begins, last)
     )
     return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
 
 
-class HandSizes(NamedTuple):
-    """How large a public tree is, which is known before its lists are made.
-
-    Attributes:
-        infosets, sequences: how many there are.
-        list_bytes: what `list_hands` makes.
-        steps: the hands at the leaves that a pass for both players looks at.
-    """
-
-    infosets: int
-    sequences: int
-    list_bytes: int
-    steps: int
-
-
-def sizes_of(public: PublicTree) -> HandSizes:
-    """The sizes of a public tree; errors are those of `list_hands`."""
+def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
+    """How many infosets and sequences a public tree has, the bytes of what `list_hands`
+    makes, and the hands at leaves that a pass for both players looks at."""
     boards, _, first, begins = _count(public)
     num_infosets, num_sequences = int(first[-1]), int(begins[-1])
     size = _bytes_of_lists(boards, num_infosets, num_sequences)
     lengths = np.array([*map(len, boards.lists)])
     steps = 2 * int(lengths[boards.of[public.num_children == 0]].sum())
-    return HandSizes(num_infosets, num_sequences, size, steps)
+    return num_infosets, num_sequences, size, steps
 
 
 def _count(
@@ -175,51 +145,34 @@ def _bytes_of_lists(boards: _Boards, num_infosets: int, num_sequences: int) -> i
 
 
 @jit
-def _fill(
-    decisions: np.ndarray,
-    shape: np.ndarray,
-    is_decision: np.ndarray,
-    players: np.ndarray,
-    action: np.ndarray,
-    chance_of: np.ndarray,
-    places: np.ndarray,
-    members: np.ndarray,
-    member_ends: np.ndarray,
-    records: np.ndarray,
-    actions: np.ndarray,
-    last: np.ndarray,
-    chance: np.ndarray,
-) -> None:
+def _fill(nodes, places, members, member_ends, action, records, actions, last, chance):
     """Writes the infosets of a public tree, decision by decision.
 
     Args:
-        decisions: `[N, 3]` the row that counts the hands, the first infoset and the
-            first sequence of a decision.
-        shape: `[N, 2]` the first child, and how many there are.
-        is_decision, players, action, chance_of: `[N]`, see `PublicTree`.
+        nodes: `[N, 6]` the first child, and how many there are; who acts, -1 at others
+            than decisions; a decision's first infoset and sequence, and its row.
         places, members, member_ends: see `_Boards`, here the members of all rows.
+        action: see `PublicTree`.
         records, actions: see `HandInfosets`; are set.
         last: `[N, 2, 3]` each player's last sequences before a node: the first hand's,
             how far those of hands are apart, and the row that counts these hands. All
             are one in the empty sequence. Is set.
-        chance: `[N]` 1; is set to the probability of all public cards.
+        chance: `[N]` as in `PublicTree`; becomes the probability of all public cards.
     """
     last[0, :, :] = 0
     last[0, 1, 0] = 1
     # One pass of this loop is at one node, whose own entries of `last` and `chance` the
     # pass at its parent has written.
-    for node in range(len(decisions)):
-        first, count, player = shape[node, 0], shape[node, 1], players[node]
-        row, infoset, sequence = decisions[node, 0], decisions[node, 1], decisions[node, 2]
+    for node in range(len(nodes)):
+        first, count, player = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+        infoset, sequence, row = nodes[node, 3], nodes[node, 4], nodes[node, 5]
         for child in range(first, first + count):
-            chance[child] = chance[node] * chance_of[child]
-            for column in range(3):
-                last[child, 0, column] = last[node, 0, column]
-                last[child, 1, column] = last[node, 1, column]
-            if is_decision[node]:
+            chance[child] *= chance[node]
+            last[child, :, :] = last[node, :, :]
+            if player >= 0:
                 last[child, player, 0] = sequence + child - first
                 last[child, player, 1], last[child, player, 2] = count, row
-        if not is_decision[node]:
+        if player < 0:
             continue
         before, stride = last[node, player, 0], last[node, player, 1]
         counted = last[node, player, 2]
@@ -397,7 +350,10 @@ def _list_entries(
     pairs, row = np.unique(
         last[leaves, :, 2] * num_boards + board[:, None], return_inverse=True
     )
-    found = [boards.places[k, boards.lists[one]] for k, one in zip(*np.divmod(pairs, num_boards), strict=True)]
+    found = [
+        boards.places[k, boards.lists[one]]
+        for k, one in zip(*np.divmod(pairs, num_boards), strict=True)
+    ]
     begins = np.append(0, np.cumsum([*map(len, found)]))
     before = last[leaves]
     before[:, :, 2] = begins[row.reshape(-1, 2)]
@@ -454,4 +410,3 @@ def _list_entries(
         num_cards=np.array([num_cards]),
         returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )
-

@@ -74,7 +74,8 @@ class Hands(NamedTuple):
         ),
     ]
     cuts: Annotated[
-        np.ndarray, Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/blocks.py")
+        np.ndarray,
+        Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/blocks.py"),
     ]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
     levels: Annotated[
@@ -108,8 +109,8 @@ class Hands(NamedTuple):
 
 
 LANES = 4
-"""So many groups at one board are summed side by side: what waits for one of them leaves
-time for the others. Each has a column, a *lane*, of the arrays below."""
+"""So many groups at one board are summed side by side, since one alone would wait for
+each of its sums. Each has a column, a *lane*, of the arrays below."""
 
 
 @inlined
@@ -171,12 +172,10 @@ def _sum_by_strength(cards, levels, same, reach, now, seen, weaker, up_to):
 
 
 @inlined
-def _sum_what_is_left(
-    cards, levels, weights, none, least, lane, reach, held, every, weaker, up_to
-):
+def _sum_what_is_left(cards, levels, weights, none, least, lane, reach, held, sums):
     """Makes a lane's sums again, without differences, where less than `least` is left
     of them. A hand that fits no hand of the other player gets exactly 0."""
-    count = 0
+    count, (every, weaker, up_to) = 0, sums
     for k in range(len(cards)):
         if reach[k, lane] > 0.0:
             held[count] = k
@@ -200,17 +199,18 @@ def _sum_what_is_left(
 
 
 @inlined
-def _pay(
-    gradient, first, stride, places, weights, pays, compares, lane, every, weaker, up_to
-):
+def _pay(hands, entry, weights, compares, lane, sums, gradient):
     """Adds what an entry pays to the gradient at its sequences."""
-    begin, of_all, of_weaker, of_rest = np.uint64(first), pays[0], pays[1], pays[2]
-    factor = pays[3]
+    begin, stride = np.uint64(hands.steps[entry, 0]), np.uint64(hands.steps[entry, 1])
+    row, (every, weaker, up_to) = hands.steps[entry, 2], sums
+    places = hands.places[row : row + len(weights)]
+    of_all, of_weaker = hands.pays[entry, 0], hands.pays[entry, 1]
+    of_rest, factor = hands.pays[entry, 2], hands.pays[entry, 3]
     for k in range(len(weights)):
         got = of_all * every[k, lane]
         if compares:
             got += of_weaker * weaker[k, lane] + of_rest * up_to[k, lane]
-        gradient[begin + np.uint64(stride) * places[k]] += weights[k] * got * factor
+        gradient[begin + stride * places[k]] += weights[k] * got * factor
 
 
 @inlined
@@ -237,20 +237,28 @@ def add_hand_gradient(
     longest = np.int64(0)
     for one in range(len(hands.list_ends) - 1):
         longest = max(longest, hands.list_ends[one + 1] - hands.list_ends[one])
-    reach, every = np.zeros((longest, LANES)), np.zeros((longest, LANES))
-    weaker, up_to = np.zeros((longest, LANES)), np.zeros((longest, LANES))
+    reach = np.zeros((longest, LANES))
+    sums = np.zeros_like(reach), np.zeros_like(reach), np.zeros_like(reach)
+    every, weaker, up_to = sums
     none, held = hands.num_cards[0], np.zeros(longest, np.int64)
     seen = np.zeros((none + 1, LANES))
     total, now, least = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     same = 1.0 if hands.cards[0, 1] < none else 0.0
     first, end = hands.group_ends[piece], hands.group_ends[piece + 1]
-    # One pass of this loop is at some groups, each of which has its lane. Lanes that are
-    # left hold what was there before.
+    # One pass of this loop is at up to LANES groups, each of which has its lane. Lanes
+    # that are left hold what was there before.
     while first < end:
         begin, first = first, _end_of_batch(hands.groups, first, end)
-        board, compares = hands.groups[begin, LIST], hands.groups[begin, IS_SHOWDOWN] != 0
+        board, compares = (
+            hands.groups[begin, LIST],
+            hands.groups[begin, IS_SHOWDOWN] != 0,
+        )
         start, stop = hands.list_ends[board], hands.list_ends[board + 1]
-        size, cards, levels = stop - start, hands.cards[start:stop], hands.levels[start:stop]
+        size, cards, levels = (
+            stop - start,
+            hands.cards[start:stop],
+            hands.levels[start:stop],
+        )
         own = hands.weights[player, start:stop]
         others = hands.weights[1 - player, start:stop]
         for lane in range(first - begin):
@@ -272,31 +280,8 @@ def add_hand_gradient(
             limit = _CANCELLED * total[lane]
             if least[lane] < limit:
                 _sum_what_is_left(
-                    cards,
-                    levels,
-                    own,
-                    none,
-                    limit,
-                    lane,
-                    reach,
-                    held,
-                    every,
-                    weaker,
-                    up_to,
+                    cards, levels, own, none, limit, lane, reach, held, sums
                 )
             g = begin + lane
             for entry in range(hands.entry_ends[g], hands.entry_ends[g + 1]):
-                row = hands.steps[entry, 2]
-                _pay(
-                    gradient,
-                    hands.steps[entry, 0],
-                    hands.steps[entry, 1],
-                    hands.places[row : row + size],
-                    own,
-                    hands.pays[entry],
-                    compares,
-                    lane,
-                    every,
-                    weaker,
-                    up_to,
-                )
+                _pay(hands, entry, own, compares, lane, sums, gradient)

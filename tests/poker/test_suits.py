@@ -53,7 +53,9 @@ def moves(game_string):
         new = [4 * (card // 4) + order[card % 4] for card in range(52)]
         moved = [HAND_OF[new[a], new[b]] for a, b in HANDS.tolist()]
         keeps = (first[moved] == first).all() and (second[moved] == second).all()
-        if {new[card] for card in game.subgame.board} == {*game.subgame.board} and keeps:
+        if {new[card] for card in game.subgame.board} == {
+            *game.subgame.board
+        } and keeps:
             found.append(new)
     return found
 
