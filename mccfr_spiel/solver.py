@@ -4,9 +4,8 @@ What it has learned is in `solving.state`, how that is saved in `solving.files`.
 """
 
 import os
-import time
 from collections.abc import Callable
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 import numpy as np
 import pyspiel
@@ -25,29 +24,24 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.compiled.jit import IS_COMPILED, working_clock
 from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
-from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.kernels.ties import join_averages
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
-from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
+from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.rules.played import make_rule_iterate
 from mccfr_spiel.solving import estimating, files, running
 from mccfr_spiel.solving.locking import Locks
+from mccfr_spiel.solving.preparing import kernel_on, prepare_tree
 from mccfr_spiel.solving.rule_growth import RuleGrowth
 from mccfr_spiel.solving.state import (
     SolverState,
-    can_take_worlds,
-    kernel_name,
-    needs_whole_tree,
     sampled_by,
 )
 from mccfr_spiel.storage import checkpoint
@@ -56,27 +50,28 @@ from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.memory import Memory
-from mccfr_spiel.worlds.passes import make_world_iterate
 
 _SLICE_SECONDS = 0.25
 """Compiled code cannot be interrupted, so work runs in slices of about this many
 seconds, and Ctrl-C is noticed between them."""
 
-_MOST_NODES_AHEAD = 20_000_000
-"""Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
-
-_FEW_NODES_AHEAD = 1_000_000
-
 OwnParts = tuple[Any, Any]
 """A user's own rule and estimator, which no file holds."""
 
-STORES = "auto", "tree", "none", "worlds"
-"""What `store` may be."""
+
+class LoadOptions(TypedDict, total=False):
+    """What `Solver.load` takes besides the file and the game."""
+
+    abstraction: Abstraction | None
+    max_memory: MaxMemory
+    minimizer: Minimizer | None
+    sampling: Sampling | None
+    threads: int | None
+    twin: bool | None
+    cluster: Cluster | None
+
 
 _ENDLESS = 2**62
-
-_LARGEST_SUM = 1e300
-"""The largest sum kept: adding up that many for all of a tree still fits a double."""
 
 
 class Solver:
@@ -95,6 +90,76 @@ class Solver:
 
     A copy, or a solver that was unpickled, goes on independently with the same bits.
 
+    With an abstraction, players may forget, and no theorem applies. A walk then
+    computes regrets as if nobody had forgotten anything, adds up those of all
+    histories with the same string, and afterwards moves the one policy that they
+    share. The average policy of a string weighs the policy of each iteration by how
+    likely the player was to go there: the sum of its own probabilities over all of
+    its own ways to the string. On a complete tree (`GameTree(...).expand_all()`)
+    these weights are exact; on one that grows, a way that is met late counts as if
+    the string had always had the policy that it has by then.
+
+    Args:
+        game: any OpenSpiel game that gives information-state strings and lists its
+            chance outcomes, its load string, or its GameTree. Simultaneous moves
+            become turns.
+        algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
+        seed: any integer. Together with the game and the algorithm it determines
+            every result.
+        max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
+            there are too many, and meet them again; others raise ValueError. Not
+            used with a GameTree, which has its own.
+        max_memory: bytes, or words such as "4GiB", that the tree and the tables may
+            take; by default half of what the machine, its container or the
+            process's limit of address space has free. An algorithm that needs the
+            whole tree is refused if the tree cannot fit. One that samples drops
+            nodes, and stops with MemoryBudgetError once the infosets that it has
+            met fill the memory. It can still be asked for policies, and after
+            `save`, `load` with a larger max_memory goes on with the same bits. Not
+            used with a GameTree, which has its own.
+        abstraction: what replaces the information-state strings, see `GameTree`;
+            for regret matching and regret matching+, with any sampling but the
+            balanced and the average-strategy one, and without pruning by regret. A
+            GameTree has its own.
+        twin: whether the game's compiled twin may expand the whole tree, and
+            whether walks without a tree may go over it: see `GameTree`, which has
+            its own. It changes the time that this takes, and no result but the
+            numbers of infosets.
+        store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
+            over the game's compiled rules, with the same bits, and what they meet
+            is numbered in the order in which they meet it. It is for games that
+            have such rules, or a twin that has. Of algorithms that sample nothing
+            the passes go over all histories. "auto" takes "none" for a sampling
+            algorithm on a game that could have it but whose whole tree is not made
+            in advance, since it has more than 20 million nodes, or more than
+            max_nodes or max_memory allow. A twin is used by itself for trees of
+            more than about half a million nodes. "worlds" is for algorithms that
+            sample nothing, on games that declare worlds (see `rules.Description`):
+            passes go world by world, in far fewer steps than there are histories.
+            "auto" takes it for such a game if its whole tree does not fit.
+        threads: how many threads may share a pass over the whole tree, or the
+            walks of a batch on one or over compiled rules; None for one for each
+            core. Algorithms that sample nothing make such passes, and so do
+            `ms.metrics`. Results are equal to the bit for any number. Fewer threads
+            run where more would gain nothing, and one where there is an abstraction
+            or a rule in plain Python. Walks that are no batch have one thread, and
+            so have those with baselines, with average-strategy sampling, and on
+            trees that grow.
+        cluster: where other processes split the batches of walks with this one,
+            such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
+            Results are equal to the bit with any cluster, and without. It is for
+            batches that threads could share; others are refused. Copies of the
+            solver have no cluster.
+        locked: for information-state strings the probabilities of the legal
+            actions, in their order or by action. There the policy stays so. It is
+            for algorithms that sample and prune nothing.
+
+    Raises:
+        TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
+            whole tree, which does not fit max_nodes or max_memory.
+        ValueError: the game cannot be solved (see `GameTree`), or not by this
+            algorithm.
+
     Attributes:
         tree: the game's tree: whole, or what walks have met so far.
         lock: the tree's, see tree/lock.py.
@@ -102,10 +167,12 @@ class Solver:
         seed: as given.
         threads: as given.
         cluster: what runs batches on a cluster; None without one.
-        seconds: time spent in `iterate`, that before a checkpoint included.
+        seconds: time spent in `iterate`, that before a checkpoint included, and that of
+            the compiler not.
         history: what `run` has recorded; files and copies have none of it.
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
+        most_iterations: after more, the weights of the average are infinite.
         measured: the newest NashConv that was computed of an average policy.
     """
 
@@ -124,82 +191,11 @@ class Solver:
         cluster: Cluster | None = None,
         locked: Locks | None = None,
     ) -> None:
-        """Prepares the algorithm; all policies are uniform.
-
-        With an abstraction, players may forget, and no theorem applies. A walk then
-        computes regrets as if nobody had forgotten anything, adds up those of all
-        histories with the same string, and afterwards moves the one policy that they
-        share. The average policy of a string weighs the policy of each iteration by how
-        likely the player was to go there: the sum of its own probabilities over all of
-        its own ways to the string. On a complete tree (`GameTree(...).expand_all()`)
-        these weights are exact; on one that grows, a way that is met late counts as if
-        the string had always had the policy that it has by then.
-
-        Args:
-            game: any OpenSpiel game that gives information-state strings and lists its
-                chance outcomes, its load string, or its GameTree. Simultaneous moves
-                become turns.
-            algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
-            seed: any integer. Together with the game and the algorithm it determines
-                every result.
-            max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
-                there are too many, and meet them again; others raise ValueError. Not
-                used with a GameTree, which has its own.
-            max_memory: bytes, or words such as "4GiB", that the tree and the tables may
-                take; by default half of what the machine, its container or the
-                process's limit of address space has free. An algorithm that needs the
-                whole tree is refused if the tree cannot fit. One that samples drops
-                nodes, and stops with MemoryBudgetError once the infosets that it has
-                met fill the memory. It can still be asked for policies, and after
-                `save`, `load` with a larger max_memory goes on with the same bits. Not
-                used with a GameTree, which has its own.
-            abstraction: what replaces the information-state strings, see `GameTree`;
-                for regret matching and regret matching+, with any sampling but the
-                balanced and the average-strategy one, and without pruning by regret. A
-                GameTree has its own.
-            twin: whether the game's compiled twin may expand the whole tree, and
-                whether walks without a tree may go over it: see `GameTree`, which has
-                its own. It changes the time that this takes, and no result but the
-                numbers of infosets.
-            store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
-                over the game's compiled rules, with the same bits, and what they meet
-                is numbered in the order in which they meet it. It is for games that
-                have such rules, or a twin that has. Of algorithms that sample nothing
-                the passes go over all histories. "auto" takes "none" for a sampling
-                algorithm on a game that could have it but whose whole tree is not made
-                in advance, since it has more than 20 million nodes, or more than
-                max_nodes or max_memory allow. A twin is used by itself for trees of
-                more than about half a million nodes. "worlds" is for algorithms that
-                sample nothing, on games that declare worlds (see `rules.Description`):
-                passes go world by world, in far fewer steps than there are histories.
-                "auto" takes it for such a game if its whole tree does not fit.
-            threads: how many threads may share a pass over the whole tree, or the
-                walks of a batch on one or over compiled rules; None for one for each
-                core. Algorithms that sample nothing make such passes, and so do
-                `ms.metrics`. Results are equal to the bit for any number. Fewer threads
-                run where more would gain nothing, and one where there is an abstraction
-                or a rule in plain Python. Walks that are no batch have one thread, and
-                so have those with baselines, with average-strategy sampling, and on
-                trees that grow.
-            cluster: where other processes split the batches of walks with this one,
-                such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
-                Results are equal to the bit with any cluster, and without. It is for
-                batches that threads could share; others are refused. Copies of the
-                solver have no cluster.
-            locked: for information-state strings the probabilities of the legal
-                actions, in their order or by action. There the policy stays so. It is
-                for algorithms that sample and prune nothing.
-
-        Raises:
-            TreeFullError, MemoryBudgetError: (both ValueError) the algorithm needs the
-                whole tree, which does not fit max_nodes or max_memory.
-            ValueError: the game cannot be solved (see `GameTree`), or not by this
-                algorithm.
-        """
+        """Prepares the algorithm; all policies are uniform."""
         self.algorithm = algorithm = algorithm_of(algorithm)
         self.seed = refusals.integer(seed, "seed")
         self.threads = checked_threads(threads)
-        self._most_iterations = most_iterations(algorithm.averaging)
+        self.most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
         self.measured = Measured()
@@ -216,16 +212,9 @@ class Solver:
             self.tree = game
         else:
             raise ValueError("The tree was made without this abstraction; give it one.")
-        is_abstract = self.tree.abstraction is not None
-        if is_abstract:
-            _check_supports_abstraction(algorithm)
-        _check_num_players(self.tree, algorithm)
-        store = _checked_store(store, algorithm)
         if cluster is not None:
             check_can_split(self.tree, algorithm)
-            store = _store_on_cluster(store)
-            self.tree.expand_all()
-        self._prepare_tree(store)
+        prepare_tree(self.tree, algorithm, store, splits=cluster is not None)
         self.lock = self.tree.lock
         self.state = SolverState(
             self.tree,
@@ -249,17 +238,7 @@ class Solver:
                 self.tree, self.state.store, self.state.path, growth
             )
         self._slice = 100_000
-        rule = kernel_name(algorithm.minimizer)
-        if sampling.prunes_by_regret:
-            self.kernel = iterate_pruned
-        elif isinstance(sampling, OwnEstimator) or self.tree.found_store is not None:
-            self.kernel = make_estimated_iterate(rule)
-        elif self.tree.worlds is not None:
-            self.kernel = make_world_iterate(rule, type(self.tree.worlds))
-        elif self.state.store is None:
-            self.kernel = make_iterate(sampled, rule, is_abstract)
-        else:
-            self.kernel = make_rule_iterate(sampled, rule)
+        self.kernel = kernel_on(self.tree, algorithm)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)
         self._is_plain = (
             IS_COMPILED
@@ -269,46 +248,6 @@ class Solver:
         )
         if self.state.num_threads > 1:
             compile_for_threads(self.kernel)
-
-    def _prepare_tree(self, store: str) -> None:
-        """Makes the tree whole, or one without nodes, if it is to be so."""
-        tree = self.tree
-        takes_histories = store == "none" and needs_whole_tree(self.algorithm)
-        if store == "worlds" or takes_histories or tree.worlds is not None:
-            if tree.worlds is not None and store not in ("auto", tree.store):
-                raise ValueError(
-                    f"This tree of {brief(tree.source)} keeps worlds or infosets only. "
-                    "Give the solver the game instead of the tree."
-                )
-            _check_takes_worlds(self.algorithm)
-            tree.find_worlds(store)
-        elif store == "none":
-            tree.walk_rules()
-        elif tree.rule_store is not None:
-            if store == "tree" or needs_whole_tree(self.algorithm):
-                raise ValueError(
-                    f"This tree of {brief(tree.source)} is that of walks over compiled "
-                    "rules, which keep no nodes. Give the solver the game instead of "
-                    "the tree."
-                )
-        elif needs_whole_tree(self.algorithm):
-            is_auto = store == "auto" and can_take_worlds(self.algorithm)
-            try:
-                tree.make_whole("auto" if is_auto else "tree")
-            except TreeFullError as error:
-                error.add_note(f"{self.algorithm} needs the whole tree.")
-                raise
-        elif not tree.num_infosets and tree.rules_for_walks() is not None:
-            # A forecast takes half a second, in which small trees have long been made.
-            for most in (_FEW_NODES_AHEAD, _MOST_NODES_AHEAD):
-                try:
-                    tree.expand_by_rules(most)
-                    break
-                except TreeFullError:
-                    if tree.is_surely_larger_than(_MOST_NODES_AHEAD):
-                        break
-            if store == "auto" and not tree.is_complete:  # else it grows with the walks
-                tree.walk_rules()
 
     @property
     def store(self) -> str:
@@ -404,7 +343,7 @@ class Solver:
         """
         if type(num_iterations) is not int or num_iterations < 0:
             num_iterations = refusals.integer(num_iterations, "num_iterations", 0)
-        left, most = num_iterations, self._most_iterations
+        left, most = num_iterations, self.most_iterations
         if most < _ENDLESS and self.num_iterations + left > most:
             self._refuse_iterations()
         while left > 0:
@@ -456,40 +395,22 @@ class Solver:
             ValueError: not exactly one of the first three is given, or an argument is
                 wrong; or as in `iterate`.
         """
-        ends = num_iterations, until_nodes, until_pot_percent
-        if [end is None for end in ends].count(False) != 1:
-            raise ValueError(
-                "Give either num_iterations, until_nodes or until_pot_percent."
-            )
-        labels = running.labelled(metrics, {})
-        if until_pot_percent is not None:
-            column, last = "iteration", self._most_iterations
-            percent = running.pot_percent(self.tree.game)
-            labels = {"pot_percent": percent, **labels}
-            callback = running.until("pot_percent", until_pot_percent, callback)
-        elif num_iterations is not None:
-            column = "iteration"
-            more = refusals.integer(num_iterations, "num_iterations", 0)
-            last = self.num_iterations + more
-        else:
-            column = "nodes_touched"
-            last = refusals.count(until_nodes, "until_nodes")
         running.run(
             self,
-            self.history,
-            column,
-            last,
-            metrics=labels,
+            num_iterations,
+            until_nodes,
+            until_pot_percent,
+            metrics=metrics,
             callback=callback,
             progress=progress,
-            rows_per_decade=refusals.integer(rows_per_decade, "rows_per_decade", 1),
+            rows_per_decade=rows_per_decade,
         )
         return self.history
 
     def _refuse_iterations(self) -> NoReturn:
         gamma = self.algorithm.averaging.gamma
         raise ValueError(
-            f"After more than {self._most_iterations} iterations, of which "
+            f"After more than {self.most_iterations} iterations, of which "
             f"{self.num_iterations} are done, the weights t ** {gamma:g} of the "
             "average would add up to more than a floating-point number holds. Make the "
             "solver with a smaller gamma (polynomial)."
@@ -501,17 +422,17 @@ class Solver:
         No iteration begins once `most_nodes` nodes have been touched. A slice may end
         in the middle of a walk; what was learned is then that of the update before.
         """
-        self._check_own_rule()
+        self.state.check_own_rule()
         if self.cluster is not None:
             self.cluster.get_ready()
-        began = time.perf_counter()
+        began = working_clock()
         counts, job, state = self._counts, self._job, self.state
         done = self.num_iterations
         if state.marks[layout.TOP]:
             self._growth.go_on()
-        if done >= self._most_iterations:
+        if done >= self.most_iterations:
             self._refuse_iterations()
-        job[layout.LAST_ITERATION] = min(done + most_iterations, self._most_iterations)
+        job[layout.LAST_ITERATION] = min(done + most_iterations, self.most_iterations)
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
         job[layout.PAUSE_LIMIT] = (
@@ -545,7 +466,7 @@ class Solver:
                     "shorter game, or smaller payoffs."
                 )
         self.tree.note_met()
-        seconds = time.perf_counter() - began
+        seconds = working_clock() - began
         self.seconds += seconds
         if seconds < _SLICE_SECONDS / 2:
             self._slice = min(2 * self._slice, 2**40)
@@ -557,7 +478,7 @@ class Solver:
 
     def _may_stop(self, began: float) -> bool:
         """Whether a slice that began then may end in the middle of a walk."""
-        is_long = time.perf_counter() - began > _SLICE_SECONDS
+        is_long = working_clock() - began > _SLICE_SECONDS
         return is_long and not self._growth.must_finish(self.state.walk)
 
     def _call_kernel(self) -> int:
@@ -582,7 +503,7 @@ class Solver:
                 if self._own_parts()[0] is not None:
                     state.tables.memory[FAULT] = -1.0
                 raise
-        self._check_own_rule()
+        self.state.check_own_rule()
         return status
 
     @held_step
@@ -618,14 +539,14 @@ class Solver:
     def current_vector(self) -> np.ndarray:
         """`[S]` the policy that the next iteration uses, over the tree's sequences."""
         self.state.start_infosets()
-        self._check_overflow()
+        self.state.check_sums()
         return self.state.tables.policy[: self.tree.num_sequences].copy()
 
     @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the average policy, over the tree's sequences."""
         self.state.start_infosets()
-        self._check_overflow()
+        self.state.check_sums()
         infosets, tables = self.tree.infosets, self.state.tables
         average = tables.average[: self.tree.num_sequences].copy()
         if self.state.walks:  # on copies, so that asking never changes a later bit
@@ -660,7 +581,7 @@ class Solver:
                 "matching and its discounted and predictive forms do."
             )
         self.state.start_infosets()
-        self._check_overflow()
+        self.state.check_sums()
         regrets = self.state.tables.memory[: self.tree.num_sequences].copy()
         regrets[: self.tree.num_players] = 0
         return regrets
@@ -669,48 +590,6 @@ class Solver:
     def current_policy(self) -> SequencePolicy:
         """A snapshot of the policy that the next iteration uses."""
         return SequencePolicy(self.tree, self.current_vector())
-
-    def _check_own_rule(self) -> None:
-        """Raises ValueError if a rule of the user's own has failed, now or before."""
-        rule = self._own_parts()[0]
-        if rule is None or not (fault := int(self.state.tables.memory[FAULT])):
-            return
-        did = "was stopped by an exception"
-        if fault > 0:
-            self.tree.note_met()
-            infoset = self.tree.infosets[fault - 1]
-            start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
-            row = self.state.tables.memory[start : start + count].tolist()
-            did = (
-                f"left the policy {row} at the information state "
-                f"{self.tree.info_state(fault - 1)!r}, or returned no finite number: "
-                "probabilities are not below 0, and sum to 1"
-            )
-        raise ValueError(
-            f"{rule.name} {did}. The solver stands in the middle of that update: make "
-            "it anew, or load a checkpoint."
-        )
-
-    def _check_overflow(self) -> None:
-        """Raises ValueError if the sums of the state no longer fit a double, or a rule
-        of the user's own has failed.
-
-        This can only happen to outcome sampling, whose weights have no bound, and only
-        with payoffs or step sizes beyond 1e18.
-        """
-        self._check_own_rule()
-        for table in (self.state.tables.memory, self.state.tables.average):
-            used = table[: self.tree.num_sequences]
-            if (
-                len(used)
-                and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
-            ):
-                raise ValueError(
-                    f"The sums that this solver keeps for {brief(self.tree.source)} no "
-                    "longer fit a floating-point number, so it has no policy. Go back "
-                    "to an earlier checkpoint, and scale the payoffs, take a smaller "
-                    "step size, or sample less."
-                )
 
     @reads
     def average_policy(self) -> SequencePolicy:
@@ -745,14 +624,7 @@ class Solver:
         cls,
         path: str | os.PathLike[str],
         game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        abstraction: Abstraction | None = None,
-        max_memory: MaxMemory = None,
-        minimizer: Minimizer | None = None,
-        sampling: Sampling | None = None,
-        threads: int | None = 1,
-        twin: bool | None = None,
-        cluster: Cluster | None = None,
+        **options: Unpack[LoadOptions],
     ) -> "Solver":
         """Reads what `save` wrote, to go on as if nothing had happened.
 
@@ -760,14 +632,12 @@ class Solver:
             path: the file.
             game: the game, if its load string is not enough to make it; or its complete
                 GameTree, as `cached_tree` returns it, to run on that tree.
-            abstraction: the solver's, if it had one; a file cannot hold a function.
-            max_memory: as in `Solver`; a file does not remember it.
-            minimizer: the solver's, if it was one of `algorithms.own_rule`.
-            sampling: the solver's, if it was one of `algorithms.own_estimator`.
-            threads: as in `Solver`; a file does not remember them.
-            twin: as in `Solver`, for the tree that is made; a file does not remember
-                it, and one of walks over a twin cannot be loaded without that.
-            cluster: as in `Solver`; a file does not remember it.
+            **options: what a file does not remember:
+                `abstraction`, `minimizer` and `sampling`: the solver's, if they are
+                functions of your own (see `algorithms.own_rule` and `own_estimator`);
+                `max_memory`, `threads` and `cluster`: as in `Solver`;
+                `twin`: as in `Solver`, for the tree that is made. A file of walks over
+                a twin cannot be loaded without that.
 
         Raises:
             CheckpointError: the file is damaged, of another game or version, or the
@@ -776,25 +646,14 @@ class Solver:
             ValueError: the file's game cannot be loaded, or the tree is not complete.
             OSError: the file cannot be read.
         """
-        contents = checkpoint.load(path)
-        own = minimizer, sampling
-        return cls.from_contents(
-            contents, game, abstraction, max_memory, own, threads, twin, cluster
-        )
+        return cls.from_contents(checkpoint.load(path), game, **options)
 
     @classmethod
     def load_newest(
         cls,
         path: str | os.PathLike[str],
         game: pyspiel.Game | str | GameTree | None = None,
-        *,
-        abstraction: Abstraction | None = None,
-        max_memory: MaxMemory = None,
-        minimizer: Minimizer | None = None,
-        sampling: Sampling | None = None,
-        threads: int | None = 1,
-        twin: bool | None = None,
-        cluster: Cluster | None = None,
+        **options: Unpack[LoadOptions],
     ) -> "Solver":
         """Reads the newest undamaged file that `save` wrote to a path.
 
@@ -802,11 +661,7 @@ class Solver:
         ".previous", and the damaged one is renamed to `path` + ".damaged". Arguments
         and errors are those of `load`.
         """
-        contents = checkpoint.load_newest(path)
-        own = minimizer, sampling
-        return cls.from_contents(
-            contents, game, abstraction, max_memory, own, threads, twin, cluster
-        )
+        return cls.from_contents(checkpoint.load_newest(path), game, **options)
 
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
@@ -823,14 +678,16 @@ class Solver:
         """
         tree = self.tree
         game = tree if tree.has_all_infosets else tree.source
+        minimizer, sampling = self._own_parts()
         return self.from_contents(
             self.contents(),
             game,
-            tree.abstraction,
-            tree.budget.limit,
-            self._own_parts(),
-            self.threads,
-            tree.twin,
+            abstraction=tree.abstraction,
+            max_memory=tree.budget.limit,
+            minimizer=minimizer,
+            sampling=sampling,
+            threads=self.threads,
+            twin=tree.twin,
         )
 
     def _own_parts(self) -> OwnParts:
@@ -846,7 +703,7 @@ class Solver:
     def contents(self) -> checkpoint.Contents:
         """What `save` writes, in memory. Call it where nothing else runs the solver."""
         state = self.state
-        self._check_own_rule()
+        self.state.check_own_rule()
         state.start_infosets()
         return files.contents_of(
             self.tree, self.algorithm, self.seed, self.seconds, state
@@ -857,21 +714,22 @@ class Solver:
         cls,
         contents: checkpoint.Contents,
         game: pyspiel.Game | str | GameTree | None = None,
+        *,
         abstraction: Abstraction | None = None,
         max_memory: MaxMemory = None,
-        own: OwnParts = (None, None),
+        minimizer: Minimizer | None = None,
+        sampling: Sampling | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
     ) -> "Solver":
-        """The solver of such contents; arguments and errors are those of `load`, whose
-        `minimizer` and `sampling` are `own`."""
+        """The solver of such contents; arguments and errors are those of `load`."""
         with checkpoint.odd_contents_in_words():
             header, arrays = contents
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
-                files.algorithm_from_json(header["algorithm"], *own),
+                files.algorithm_from_json(header["algorithm"], minimizer, sampling),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,
@@ -882,79 +740,6 @@ class Solver:
             return solver
 
 
-def _checked_store(store: Any, algorithm: Algorithm) -> str:
-    """Returns the argument `store`; raises ValueError if it cannot be had."""
-    if store not in STORES:
-        raise ValueError(f"store={store!r} is not one of {', '.join(STORES)}.")
-    takes_histories = can_take_worlds(algorithm)
-    if store == "none" and needs_whole_tree(algorithm) and not takes_histories:
-        raise ValueError(
-            f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
-            "store='tree', or external or outcome sampling."
-        )
-    return store
-
-
-def _check_takes_worlds(algorithm: Algorithm) -> None:
-    if not can_take_worlds(algorithm):
-        raise ValueError(
-            f"store='worlds' is for algorithms that sample and prune nothing, and "
-            f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
-        )
-
-
-def _check_num_players(tree: GameTree, algorithm: Algorithm) -> None:
-    if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
-        raise ValueError(
-            f'prune="regret" sums up what the other player has played, and '
-            f"{brief(tree.game)} has {tree.num_players} players; use ms.PRUNED_CFR or "
-            "ms.CFR."
-        )
-
-
-def _store_on_cluster(store: str) -> str:
-    """What `store` comes to with a cluster; raises ValueError if it cannot be had."""
-    if store == "none":
-        raise ValueError(
-            "store='none' keeps no tree, and a cluster splits walks over a whole one; "
-            "drop one of them."
-        )
-    return "tree"
-
-
-def _check_supports_abstraction(algorithm: Algorithm) -> None:
-    if isinstance(algorithm.sampling, OwnEstimator):
-        raise ValueError(
-            f"{algorithm.sampling.name} gives gradients by sequences, which an "
-            "abstraction ties; drop one of them."
-        )
-    if not algorithm.minimizer.allows_abstraction:
-        raise ValueError(
-            f"{algorithm.minimizer.rule} is only for players who forget nothing; with "
-            "an abstraction use regret_matching or regret_matching_plus."
-        )
-    if algorithm.sampling.player == "balanced":
-        raise ValueError(
-            "The balanced strategy counts the sequences of players who forget nothing; "
-            "with an abstraction use outcome(epsilon)."
-        )
-    if algorithm.sampling.player == "average":
-        raise ValueError(
-            "Average-strategy sampling asks what has been played at an infoset, which "
-            "with an abstraction depends on the order in which ways to it are met; use "
-            "outcome(epsilon)."
-        )
-    for given, is_given in (
-        ("prune_below", algorithm.sampling.prune_below is not None),
-        ('prune="regret"', algorithm.sampling.prunes_by_regret),
-    ):
-        if is_given:
-            raise ValueError(
-                f"{given} goes by the regrets of one infoset, which an abstraction "
-                "adds up over several; drop one of them."
-            )
-
-
 def _unpickle(
     cls: type[Solver],
     data: bytes,
@@ -963,5 +748,12 @@ def _unpickle(
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> Solver:
-    contents = checkpoint.from_bytes(data)
-    return cls.from_contents(contents, None, abstraction, None, own, threads, twin)
+    minimizer, sampling = own
+    return cls.from_contents(
+        checkpoint.from_bytes(data),
+        abstraction=abstraction,
+        minimizer=minimizer,
+        sampling=sampling,
+        threads=threads,
+        twin=twin,
+    )

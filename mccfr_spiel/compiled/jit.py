@@ -6,6 +6,8 @@ import functools
 import hashlib
 import pathlib
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -31,6 +33,46 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 _Numbas: Any = CPUDispatcher  # its base classes are made at run time
 
 
+class _Compiling(threading.local):
+    """How long a thread has compiled.
+
+    Attributes:
+        seconds: in all.
+        began: when it began with what it compiles now; None if it compiles nothing.
+    """
+
+    seconds: float = 0.0
+    began: float | None = None
+
+
+_compiling = _Compiling()
+
+
+@contextlib.contextmanager
+def _timed() -> Iterator[None]:
+    """Adds to the thread's seconds; what one function compiles for another counts
+    once."""
+    if _compiling.began is not None:
+        yield
+        return
+    _compiling.began = time.perf_counter()
+    try:
+        yield
+    finally:
+        _compiling.seconds += time.perf_counter() - _compiling.began
+        _compiling.began = None
+
+
+def seconds_compiled() -> float:
+    """The seconds that this thread has spent on compiling, or loading compiled code."""
+    return _compiling.seconds
+
+
+def working_clock() -> float:
+    """`time.perf_counter()`, which stands still while this thread compiles."""
+    return time.perf_counter() - _compiling.seconds
+
+
 class _Dispatcher(_Numbas):
     """Numba's compiled function, whose compilation Ctrl-C does not interrupt.
 
@@ -38,11 +80,11 @@ class _Dispatcher(_Numbas):
     """
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        with signals_deferred():
+        with signals_deferred(), _timed():
             return super()._compile_for_args(*args, **kws)
 
     def compile(self, sig: Any) -> Any:
-        with signals_deferred():
+        with signals_deferred(), _timed():
             return super().compile(sig)
 
     def keep(self, cache: CodeCache) -> None:

@@ -8,9 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from mccfr_spiel.algorithms import Algorithm, OwnEstimator, own_estimator
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster.batches import check_can_split
 from mccfr_spiel.cluster.crews import Cluster
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
@@ -19,12 +17,10 @@ from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.settings import (
     Settings,
-    abstraction_of,
     budget_of,
     measure,
     new_tree,
 )
-from mccfr_spiel.offline.methods import LinearProgramMethod, SparsifiedProgramMethod
 from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.running import (
@@ -34,10 +30,8 @@ from mccfr_spiel.solving.running import (
     make_advance,
     measured,
 )
-from mccfr_spiel.solving.state import can_take_worlds
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, pot_of
-from mccfr_spiel.worlds.public_reading import needs_public_tree
+from mccfr_spiel.tree.loading import pot_of
 
 COLUMNS: tuple[str, ...] = (
     "iteration",
@@ -94,10 +88,6 @@ def make_solver(
     )
 
 
-def _takes_worlds(method: Method) -> bool:
-    return isinstance(method, Algorithm) and can_take_worlds(method)
-
-
 def check_cluster(settings: Settings) -> None:
     """Raises ValueError, in words, if a cluster cannot split a run's batches."""
     if not isinstance(settings.algorithm, Algorithm):
@@ -121,36 +111,6 @@ def _start(
             tree, method, seed=seed, store=store, threads=threads, cluster=cluster
         )
     return method.start(tree)
-
-
-def warm_up(settings: Settings) -> None:
-    """Compiles what the method and the evaluation run, on a small game.
-
-    Otherwise the seconds of the first row would include those of the compiler.
-    """
-    method = settings.algorithm
-    if isinstance(method, LinearProgramMethod | SparsifiedProgramMethod):
-        method = method._replace(time_limit=None)  # the limit is for the game itself
-    if isinstance(method, Algorithm) and isinstance(method.sampling, OwnEstimator):
-        method = method._replace(sampling=own_estimator(_estimate_nothing))
-    # The tree is not expanded before the iteration, so that growing is compiled, too.
-    tree = GameTree("kuhn_poker", abstraction=abstraction_of(settings))
-    # Subgames of hold'em go by hands, and so may Kuhn poker.
-    game = load_game(settings.game)
-    goes_by_hands = _takes_worlds(method) and needs_public_tree(game)
-    store = "worlds" if goes_by_hands else "auto"
-    solver = _start(method, tree, 0, store)
-    solver.iterate(1)
-    if settings.evaluate == "exact":
-        tree.make_whole(store if goes_by_hands else "tree")
-        nash_conv(solver)
-
-
-def _estimate_nothing(
-    tree: GameTree, policy: np.ndarray, player: int, rng: np.random.Generator
-) -> tuple[np.ndarray, int]:
-    """Stands in for a user's estimator, which may be made for one game only."""
-    return np.zeros(len(policy)), 0
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:

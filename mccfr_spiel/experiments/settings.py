@@ -25,7 +25,7 @@ from mccfr_spiel.limits.budget import (
     resident,
 )
 from mccfr_spiel.offline.methods import OfflineMethod, check_players
-from mccfr_spiel.solver import STORES
+from mccfr_spiel.solving.preparing import STORES
 from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.readable import Abstraction

@@ -12,6 +12,7 @@ import pyspiel
 from tqdm import tqdm
 
 from mccfr_spiel.cluster.crews import Cluster
+from mccfr_spiel.compiled.jit import seconds_compiled
 from mccfr_spiel.display.lines import brief, counted
 from mccfr_spiel.evaluation.value import known_value
 from mccfr_spiel.experiments import results, resuming, runs
@@ -176,7 +177,6 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
         f"Preparing {brief(settings.game)}{whole * (settings.evaluate == 'exact')} ...",
         flush=True,
     )
-    runs.warm_up(settings)
     about = description(settings, request.flags)
     if resumed:
         try:
@@ -278,6 +278,10 @@ def _run(work: Work, signals: Signals) -> int:
             traceback.print_exception(error)
         done = f"{solver.num_iterations:,} iterations"
         warn(f"Error after {done}: {words_of_error(error)}")
+    if (took := seconds_compiled()) > 1.0:
+        show(
+            f"Compiled in {took:.0f} s, not counted above; the next run finds it done."
+        )
     show(f"Results are in {folder}")
     if signals.received is not None:
         return 128 + signals.received

@@ -18,7 +18,7 @@ import pyspiel
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.recording import Recording, words_of_error
 from mccfr_spiel.experiments.resuming import load_solver, read_rows
-from mccfr_spiel.experiments.runs import make_solver, rows, warm_up
+from mccfr_spiel.experiments.runs import make_solver, rows
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
@@ -77,7 +77,6 @@ def run_task(task: Task) -> Outcome:
 
 def _run(task: Task) -> None:
     settings, unfinished = task.settings, task.path(UNFINISHED)
-    warm_up(settings)
     solver, kept = _make_or_load(task)
     metrics = dict(task.metrics)
     recording = Recording(

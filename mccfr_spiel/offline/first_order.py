@@ -8,12 +8,12 @@ B_p times the other player's plan, where B_0 = A and B_1 = -A'.
 
 import abc
 import math
-import time
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
+from mccfr_spiel.compiled.jit import working_clock
 from mccfr_spiel.display.lines import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
@@ -153,6 +153,6 @@ class FirstOrderSolver(abc.ABC):
     def iterate(self, iterations: int) -> None:
         """Runs iterations; raises ValueError unless they are an integer >= 0."""
         iterations = refusals.integer(iterations, "iterations", 0)
-        began = time.perf_counter()
+        began = working_clock()
         self.run(iterations)
-        self.seconds += time.perf_counter() - began
+        self.seconds += working_clock() - began

@@ -27,6 +27,9 @@ COUNTERS = {"iteration": "num_iterations", "nodes_touched": "nodes_touched"}
 _SLICE_SECONDS = 0.25
 """How long a solver runs, about, before progress is shown again."""
 
+Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
+"""What users may give: a metric or its name, several of them, or label -> metric."""
+
 
 class History(list[dict[str, Any]]):
     """The rows that `Solver.run` has recorded, in their order.
@@ -68,27 +71,33 @@ def _shown(value: Any) -> str:
 
 def run(
     solver: Any,
-    history: History,
-    column: str,
-    last: int,
+    num_iterations: int | None,
+    until_nodes: float | None,
+    until_pot_percent: float | None,
     *,
-    metrics: Mapping[str, Metric],
+    metrics: Given,
     callback: Callable[[dict[str, Any]], object] | None,
     progress: bool | None,
     rows_per_decade: int,
 ) -> None:
-    """Runs a solver and adds a row to its history whenever one is due.
-
-    Args:
-        solver: has `iterate`, `iterate_until`, and the counters.
-        history: the rows so far.
-        column: "iteration" or "nodes_touched", by which rows are due.
-        last: the number in that column with which the run ends.
-        metrics: label -> function of the solver.
-        callback: is called with each row; the run ends if it returns something true.
-        progress: whether to show a bar on standard error; None for "on a terminal".
-        rows_per_decade: how many rows are due from 10 to 100, and so on.
-    """
+    """`Solver.run`: adds a row to the history whenever one is due."""
+    ends = num_iterations, until_nodes, until_pot_percent
+    if [end is None for end in ends].count(False) != 1:
+        raise ValueError(
+            "Give either num_iterations, until_nodes or until_pot_percent."
+        )
+    rows_per_decade = refusals.integer(rows_per_decade, "rows_per_decade", 1)
+    labels, column = labelled(metrics, {}), "iteration"
+    if until_pot_percent is not None:
+        last = solver.most_iterations
+        labels = {"pot_percent": pot_percent(solver.tree.game), **labels}
+        callback = until("pot_percent", until_pot_percent, callback)
+    elif num_iterations is not None:
+        more = refusals.integer(num_iterations, "num_iterations", 0)
+        last = solver.num_iterations + more
+    else:
+        column = "nodes_touched"
+        last = refusals.count(until_nodes, "until_nodes")
     start = getattr(solver, COUNTERS[column])
     advance = make_advance(solver, column)
     with tqdm(
@@ -109,11 +118,10 @@ def run(
                 "nodes_touched": solver.nodes_touched,
                 "seconds": round(solver.seconds, 6),
                 **{
-                    label: measured(label, one, solver)
-                    for label, one in metrics.items()
+                    label: measured(label, one, solver) for label, one in labels.items()
                 },
             }
-            history.append(row)
+            solver.history.append(row)
             if callback is not None and callback(row):
                 return
 
@@ -204,9 +212,6 @@ def _next_power(previous: int, per_decade: int) -> int:
 
 
 # --- metrics ---------------------------------------------------------------------
-
-Given = str | Metric | Iterable[str | Metric] | Mapping[str, Metric]
-"""What users may give: a metric or its name, several of them, or label -> metric."""
 
 
 def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:

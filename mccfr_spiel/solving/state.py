@@ -28,7 +28,7 @@ from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.batches import GROWING
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import make_start_tables
-from mccfr_spiel.kernels.own_rules import name_of_own
+from mccfr_spiel.kernels.own_rules import FAULT, name_of_own
 from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.walk import Sampled
@@ -98,8 +98,47 @@ def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
     return tree.abstraction is None and getattr(minimizer, "compiled", True)
 
 
+_LARGEST_SUM = 1e300
+"""The largest sum kept: adding up that many for all of a tree still fits a double."""
+
+
+def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
+    """What kernels are told of an algorithm."""
+    sampling, averaging = algorithm.sampling, algorithm.averaging
+    settings = np.zeros(layout.NUM_SETTINGS)
+    settings[layout.EPSILON] = sampling.epsilon
+    settings[layout.THRESHOLD] = sampling.threshold
+    settings[layout.BONUS] = sampling.bonus
+    settings[layout.PRUNE_BELOW] = sampling.prune_below or 0.0
+    settings[layout.BASELINE_RATE] = sampling.baseline_rate
+    settings[layout.GAMMA] = averaging.gamma
+    settings[layout.GAMMA_CHANGE] = averaging.change
+    settings[layout.HORIZON] = averaging.horizon
+    job = np.zeros(layout.JOB_SIZE, np.uint64)
+    job[layout.SEED] = seed % 2**64
+    job[layout.ALTERNATING] = algorithm.alternating
+    job[layout.BATCH] = batch
+    return layout.Task(
+        job=job,
+        settings=settings,
+        parameters=np.array(algorithm.minimizer.parameters, np.float64),
+    )
+
+
 class SolverState:
     """What a solver has learned, and where it is.
+
+    Args:
+        tree: the game's tree.
+        algorithm: what is run.
+        seed: any integer.
+        threads: at most so many threads; None for one for each core.
+        splits: whether processes of a cluster share its batches.
+        locked: see `Solver`.
+
+    Raises:
+        MemoryBudgetError: they do not fit the tree's budget.
+        ValueError: the algorithm's weights overflow on this tree.
 
     Attributes:
         lock: the tree's.
@@ -132,20 +171,7 @@ class SolverState:
         splits: bool = False,
         locked: Locks | None = None,
     ) -> None:
-        """Makes tables for the infosets that the tree has met; policies are uniform.
-
-        Args:
-            tree: the game's tree.
-            algorithm: what is run.
-            seed: any integer.
-            threads: at most so many threads; None for one for each core.
-            splits: whether processes of a cluster share its batches.
-            locked: see `Solver`.
-
-        Raises:
-            MemoryBudgetError: they do not fit the tree's budget.
-            ValueError: the algorithm's weights overflow on this tree.
-        """
+        """Makes tables for the infosets that the tree has met; policies are uniform."""
         self._tree, self._algorithm = tree, algorithm
         self.store = tree.rule_store
         # What tells for how many infosets and sequences the tables need rows now.
@@ -155,26 +181,8 @@ class SolverState:
         self.batch = GROWING
         if algorithm.batch != AUTO:
             self.batch = refusals.integer(algorithm.batch, "batch", 1)
-        settings = np.zeros(layout.NUM_SETTINGS)
-        settings[layout.EPSILON] = sampling.epsilon
-        settings[layout.THRESHOLD] = sampling.threshold
-        settings[layout.BONUS] = sampling.bonus
-        settings[layout.PRUNE_BELOW] = sampling.prune_below or 0.0
-        settings[layout.BASELINE_RATE] = sampling.baseline_rate
-        averaging = algorithm.averaging
-        settings[layout.GAMMA] = averaging.gamma
-        settings[layout.GAMMA_CHANGE] = averaging.change
-        settings[layout.HORIZON] = averaging.horizon
-        job = np.zeros(layout.JOB_SIZE, np.uint64)
-        job[layout.SEED] = seed % 2**64
-        job[layout.ALTERNATING] = algorithm.alternating
-        job[layout.BATCH] = self.batch
-        self._task = layout.Task(
-            job=job,
-            settings=settings,
-            parameters=np.array(minimizer.parameters, np.float64),
-        )
-        self.job = job.data
+        self._task = _task_of(algorithm, seed, self.batch)
+        self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
         self._framed: tuple[Any, Any, Any] = _NOTHING  # of what the frame is
         self._optional_tables = minimizer.tables
@@ -222,30 +230,36 @@ class SolverState:
         self.over_histories: HistoryPass | None = None
         self.num_threads = 1
         if not self.walks:
-            passes = full_pass(tree)
-            plans = layout.Plans(plan=passes.plan(self.tables.policy))
-            if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
-                self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
-                has_pieces = not algorithm.alternating or blocks_of(tree.worlds) > 1
-                if _can_share(tree, minimizer) and has_pieces:
-                    passes = full_pass(tree, threads)
-                    self.num_threads = passes.num_threads
-                self.whole = passes.arrays, plans, passes.blocks, tree.worlds
-            elif sampling.prunes_by_regret:
-                self.whole = passes.arrays, plans, tree.list_ceilings()
-            else:
-                if _can_share(tree, minimizer):
-                    most = useful_threads(threads, passes.arrays, LEAST_WORK)
-                    self.num_threads = most
-                blocks = passes.blocks
-                if self.num_threads > 1:
-                    blocks = tree.list_blocks()
-                self.whole = passes.arrays, plans, blocks
+            self._plan_passes(threads)
         self._leaves_digest: str | None = None
         self.path = None
         if self.store is not None:
             self.path = self.store.new_path()
         self._node_arrays = None if self.store is None else self.store.node_arrays()
+
+    def _plan_passes(self, threads: int | None) -> None:
+        """Lists what whole passes read, and chooses how many threads share them."""
+        tree, minimizer = self._tree, self._algorithm.minimizer
+        sampling, alternating = self._algorithm.sampling, self._algorithm.alternating
+        passes = full_pass(tree)
+        plans = layout.Plans(plan=passes.plan(self.tables.policy))
+        if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
+            self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
+            has_pieces = not alternating or blocks_of(tree.worlds) > 1
+            if _can_share(tree, minimizer) and has_pieces:
+                passes = full_pass(tree, threads)
+                self.num_threads = passes.num_threads
+            self.whole = passes.arrays, plans, passes.blocks, tree.worlds
+        elif sampling.prunes_by_regret:
+            self.whole = passes.arrays, plans, tree.list_ceilings()
+        else:
+            if _can_share(tree, minimizer):
+                most = useful_threads(threads, passes.arrays, LEAST_WORK)
+                self.num_threads = most
+            blocks = passes.blocks
+            if self.num_threads > 1:
+                blocks = tree.list_blocks()
+            self.whole = passes.arrays, plans, blocks
 
     @reads
     def memory(self) -> Memory:
@@ -376,6 +390,52 @@ class SolverState:
             self._task.job[layout.SEED],
             self._task.parameters,
         )
+
+    # --- what may have gone wrong --------------------------------------------
+
+    def check_own_rule(self) -> None:
+        """Raises ValueError if a rule of the user's own has failed, now or before."""
+        rule = self._algorithm.minimizer
+        if not isinstance(rule, OwnRule) or not (
+            fault := int(self.tables.memory[FAULT])
+        ):
+            return
+        did = "was stopped by an exception"
+        if fault > 0:
+            self._tree.note_met()
+            infoset = self._tree.infosets[fault - 1]
+            start, count = int(infoset["first_sequence"]), int(infoset["num_actions"])
+            row = self.tables.memory[start : start + count].tolist()
+            did = (
+                f"left the policy {row} at the information state "
+                f"{self._tree.info_state(fault - 1)!r}, or returned no finite number: "
+                "probabilities are not below 0, and sum to 1"
+            )
+        raise ValueError(
+            f"{rule.name} {did}. The solver stands in the middle of that update: make "
+            "it anew, or load a checkpoint."
+        )
+
+    def check_sums(self) -> None:
+        """Raises ValueError if the sums of the state no longer fit a double, or a rule
+        of the user's own has failed.
+
+        This can only happen to outcome sampling, whose weights have no bound, and only
+        with payoffs or step sizes beyond 1e18.
+        """
+        self.check_own_rule()
+        for table in (self.tables.memory, self.tables.average):
+            used = table[: self._tree.num_sequences]
+            if (
+                len(used)
+                and not -_LARGEST_SUM < used.min() <= used.max() < _LARGEST_SUM
+            ):
+                raise ValueError(
+                    f"The sums that the solver keeps for {brief(self._tree.source)} no "
+                    "longer fit a floating-point number, so it has no policy. Go back "
+                    "to an earlier checkpoint, and scale the payoffs, take a smaller "
+                    "step size, or sample less."
+                )
 
     # --- growing -------------------------------------------------------------
 

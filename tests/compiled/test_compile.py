@@ -5,13 +5,21 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
 import mccfr_spiel
 from mccfr_spiel.compiled import jit
 from mccfr_spiel.compiled.drafts import PASTED
-from mccfr_spiel.compiled.jit import config, inlined, sources_digest, uncached
+from mccfr_spiel.compiled.jit import (
+    config,
+    inlined,
+    seconds_compiled,
+    sources_digest,
+    uncached,
+    working_clock,
+)
 
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -181,3 +189,16 @@ def test_a_helper_need_not_be_drafted(pipeline):
     engine = compiled.library._codegen._engine
     is_ready = engine.is_symbol_defined(compiled.fndesc.llvm_func_name)
     assert is_ready == (pipeline is jit.Compiler)
+
+
+@needs_jit
+def test_the_clock_of_solvers_stands_still_while_a_thread_compiles():
+    def doubled(x):
+        return x + x
+
+    began, compiled = working_clock(), seconds_compiled()
+    before = time.perf_counter()
+    assert uncached(doubled)(2) == 4
+    took, passed = seconds_compiled() - compiled, time.perf_counter() - before
+    assert 0.01 < took <= passed
+    assert working_clock() - began < passed - took + 0.01
