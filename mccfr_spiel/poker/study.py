@@ -132,12 +132,14 @@ class Study:
     def _values(self) -> np.ndarray:
         """A hand's value is that of its first infosets, of which it meets one."""
         values = np.zeros((2, len(HANDS)))
-        for node in np.flatnonzero(self._public.kind == DECISION).tolist():
-            player = int(self._public.player[node])
+        nodes = np.flatnonzero(self._public.kind == DECISION)
+        firsts = np.minimum(self._listed.first[nodes], self.tree.num_infosets - 1)
+        is_first = self.tree.infosets["parent"][firsts] == self._public.player[nodes]
+        for node in nodes[is_first].tolist():
             infosets, hands, shares = self._infosets(node, ())
-            if (self.tree.infosets["parent"][infosets[:1]] == player).any():
-                got = self._rows_of(infosets, self.policy * self._got).sum(axis=1)
-                values[player, hands] += got / shares
+            got = self._rows_of(infosets, self.policy)
+            got *= self._rows_of(infosets, self._got)
+            values[int(self._public.player[node]), hands] += got.sum(axis=1) / shares
         dealt = np.array(self.subgame.deals)
         given = np.divide(values, dealt, out=np.zeros_like(values), where=dealt > 0)
         return np.where(dealt > 0, given + self.subgame.betting.pot / 2, 0.0)
