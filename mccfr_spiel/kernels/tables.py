@@ -397,6 +397,11 @@ OPTIONAL = tuple(
 """The fields of Tables that only some algorithms need; the others' have length 0."""
 
 
+BYTES_OF_TABLES = 36, 64
+"""What the tables that all algorithms need take for each infoset and each sequence: the
+arrays, one of them old and new while it grows, and the copies with which a policy is
+handed out."""
+
 SCRATCH = "gradient", "ahead", "below", "is_met"
 """The fields of Tables that say nothing between two updates, when all are 0."""
 
