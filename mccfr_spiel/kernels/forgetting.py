@@ -33,7 +33,7 @@ def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
 
 
 @inlined
-def end_of_slots(walk: Walk, num_met: int, num_players: int) -> int:
+def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
     """The first slot that no visit has taken."""
     return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
 
