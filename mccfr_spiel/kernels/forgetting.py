@@ -15,6 +15,8 @@ of each iteration counts, on average, by chance's and the player's own probabili
 the histories of the string. With more players the moves of the others count, too.
 """
 
+from typing import Any
+
 import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined
