@@ -6,12 +6,17 @@ chance deals a card that everybody sees. Deals of hands are the actions 0 to 132
 the order of `mccfr_spiel.poker.cards`, and deals of cards 0 to 51. Of a player's
 actions 0 is to fold, 1 to check or call, and larger ones bet or raise, in the order of
 their sizes.
+
+Where an exchange of suits changes neither the first board nor the ranges, what it makes
+of an information state is the same information state: its string has the cards that
+stand for all of these, as `mccfr_spiel.poker.suits` says. With ranges that do not
+depend on suits, AhKc and AhKd have one string on QsJh2h.
 """
 
 import copy
-import itertools
-import math
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyspiel
@@ -27,6 +32,7 @@ from mccfr_spiel.poker.betting import (
 )
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, strengths
 from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
+from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import public_tree
 from mccfr_spiel.worlds.public_tree import PublicTree
@@ -251,7 +257,46 @@ class HoldemObserver:
         """What a player knows."""
         if len(state.hands) <= player:
             return f"no hand {state.subgame.board_text}"
-        return _info_state(state.subgame, state.hands[player], state.words)
+        subgame, hand, words = state.subgame, state.hands[player], state.words
+        if len(subgame.exchanges) > 1:
+            way, left = kept(subgame.exchanges, state.board[len(subgame.board) :])
+            hand = int(stand_for(hand, way, left))
+            words = _DEALT.sub(lambda m: f"/ {DECK[way[DECK.index(m[1])]]}:", words)
+        return _info_state(subgame, hand, words)
+
+
+_DEALT = re.compile("/ (..):")
+
+
+class _Deals(NamedTuple):
+    """The deals of a street, which stand for all; D is how many they are.
+
+    Attributes:
+        cards: `[D, street]` those dealt since the start.
+        above: `[D]` the deal of the street before, ascending.
+        chance: `[D]` how likely chance deals the last card, or one that an exchange of
+            suits makes of it, if neither player holds it.
+    """
+
+    cards: np.ndarray
+    above: np.ndarray
+    chance: np.ndarray
+
+
+def _deals_after(subgame: Subgame, before: _Deals) -> _Deals:
+    """The deals of the next street."""
+    cards, above, chance = [], [], []
+    for number, deal in enumerate(before.cards.tolist()):
+        left = kept(subgame.exchanges, deal)[1]
+        known = {*subgame.board, *deal}
+        drawn = len(DECK) - len(known) - 4  # cards that are in no hand
+        for card in {*range(len(DECK))} - known:
+            equal = {*left[:, card].tolist()}
+            if card == min(equal):
+                cards.append([*deal, card])
+                above.append(number)
+                chance.append(len(equal) / drawn)
+    return _Deals(np.array(cards), np.array(above), np.array(chance))
 
 
 class _Unfolded:
@@ -262,50 +307,68 @@ class _Unfolded:
     children of these nodes lie in one block, those of the first deal first.
 
     Attributes:
-        deals: for each street `[D, street]` its deals.
+        deals: those of each street.
         at: for each node of the betting `[D]` its nodes in the public tree.
         betting_node, deal, parent: `[N]` of each node of the public tree.
+        hands: `[H]` numbers of the hands that anybody may hold.
     """
 
     def __init__(self, subgame: Subgame) -> None:
         """Numbers the nodes."""
         self.subgame = subgame
+        self.hands = np.flatnonzero(subgame.ranges.any(axis=0))
         self._named = -1, ""
-        left = [card for card in range(len(DECK)) if card not in subgame.board]
-        self.deals = [
-            np.array([*itertools.permutations(left, street)], np.int64).reshape(
-                math.perm(len(left), street), street
-            )
-            for street in range(subgame.betting.streets)
-        ]
+        none = np.zeros(1, np.int64)
+        self.deals = [_Deals(np.zeros((1, 0), np.int64), none, np.ones(1))]
+        for _ in range(1, subgame.betting.streets):
+            self.deals.append(_deals_after(subgame, self.deals[-1]))
         nodes = subgame.nodes
-        self.at = [np.zeros(1, np.int64)] * len(nodes)
+        self.at = [none] * len(nodes)
+        parents = [none]
         size = 1
-        for number, node in enumerate(nodes):
-            below = len(node.children)
+        for at, node in zip(self.at, nodes, strict=True):
             if node.kind == CHANCE:
-                at = size + np.arange(len(self.deals[node.street + 1]))
-                self.at[node.children[0]] = at
-                size += len(at)
-            elif below:
-                at = size + np.arange(len(self.at[number]) * below).reshape(-1, below)
-                for child, numbers in zip(node.children, at.T, strict=True):
-                    self.at[child] = numbers
-                size += at.size
+                above = self.deals[node.street + 1].above
+                parents.append(at[above])
+                self.at[node.children[0]] = size + np.arange(len(above))
+            elif node.children:
+                below = len(node.children)
+                parents.append(np.repeat(at, below))
+                numbers = size + np.arange(len(at) * below).reshape(-1, below)
+                for child, mine in zip(node.children, numbers.T, strict=True):
+                    self.at[child] = mine
+            else:
+                continue
+            size += len(parents[-1])
+        self.parent = np.concatenate(parents)
+        self._join_what_is_below_a_card()
         self.betting_node = np.zeros(size, np.int32)
         self.deal = np.zeros(size, np.int32)
-        self.parent = np.zeros(size, np.int32)
         for number, at in enumerate(self.at):
             self.betting_node[at] = number
             self.deal[at] = np.arange(len(at))
-            for child in nodes[number].children:
+
+    def _join_what_is_below_a_card(self) -> None:
+        """Numbers the nodes anew, so that those below a card follow each other; threads
+        share a pass by what is below the cards of the turn. Children still do."""
+        nodes, size = self.subgame.nodes, len(self.parent)
+        starts = {node.children[0] for node in nodes if node.kind == CHANCE}
+        # The node at which the turn begins, and the river, if it is above.
+        begun = np.full((size, 2), -1)
+        for number, node in enumerate(nodes):
+            for child in node.children:
                 below = self.at[child]
-                self.parent[below] = np.repeat(at, len(below) // len(at))
+                begun[below] = begun[self.parent[below]]
+                if number in starts:
+                    begun[below, node.street - 1] = self.parent[below]
+        order = np.lexsort((np.arange(size), begun[:, 1], begun[:, 0]))
+        new = np.argsort(order)
+        self.at = [new[at] for at in self.at]
+        self.parent = new[self.parent[order]]
 
     def public_tree(self) -> PublicTree:
         """The arrays of the public tree."""
         subgame, nodes, of = self.subgame, self.subgame.nodes, self.betting_node
-        self.hands = np.flatnonzero(subgame.ranges.any(axis=0))
         kinds = {
             DECISION: public_tree.DECISION,
             CHANCE: public_tree.DEAL,
@@ -320,12 +383,14 @@ class _Unfolded:
             if not node.children:
                 continue
             below = self.at[node.children[0]]
-            count = len(node.children) * len(below) // len(at)
-            num_children[at] = count
-            first_child[at] = below[:: len(below) // len(at)]
             if node.kind == CHANCE:
-                chance[below] = 1 / (count - 4)  # cards that are in no hand
+                deals = self.deals[node.street + 1]
+                starts = np.searchsorted(deals.above, np.arange(len(at) + 1))
+                num_children[at] = np.diff(starts)
+                first_child[at] = below[starts[:-1]]
+                chance[below] = deals.chance
             else:
+                num_children[at], first_child[at] = len(node.children), below
                 for child, one in zip(node.children, node.actions, strict=True):
                     action[self.at[child]] = one
         boards, rows, strength = self._boards()
@@ -345,7 +410,34 @@ class _Unfolded:
             pays=np.stack([_pays(subgame.betting, node) for node in nodes])[of],
             info_state=self.info_state,
             history=self.history,
+            orbits=self.orbits if len(subgame.exchanges) > 1 else None,
+            locate=self.locate,
         )
+
+    def orbits(self, node: int) -> np.ndarray:
+        """See `PublicTree.orbits`."""
+        way, left = kept(self.subgame.exchanges, self._dealt(node))
+        return np.searchsorted(self.hands, stand_for(self.hands, way, left))
+
+    def _dealt(self, node: int) -> Sequence[int]:
+        """The cards dealt since the start."""
+        street = self.subgame.nodes[self.betting_node[node]].street
+        return self.deals[street].cards[self.deal[node]].tolist()
+
+    def locate(self, info_state: str) -> tuple[int, int]:
+        """See `PublicTree.locate`."""
+        nodes, at = self.subgame.nodes, 0
+        name, _, words = info_state.partition(f" {self.subgame.board_text}:")
+        first, *later = words.split(" / ")
+        dealt = [DECK.index(one[:2]) for one in later]
+        for steps in (first, *(one[3:] for one in later)):
+            if nodes[at].kind == CHANCE:
+                at = nodes[at].children[0]
+            for word in filter(None, steps.strip().split(", ")):
+                at = nodes[at].children[nodes[at].words.index(word)]
+        deal = self.deals[nodes[at].street].cards.tolist().index(dealt)
+        hand = self.hands.tolist().index(HAND_NAMES.index(name))
+        return int(self.at[at][deal]), hand
 
     def _boards(self) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
         """For each street `[D]` the cards on the table as a set; for the deals of the
@@ -353,13 +445,13 @@ class _Unfolded:
         one = np.uint64(1)
         start = np.bitwise_or.reduce(one << np.array(self.subgame.board, np.uint64))
         sets = [
-            start | np.bitwise_or.reduce(one << deals.astype(np.uint64), axis=1)
+            start | np.bitwise_or.reduce(one << deals.cards.astype(np.uint64), axis=1)
             for deals in self.deals
         ]
         _, chosen, rows = np.unique(sets[-1], return_index=True, return_inverse=True)
         hands = HANDS[self.hands]
         found = np.empty((len(chosen), len(hands)), np.int32)
-        for row, deal in enumerate(self.deals[-1][chosen]):
+        for row, deal in enumerate(self.deals[-1].cards[chosen]):
             board = np.broadcast_to([*self.subgame.board, *deal], (len(hands), 5))
             found[row] = strengths(np.hstack((hands, board)))
         return sets, rows, found
@@ -371,8 +463,7 @@ class _Unfolded:
             above = self.parent[node]
             before = self.subgame.nodes[self.betting_node[above]]
             if before.kind == CHANCE:
-                street = before.street + 1
-                actions.append(int(self.deals[street][self.deal[node], -1]))
+                actions.append(self._dealt(node)[-1])
             else:
                 child = before.children.index(self.betting_node[node])
                 actions.append(before.actions[child])
@@ -399,8 +490,7 @@ class _Unfolded:
         subgame = self.subgame
         here = subgame.nodes[self.betting_node[node]]
         own = int(self.hands[hand])
-        dealt = self.deals[here.street][self.deal[node]]
-        free = fits()[own] & ~np.isin(HANDS, dealt).any(axis=1)
+        free = fits()[own] & ~np.isin(HANDS, self._dealt(node)).any(axis=1)
         other = int(np.flatnonzero(free & (subgame.ranges[1 - here.player] > 0))[0])
         hands = [own, other] if here.player == 0 else [other, own]
         return [*hands, *self._path(node)]

@@ -146,7 +146,7 @@ def sampled_returns(
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
             truth.
-        twin: whether plays go over the game's compiled twin (docs/twins.md). By default
+        twin: whether plays go over the game's compiled twin. By default
             they do if its code is there. True uses it in any case, False never. It
             changes the time, and no result.
 
@@ -218,9 +218,8 @@ def learned_response(
 
     Walks over a game's compiled rules or over its twin need policies of the other
     players that are SequencePolicies of the game. They keep no nodes, and have the same
-    bits otherwise as walks through pyspiel. Only where the infosets of a game with
-    compiled rules are drawn from by outcome sampling, draws differ, since their places
-    do.
+    bits otherwise as walks through pyspiel. Only outcome sampling draws other
+    actions in a game with compiled rules, where draws depend on the infosets' keys.
 
     Raises:
         ValueError: there is no such player, the game has simultaneous moves, `Solver`

@@ -197,7 +197,7 @@ def save_estimates(
         axes.axvline(0.0, linewidth=0.8, color="gray")
         axes.set_yticks([-row for row in range(len(labels))], labels)
         axes.set_xlabel("return a play, 95% intervals")
-        axes.set_title("\n".join(textwrap.wrap(title, _TITLE_WIDTH)))
+        axes.set_title("\n".join(textwrap.wrap(title, _PANEL_TITLE_WIDTH)))
         save_figure(figure, picture)
 
 

@@ -280,9 +280,7 @@ def _run(work: Work, signals: Signals) -> int:
         done = f"{solver.num_iterations:,} iterations"
         warn(f"Error after {done}: {words_of_error(error)}")
     if (took := seconds_compiled()) > 1.0:
-        show(
-            f"Compiled in {took:.0f} s, not counted above; the next run finds it done."
-        )
+        show(f"Compiled in {took:.0f} s, not counted above; kept for the next run.")
     show(f"Results are in {folder}")
     if signals.received is not None:
         return 128 + signals.received
@@ -404,4 +402,4 @@ def _draw(work: Work, plotting: ModuleType) -> None:
             plotting.save_convergence({label: folder}, picture, title=settings.game)
         elif (folder / EVALUATION).exists():
             result = json.loads((folder / EVALUATION).read_text())
-            plotting.save_estimates(result, picture, title=settings.game)
+            plotting.save_estimates(result, picture, title=brief(settings.game))

@@ -32,6 +32,41 @@ WORK_OF_SEQUENCE = 8
 """A sequence costs a pass about as much as so many rows of leaves."""
 
 
+MOST_BLOCKS = 32
+"""How many blocks there should be at most. The more there are, the more infosets are in
+the top or are roots, whose values one thread passes on."""
+
+_WINDOW = 0.25
+"""How far a cut may be from where it should be, in lengths of an average block."""
+
+
+def find_cuts(above: np.ndarray, work: np.ndarray, most: int) -> np.ndarray:
+    """Finds where to cut what follows each other, such as infosets: `[B + 1]` the first
+    of each block, and their number.
+
+    The first blocks have three times the work of the last ones, so that all threads end
+    at about the same time. A cut is moved to where the fewest behind it follow on one
+    before it.
+
+    Args:
+        above: what each follows on, -1 for nothing.
+        work: of each and all before it.
+        most: the blocks at most.
+    """
+    count, total = len(above), int(work[-1]) if len(work) else 0
+    jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
+    jumps[1:] -= above >= 0
+    jumps = np.cumsum(jumps)
+    cuts = {0, count}
+    for k in range(1, most):
+        goal = (1.5 - 0.5 * k / most) * k / most
+        window = total * np.array((goal - _WINDOW / most, goal + _WINDOW / most))
+        first, last = np.searchsorted(work, window)
+        if first < last:
+            cuts.add(int(first + np.argmin(jumps[first:last])))
+    return np.array(sorted(cuts), np.int64)
+
+
 @jit
 def mark_kinds(
     infosets: np.ndarray, owner: np.ndarray, ends: np.ndarray, kinds: np.ndarray

@@ -82,13 +82,18 @@ should be walked in groups (see rules/grouped.py)."""
     BONUS,
     PRUNE_BELOW,
     BASELINE_RATE,
+    WEIGHTS_FROM,
     NUM_SETTINGS,
-) = range(9)
+) = range(10)
 """The entries of the settings: the exploration of outcome sampling or the least chance
 of an action in average-strategy sampling; the exponent of the average's weights, how
 much it changes until the horizon, and the horizon (0 for none); the other two numbers
-of average-strategy sampling; the regret below which an action is pruned; and the share
-of the way to what a walk found that a baseline moves."""
+of average-strategy sampling; the regret below which an action is pruned; the share of
+the way to what a walk found that a baseline moves; and the first iteration whose weight
+in the average stands behind the settings, with those of the next; 0 for none."""
+
+WEIGHTS_AHEAD = 1024
+"""The weights that stand behind the settings, if the average is a user's own."""
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
@@ -391,6 +396,11 @@ OPTIONAL = tuple(
 )
 """The fields of Tables that only some algorithms need; the others' have length 0."""
 
+
+BYTES_OF_TABLES = 36, 64
+"""What the tables that all algorithms need take for each infoset and each sequence: the
+arrays, one of them old and new while it grows, and the copies with which a policy is
+handed out."""
 
 SCRATCH = "gradient", "ahead", "below", "is_met"
 """The fields of Tables that say nothing between two updates, when all are 0."""

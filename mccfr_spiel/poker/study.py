@@ -25,6 +25,7 @@ from mccfr_spiel.poker.cards import (
 )
 from mccfr_spiel.poker.ranges import Range
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
+from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.full_pass import full_pass
@@ -131,30 +132,34 @@ class Study:
     def _values(self) -> np.ndarray:
         """A hand's value is that of its first infosets, of which it meets one."""
         values = np.zeros((2, len(HANDS)))
-        for node in np.flatnonzero(self._public.kind == DECISION).tolist():
-            player = int(self._public.player[node])
-            infosets, hands, shares = self._infosets(node)
-            if (self.tree.infosets["parent"][infosets[:1]] == player).any():
-                got = self._rows_of(infosets, self.policy * self._got).sum(axis=1)
-                values[player, hands] += got / shares
+        nodes = np.flatnonzero(self._public.kind == DECISION)
+        firsts = np.minimum(self._listed.first[nodes], self.tree.num_infosets - 1)
+        is_first = self.tree.infosets["parent"][firsts] == self._public.player[nodes]
+        for node in nodes[is_first].tolist():
+            infosets, hands, shares = self._infosets(node, ())
+            got = self._rows_of(infosets, self.policy)
+            got *= self._rows_of(infosets, self._got)
+            values[int(self._public.player[node]), hands] += got.sum(axis=1) / shares
         dealt = np.array(self.subgame.deals)
         given = np.divide(values, dealt, out=np.zeros_like(values), where=dealt > 0)
         return np.where(dealt > 0, given + self.subgame.betting.pot / 2, 0.0)
 
-    def _infosets(self, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _infosets(
+        self, node: int, dealt: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The infosets of a public decision, for each hand that may be held there; the
         hands; and how many hands share each one's infoset, since suits exchange
-        them."""
+        them. The cards that were dealt may be others than the node's, for which these
+        stand."""
+        held = np.flatnonzero(self.subgame.ranges.any(axis=0))
+        way, left = kept(self.subgame.exchanges, dealt)
         members = self._listed.members[self._listed.rows[node]]
-        places = np.full(self._public.num_hands, -1)
-        places[members] = np.arange(len(members))
-        if self._public.orbits is not None:
-            player = int(self._public.player[node])
-            places = places[self._public.orbits(player, node)]
-        held = np.flatnonzero(places >= 0)
-        places = places[held]
+        places = np.full(len(HANDS), -1)
+        places[self._hand_of[members]] = np.arange(len(members))
+        places = places[stand_for(held, way, left)]
+        held, places = held[places >= 0], places[places >= 0]
         shares = np.bincount(places)[places]
-        return self._listed.first[node] + places, self._hand_of[held], shares
+        return self._listed.first[node] + places, held, shares
 
     def _rows_of(self, infosets: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """`[n, A]` the part of a vector over sequences at infosets of one decision."""
@@ -173,19 +178,20 @@ class Study:
             ValueError: nobody acts there, or an action is not possible.
         """
         at = node = 0
-        words, board, odds = "", self.subgame.board, 1.0 / self.subgame.total
+        words, dealt, odds = "", (), 1.0 / self.subgame.total
         weights = self.subgame.ranges.copy()
         for step in history:
             here = self.subgame.nodes[at]
             if here.kind == CHANCE:
                 card = cards_of(step, "card")[0] if isinstance(step, str) else step
-                node, chosen = self._dealt(node, card), 0
+                dealt, chosen = (*dealt, card), 0
+                node = self._dealt(node, dealt)
                 words += f" / {DECK[card]}:"
-                board, odds = (*board, card), odds * self._public.chance[node]
+                odds *= self._public.chance[node]
                 weights[:, np.isin(HANDS, card).any(axis=1)] = 0.0
             else:
                 chosen = _place(here, step)
-                infosets, hands, _ = self._infosets(node)
+                infosets, hands, _ = self._infosets(node, dealt)
                 starts = self.tree.infosets["first_sequence"][infosets]
                 weights[here.player, hands] *= self.policy[starts + chosen]
                 words = said(words, here.words[chosen])
@@ -194,7 +200,7 @@ class Study:
         here = self.subgame.nodes[at]
         if here.kind != DECISION:
             raise ValueError(f"Nobody acts after{words}.")
-        infosets, hands, shares = self._infosets(node)
+        infosets, hands, shares = self._infosets(node, dealt)
         others = fits()[hands] @ weights[1 - here.player]
         norm = self.subgame.ranges[here.player, hands] * others * odds * shares
         got = self._rows_of(infosets, self._got)
@@ -204,7 +210,7 @@ class Study:
         rows = self._rows_of(infosets, self.policy)
         return Decision(
             words.strip(),
-            board,
+            (*self.subgame.board, *dealt),
             here.player,
             here.words,
             hands,
@@ -215,17 +221,18 @@ class Study:
             (rows * found).sum(axis=1),
         )
 
-    def _dealt(self, node: int, card: int) -> int:
-        """The node behind a card.
+    def _dealt(self, node: int, dealt: Sequence[int]) -> int:
+        """The node behind the last of some cards.
 
         Raises:
             ValueError: it cannot be dealt.
         """
+        card = kept(self.subgame.exchanges, dealt)[0][dealt[-1]]
         first, count = self._public.first_child[node], self._public.num_children[node]
         new = self._public.board[first : first + count] & ~self._public.board[node]
-        found = np.flatnonzero(new == np.uint64(1 << card))
+        found = np.flatnonzero(new == np.uint64(1 << int(card)))
         if not len(found):
-            raise ValueError(f"{DECK[card]} cannot be dealt here.")
+            raise ValueError(f"{DECK[dealt[-1]]} cannot be dealt here.")
         return int(first + found[0])
 
     def decisions(self, *, all_streets: bool = False) -> Iterator[Decision]:

@@ -25,6 +25,7 @@ from mccfr_spiel.poker.betting import (
 )
 from mccfr_spiel.poker.cards import DECK, HANDS, cards_of
 from mccfr_spiel.poker.ranges import Range, RangeError, text_of, weights_of
+from mccfr_spiel.poker.suits import exchanges
 from mccfr_spiel.tree.loading import load_game
 
 GAME = "python_holdem_subgame"
@@ -136,6 +137,11 @@ class Subgame:
     def board_text(self) -> str:
         """The board as players write it."""
         return "".join(DECK[card] for card in self.board)
+
+    @functools.cached_property
+    def exchanges(self) -> np.ndarray:
+        """`[K, 52]` the exchanges of suits that change nothing, see `suits`."""
+        return exchanges(self.board, self.ranges)
 
     @functools.cached_property
     def total(self) -> float:

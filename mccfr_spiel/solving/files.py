@@ -196,7 +196,7 @@ def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
             **minimizer._asdict(),
             **_own_fields(minimizer),
         },
-        "averaging": algorithm.averaging._asdict(),
+        "averaging": _own_fields(algorithm.averaging) or algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
         "batch": algorithm.batch,
     }
@@ -206,8 +206,7 @@ def _own_fields(part: Part) -> dict[str, Any]:
     """What stands in a file for a part that is a user's function; of others nothing."""
     if not isinstance(part, OwnPart):
         return {}
-    key = "update" if isinstance(part, OwnRule) else "estimate"
-    found: dict[str, Any] = {key: part.name, "source": part.digest}
+    found: dict[str, Any] = {part.key: part.name, "source": part.digest}
     if isinstance(part, OwnRule):
         found["numbers"] = list(part.numbers)
     return found
@@ -217,6 +216,7 @@ def algorithm_from_json(
     values: dict[str, Any],
     minimizer: Minimizer | None = None,
     sampling: Sampling | None = None,
+    averaging: Averaging | None = None,
 ) -> Algorithm:
     """The algorithm of which `algorithm_to_json` made these values.
 
@@ -224,6 +224,7 @@ def algorithm_from_json(
         values: the JSON.
         minimizer: the rule, if it is a user's own.
         sampling: the estimator, if it is a user's own.
+        averaging: the average, if it is a user's own.
 
     Raises:
         CheckpointError: a part is a user's own and is not given, or is another one than
@@ -241,10 +242,15 @@ def algorithm_from_json(
         estimator = _checked_own(of_sampling, "estimate", "sampling", sampling)
     else:
         estimator = Sampling(**of_sampling)
+    of_average = values["averaging"]
+    if averaging is not None or "weight" in of_average:
+        average = _checked_own(of_average, "weight", "averaging", averaging)
+    else:
+        average = Averaging(**of_average)
     return Algorithm(
         estimator,
         rule,
-        Averaging(**values["averaging"]),
+        average,
         values["alternating"],
         values.get("batch", 1),  # older files have none
     )

@@ -17,8 +17,10 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     EntropyMinimizer,
     Minimizer,
+    OwnAveraging,
     OwnEstimator,
     OwnRule,
+    most_iterations,
 )
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
@@ -40,16 +42,12 @@ from mccfr_spiel.solving.locking import Locks, locked_rows
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
 from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
-
-_BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE = 36, 64
-"""What tables take for each: the arrays, one of them old and new while it grows, and
-the copies with which a policy is handed out."""
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -109,7 +107,8 @@ _LARGEST_SUM = 1e300
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
     """What kernels are told of an algorithm."""
     sampling, averaging = algorithm.sampling, algorithm.averaging
-    settings = np.zeros(layout.NUM_SETTINGS)
+    is_own = isinstance(averaging, OwnAveraging)
+    settings = np.zeros(layout.NUM_SETTINGS + layout.WEIGHTS_AHEAD * is_own)
     settings[layout.EPSILON] = sampling.epsilon
     settings[layout.THRESHOLD] = sampling.threshold
     settings[layout.BONUS] = sampling.bonus
@@ -251,8 +250,10 @@ class SolverState:
         plans = layout.Plans(plan=passes.plan(self.tables.policy))
         if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
             self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
-            if _can_share(tree, minimizer) and not alternating:
-                self.num_threads = full_pass(tree, threads).num_threads
+            has_pieces = not alternating or blocks_of(tree.worlds) > 1
+            if _can_share(tree, minimizer) and has_pieces:
+                passes = full_pass(tree, threads)
+                self.num_threads = passes.num_threads
             self.whole = passes.arrays, plans, passes.blocks, tree.worlds
         elif sampling.prunes_by_regret:
             self.whole = passes.arrays, plans, tree.list_ceilings()
@@ -328,7 +329,7 @@ class SolverState:
     def _hold_tables(self) -> None:
         """Takes the tables' bytes from the tree's budget; raises MemoryBudgetError."""
         tree = self._tree
-        per_infoset, per_sequence = _BYTES_PER_INFOSET, _BYTES_PER_SEQUENCE
+        per_infoset, per_sequence = layout.BYTES_OF_TABLES
         for name in self._optional_tables:
             if name in layout.PER_INFOSET:
                 per_infoset += _OPTIONAL_BYTES
@@ -440,6 +441,19 @@ class SolverState:
                     "to an earlier checkpoint, and scale the payoffs, take a smaller "
                     "step size, or sample less."
                 )
+
+    def weigh_ahead(self, done: int) -> int:
+        """Writes the weights of the next iterations, if they are a user's own; returns
+        the last iteration that may be run by them."""
+        averaging, settings = self._algorithm.averaging, self._task.settings
+        if not isinstance(averaging, OwnAveraging):
+            return most_iterations(averaging)
+        first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
+        if not 1 <= first <= done + 1 < first + ahead // 2:
+            first = done + 1
+            settings[layout.NUM_SETTINGS :] = averaging.weights(first, ahead)
+            settings[layout.WEIGHTS_FROM] = first
+        return first + ahead - 1
 
     # --- growing -------------------------------------------------------------
 

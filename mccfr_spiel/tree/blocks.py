@@ -12,9 +12,11 @@ from mccfr_spiel import refusals
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.kernels.blocks import (
     INNER,
+    MOST_BLOCKS,
     ROOT,
     WORK_OF_SEQUENCE,
     find_blocks,
+    find_cuts,
     mark_kinds,
     weigh_infosets,
 )
@@ -28,14 +30,8 @@ leaves: about a quarter of a millisecond."""
 LEAST_WORK_AT_ONCE = 2**20
 """The same for a single pass, for which the threads must be woken each time."""
 
-MOST_BLOCKS = 32
 LEAST_BLOCK = 2**14
-"""How many blocks there should be at most, and the least work of one on average, in
-rows of leaves. The more there are, the more infosets are in the top or are roots, whose
-values one thread passes on."""
-
-_WINDOW = 0.25
-"""How far a cut may be from where it should be, in lengths of an average block."""
+"""The least work of a block on average, in rows of leaves."""
 
 NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
 """How many blocks each player should have for a batch of walks, and the least work of
@@ -62,35 +58,29 @@ def one_block(passes: Passes) -> Blocks:
 def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
     """Cuts the infosets of a complete tree.
 
-    The first blocks have three times the work of the last ones, so that all threads end
-    at about the same time. A cut is moved to where the fewest infosets behind it follow
-    on one before it.
-
     Args:
         infosets: of the tree.
         passes: the list of its leaves.
     """
-    count, num_players = len(infosets), len(passes.member_ends) - 1
-    owner = np.repeat(np.arange(count, dtype=np.int32), infosets["num_actions"])
-    owner = np.concatenate((np.full(num_players, -1, np.int32), owner))
-    above = owner[infosets["parent"]]
-    jumps = np.bincount(above[above >= 0] + 1, minlength=count + 1)
-    jumps[1:] -= above >= 0
-    jumps = np.cumsum(jumps)
+    owner = _owners(infosets, passes)
     stops = infosets["first_sequence"] + infosets["num_actions"]
     work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
-    total = int(work[-1]) if count else 0
+    total = int(work[-1]) if len(infosets) else 0
     most = max(min(MOST_BLOCKS, total // LEAST_BLOCK), 1)
-    cuts = {0, count}
-    for k in range(1, most):
-        goal = (1.5 - 0.5 * k / most) * k / most
-        window = total * np.array((goal - _WINDOW / most, goal + _WINDOW / most))
-        first, last = np.searchsorted(work, window)
-        if first < last:
-            cuts.add(int(first + np.argmin(jumps[first:last])))
-    ends = np.array(sorted(cuts), np.int64)
-    kinds = np.zeros(count, np.uint8)
-    mark_kinds(infosets, owner, ends, kinds)
+    return cut_at(infosets, passes, find_cuts(owner[infosets["parent"]], work, most))
+
+
+def _owners(infosets: np.ndarray, passes: Passes) -> np.ndarray:
+    """`[S]` the infoset of each sequence, -1 for the empty ones."""
+    owner = np.repeat(np.arange(len(infosets), dtype=np.int32), infosets["num_actions"])
+    return np.append(np.full(len(passes.member_ends) - 1, -1, np.int32), owner)
+
+
+def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
+    """Cuts the infosets of a complete tree at these, the first of each block and their
+    number."""
+    kinds = np.zeros(len(infosets), np.uint8)
+    mark_kinds(infosets, _owners(infosets, passes), ends, kinds)
     return _blocks_of(passes, ends, kinds)
 
 

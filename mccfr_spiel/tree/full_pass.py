@@ -4,6 +4,7 @@ A pass visits no node. It reads a list of the leaves (tree/leaves.py), which is 
 once, from its beginning to its end.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.tree.blocks import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
+    cut_at,
     one_block,
     useful_threads,
 )
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.worlds.hands import Hands
 from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
 
@@ -41,23 +44,26 @@ class FullPass:
 
     Attributes:
         tree: the tree.
-        arrays: the list of its leaves, see `Passes`.
-        blocks: how the work of `values` and `respond` is cut.
         num_threads: the threads that share it. They change no bit of it.
     """
 
-    def __init__(
-        self,
-        tree: GameTree,
-        arrays: Passes,
-        blocks: Blocks,
-        num_threads: int = 1,
-    ) -> None:
-        """Keeps what `full_pass` finds."""
+    def __init__(self, tree: GameTree, num_threads: int = 1) -> None:
+        """Makes nothing yet."""
         self.tree = tree
-        self.arrays = arrays
-        self.blocks = blocks
         self.num_threads = num_threads
+
+    @functools.cached_property
+    def arrays(self) -> Passes:
+        """The list of the leaves."""
+        return self.tree.list_leaves()
+
+    @functools.cached_property
+    def blocks(self) -> Blocks:
+        """How the work of `values` and `respond` is cut."""
+        return one_block(self.arrays) if self.num_threads == 1 else self._cut()
+
+    def _cut(self) -> Blocks:
+        return self.tree.list_blocks()
 
     def plan(self, policy: np.ndarray) -> np.ndarray:
         """`[S]` all players' realization plans under a policy vector."""
@@ -124,21 +130,27 @@ class WorldPass(FullPass):
         worlds: AnyWorlds | Histories,
         num_threads: int = 1,
     ) -> None:
-        """Lists the infosets by player; `arrays` have no rows.
+        """Each player's gradient may have a thread of its own, or each block's."""
+        super().__init__(tree, num_threads)
+        self.worlds = worlds
 
-        Each player's gradient may have a thread of its own.
-        """
-        players = tree.infosets["player"]
-        ends = np.searchsorted(np.sort(players), np.arange(tree.num_players + 1))
-        arrays = Passes(
+    @functools.cached_property
+    def arrays(self) -> Passes:
+        """The infosets by player, and no rows."""
+        players = self.tree.infosets["player"]
+        mine = [np.flatnonzero(players == p) for p in range(self.tree.num_players)]
+        return Passes(
             ends=np.zeros(1, np.int64),
             others=np.zeros((0, 1), np.int32),
             payoffs=np.zeros(0),
-            members=np.argsort(players, kind="stable").astype(np.int32),
-            member_ends=ends,
+            members=np.concatenate(mine).astype(np.int32),
+            member_ends=np.append(0, np.cumsum([*map(len, mine)])),
         )
-        super().__init__(tree, arrays, one_block(arrays), num_threads)
-        self.worlds = worlds
+
+    def _cut(self) -> Blocks:
+        if not isinstance(self.worlds, Hands):
+            return one_block(self.arrays)
+        return cut_at(self.tree.infosets, self.arrays, self.worlds.cuts)
 
     def gradient(self, plan: np.ndarray, player: int) -> np.ndarray:
         """As in FullPass."""
@@ -152,12 +164,13 @@ class WorldPass(FullPass):
             passing = HistoryPass(store, plan, player, end)
             return passing.finish("a pass over").walk.gradient
         gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
+        each = blocks_of(self.worlds)
 
         def add_for(part: tuple[int, int]) -> None:
-            for one in range(player + part[0], player + part[1]):
-                add(self.worlds, one, plan, gradient)
+            for piece in range(each * player + part[0], each * player + part[1]):
+                add(self.worlds, piece, plan, gradient)
 
-        teams.in_parts(self.num_threads, end - player, 1, add_for)
+        teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
         return gradient
 
     def respond(self, policy: np.ndarray, player: int) -> Response:
@@ -182,6 +195,11 @@ class WorldPass(FullPass):
         return got[:players].copy(), best[:players].copy()
 
 
+def blocks_of(worlds: AnyWorlds | Histories) -> int:
+    """Into how many pieces the gradient of each player is cut."""
+    return worlds.num_blocks if isinstance(worlds, Hands) else 1
+
+
 def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """The passes over a complete tree, which keeps the list of its leaves.
 
@@ -200,9 +218,8 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     """
     threads = checked_threads(threads)
     if tree.worlds is not None:
-        num_threads = min(threads or teams.num_cores(), tree.num_players)
+        most = tree.num_players * blocks_of(tree.worlds)
+        num_threads = min(threads or teams.num_cores(), most)
         return WorldPass(tree, tree.worlds, num_threads)
     passes = tree.list_leaves()
-    num_threads = useful_threads(threads, passes, LEAST_WORK_AT_ONCE)
-    blocks = one_block(passes) if num_threads == 1 else tree.list_blocks()
-    return FullPass(tree, passes, blocks, num_threads)
+    return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))

@@ -104,7 +104,7 @@ class GameTree(ReadableTree):
             abstraction: (state of `self.game`, player) -> string. States with the same
                 string must have the same legal actions and must not lie on one history.
                 The function must read nothing that the player does not know.
-            twin: whether `expand_all` uses the game's compiled twin (docs/twins.md),
+            twin: whether `expand_all` uses the game's compiled twin,
                 which makes the same tree in less time, and whether solvers walk over it
                 where they keep no nodes. By default both is so if the game has one and
                 the tree is so large that this saves time. True uses it for small trees,

@@ -62,7 +62,7 @@ class ReadableTree:
         budget: the bytes that the tree and what is made of it may take.
         max_nodes, abstraction: as given.
         num_players: P.
-        lock: see tree/lock.py.
+        lock: the lock that every method takes while it runs.
         rules: the game's compiled rules, by which the tree can be expanded at compiled
             speed; None if it has none, or there is an abstraction.
         rule_store: where walks over these rules keep the infosets that they meet; None

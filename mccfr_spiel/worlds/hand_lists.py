@@ -1,14 +1,15 @@
 """Makes the infosets of a public tree, and the lists that passes over hands read."""
 
-import collections
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.worlds.hands import CARD, GROUP_SIZE, PLACE, Hands
+from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
     DECISION,
     FOLD,
@@ -26,6 +27,9 @@ HANDS = "the infosets of hands"
 
 _BYTES_OF_HAND = 32
 """What a hand in a list takes."""
+
+LEAST_BLOCK = 2**21
+"""The least sequences of a block on average; see kernels/blocks.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Multiples of it are places (see compiled/randomness.py), all of them different."""
@@ -91,6 +95,39 @@ def list_hands(
         ValueError: no two hands go together.
         GameError: the tree contradicts itself.
     """
+    boards, rows, first, begins = _count(public)
+    _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
+    records, actions = np.empty(first[-1], INFOSET), np.empty(begins[-1], np.int64)
+    last, chance = np.empty((public.num_nodes, 2, 3), np.int32), public.chance.copy()
+    actions[:2] = -1
+    player = np.where(public.kind == DECISION, public.player, -1)
+    columns = public.first_child, public.num_children, player, first[:-1], begins[:-1]
+    nodes, members = np.column_stack((*columns, rows)), np.concatenate(boards.members)
+    ends = np.append(0, np.cumsum([*map(len, boards.members)]))
+    places, action = boards.places, public.action
+    _fill(nodes, places, members, ends, action, records, actions, last, chance)
+    hands = _list_entries(
+        public, boards, last, chance, *_cut(public, first, begins, last)
+    )
+    return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
+
+
+def sizes_of(public: PublicTree) -> tuple[int, int, int, int]:
+    """How many infosets and sequences a public tree has, the bytes of what `list_hands`
+    makes, and the hands at leaves that a pass for both players looks at."""
+    boards, _, first, begins = _count(public)
+    num_infosets, num_sequences = int(first[-1]), int(begins[-1])
+    size = _bytes_of_lists(boards, num_infosets, num_sequences)
+    lengths = np.array([*map(len, boards.lists)])
+    steps = 2 * int(lengths[boards.of[public.num_children == 0]].sum())
+    return num_infosets, num_sequences, size, steps
+
+
+def _count(
+    public: PublicTree,
+) -> tuple[_Boards, np.ndarray, np.ndarray, np.ndarray]:
+    """The boards; `[N]` the row that counts the hands of who acts at a decision; and
+    `[N + 1]` its first infoset and first sequence, at other nodes those of the next."""
     _check(public)
     boards = _list_boards(public)
     is_decision = public.kind == DECISION
@@ -99,36 +136,57 @@ def list_hands(
     counts = np.where(is_decision, sizes[rows], 0)
     first = np.append(0, np.cumsum(counts))
     begins = 2 + np.append(0, np.cumsum(counts * public.num_children))
-    _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
-    records = np.zeros(first[-1], INFOSET)
-    actions = np.full(begins[-1], -1, np.int64)
-    # Each player's last sequences before a node: the first hand's, how far those of
-    # hands are apart, and the row that counts these hands. All are one in the empty
-    # sequence.
-    last = np.zeros((public.num_nodes, 2, 3), np.int32)
-    last[:, 1, 0] = 1
-    chance = np.ones(public.num_nodes)
-    for node in np.flatnonzero(public.num_children):
-        count, child = public.num_children[node], public.first_child[node]
-        children = slice(child, child + count)
-        last[children] = last[node]
-        chance[children] = chance[node] * public.chance[children]
-        if public.kind[node] != DECISION:
+    return boards, rows, first, begins
+
+
+def _bytes_of_lists(boards: _Boards, num_infosets: int, num_sequences: int) -> int:
+    size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.places.nbytes
+    return size + _BYTES_OF_HAND * sum(map(len, boards.lists))
+
+
+@jit
+def _fill(nodes, places, members, member_ends, action, records, actions, last, chance):
+    """Writes the infosets of a public tree, decision by decision.
+
+    Args:
+        nodes: `[N, 6]` the first child, and how many there are; who acts, -1 at others
+            than decisions; a decision's first infoset and sequence, and its row.
+        places, members, member_ends: see `_Boards`, here the members of all rows.
+        action: see `PublicTree`.
+        records, actions: see `HandInfosets`; are set.
+        last: `[N, 2, 3]` each player's last sequences before a node: the first hand's,
+            how far those of hands are apart, and the row that counts these hands. All
+            are one in the empty sequence. Is set.
+        chance: `[N]` as in `PublicTree`; becomes the probability of all public cards.
+    """
+    last[0, :, :] = 0
+    last[0, 1, 0] = 1
+    # One pass of this loop is at one node, whose own entries of `last` and `chance` the
+    # pass at its parent has written.
+    for node in range(len(nodes)):
+        first, count, player = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+        infoset, sequence, row = nodes[node, 3], nodes[node, 4], nodes[node, 5]
+        for child in range(first, first + count):
+            chance[child] *= chance[node]
+            last[child, :, :] = last[node, :, :]
+            if player >= 0:
+                last[child, player, 0] = sequence + child - first
+                last[child, player, 1], last[child, player, 2] = count, row
+        if player < 0:
             continue
-        player, row = public.player[node], rows[node]
-        before, stride, counted = last[node, player]
-        mine = records[first[node] : first[node + 1]]
-        mine["parent"] = before + stride * boards.places[counted, boards.members[row]]
-        mine["first_sequence"] = np.arange(begins[node], begins[node + 1], count)
-        mine["num_actions"], mine["player"] = count, player
-        actions[begins[node] : begins[node + 1]] = np.tile(
-            public.action[children], len(mine)
-        )
-        last[children, player, 0] = begins[node] + np.arange(count)
-        last[children, player, 1:] = count, row
-    records["place"] = np.arange(first[-1], dtype=np.uint64) * _ODD
-    hands = _list_entries(public, boards, last, chance)
-    return HandInfosets(records, actions, first[:-1], boards.members, rows, hands)
+        before, stride = last[node, player, 0], last[node, player, 1]
+        counted = last[node, player, 2]
+        for member in range(member_ends[row], member_ends[row + 1]):
+            place = places[counted, members[member]]
+            records[infoset]["place"] = np.uint64(infoset) * _ODD
+            records[infoset]["first_sequence"] = sequence
+            records[infoset]["parent"] = before + stride * place
+            records[infoset]["num_actions"] = count
+            records[infoset]["player"] = player
+            for k in range(count):
+                actions[sequence + k] = action[first + k]
+            infoset += 1
+            sequence += count
 
 
 def _check(public: PublicTree) -> None:
@@ -200,7 +258,7 @@ def _list_boards(public: PublicTree) -> _Boards:
             mine = lists[board][held[player, board, lists[board]]]
             stands_for = np.arange(public.num_hands)
             if public.orbits is not None:
-                stands_for = public.orbits(player, int(node))
+                stands_for = public.orbits(int(node))
             leads = mine[stands_for[mine] == mine]
             row = places[len(members)]
             row[leads] = np.arange(len(leads))
@@ -249,14 +307,32 @@ def _hold(
     )
     if num_sequences > MAX_INDEX:
         raise MemoryBudgetError(f"{what} are more than {MAX_INDEX:,}.")
-    size = INFOSET.itemsize * num_infosets + 8 * num_sequences + boards.places.nbytes
-    size += _BYTES_OF_HAND * sum(map(len, boards.lists))
+    size = _bytes_of_lists(boards, num_infosets, num_sequences)
     budget.require(size, f"{what} take")
     budget.measured(HANDS, size)
 
 
+def _cut(
+    public: PublicTree, first: np.ndarray, begins: np.ndarray, last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`[B + 1]` the first infosets of the blocks that threads share, and their number;
+    and the first sequences. Small trees are one block."""
+    nodes = np.arange(public.num_nodes)
+    before = last[nodes, np.maximum(public.player, 0), 0]
+    above = np.searchsorted(begins, before, "right") - 1
+    above[public.kind != DECISION] = -1
+    most = max(min(MOST_BLOCKS, int(begins[-1]) // LEAST_BLOCK), 1)
+    cuts = find_cuts(above, begins[1:] - 2, most)
+    return first[cuts], begins[cuts]
+
+
 def _list_entries(
-    public: PublicTree, boards: _Boards, last: np.ndarray, chance: np.ndarray
+    public: PublicTree,
+    boards: _Boards,
+    last: np.ndarray,
+    chance: np.ndarray,
+    cuts: np.ndarray,
+    first_sequences: np.ndarray,
 ) -> Hands:
     """Lists the leaves for both players, grouped as `Hands` says.
 
@@ -265,31 +341,51 @@ def _list_entries(
         boards: its boards.
         last: `[N, 2, 3]` each player's last sequences before a node.
         chance: `[N]` how likely chance deals the public cards on the way to a node.
+        cuts, first_sequences: where blocks begin, see `_cut`.
     """
     leaves = np.flatnonzero(public.num_children == 0)
     scale = chance[leaves] / _sum_of_pairs(public, boards.held[:, boards.of[0]])
-    is_fold = (public.kind[leaves] == FOLD)[:, None]
-    groups, ends, steps, pays, group_ends = [], [0], [], [], [0]
-    rows = _Rows(boards)
+    is_fold = public.kind[leaves] == FOLD
+    board, num_boards = boards.of[leaves], len(boards.lists)
+    pairs, row = np.unique(
+        last[leaves, :, 2] * num_boards + board[:, None], return_inverse=True
+    )
+    found = [
+        boards.places[k, boards.lists[one]]
+        for k, one in zip(*np.divmod(pairs, num_boards), strict=True)
+    ]
+    begins = np.append(0, np.cumsum([*map(len, found)]))
+    before = last[leaves]
+    before[:, :, 2] = begins[row.reshape(-1, 2)]
+    groups, ends, steps, pays, group_ends = [], [], [], [], [0]
     for player in (0, 1):
         wins, loses = (WINS, LOSES) if player == 0 else (LOSES, WINS)
         mine = public.pays[leaves, :, player]
         win, tie, lose = mine[:, wins], mine[:, TIES], mine[:, loses]
         paid = np.stack((lose, win - tie, tie - lose), axis=1)
-        paid = np.where(is_fold, mine[:, :1] * (1.0, 0.0, 0.0), paid)
+        paid = np.where(is_fold[:, None], mine[:, :1] * (1.0, 0.0, 0.0), paid)
         paid = np.column_stack((paid, scale))
-        together: dict[tuple[int, ...], list[int]] = collections.defaultdict(list)
-        for k, leaf in enumerate(leaves.tolist()):
-            together[boards.of[leaf], *last[leaf, 1 - player].tolist()].append(k)
-        for (board, first, stride, row), entries in together.items():
-            begin = rows.begin_of(row, board)
-            compares = int(not is_fold[entries].all())
-            groups.append((board, first, stride, begin, compares))
-            for first, stride, row in last[leaves[entries], player].tolist():
-                steps.append((first, stride, rows.begin_of(row, board)))
-            pays.append(paid[entries])
-            ends.append(ends[-1] + len(entries))
-        group_ends.append(len(groups))
+        # Groups at one board that compare hands are neighbours, and those that do not.
+        others = before[:, 1 - player]
+        block = np.searchsorted(first_sequences, before[:, player, 0], "right") - 1
+        block = np.maximum(block, 0)  # of the empty sequences
+        _, first, group = np.unique(
+            (block * num_boards + board) << 32 | others[:, 0],
+            return_index=True,
+            return_inverse=True,
+        )
+        compares = np.zeros(len(first), np.int32)
+        compares[group[~is_fold]] = 1
+        order = np.lexsort((first, compares, board[first], block[first]))
+        number = np.argsort(order)[group]
+        entries = np.argsort(number, kind="stable")
+        first = first[order]
+        groups.append(np.column_stack((board[first], others[first], compares[order])))
+        steps.append(before[entries, player])
+        pays.append(paid[entries])
+        ends.append(np.bincount(number))
+        sizes = np.bincount(block[first], minlength=len(cuts) - 1)
+        group_ends += (group_ends[-1] + np.cumsum(sizes)).tolist()
     listed = np.concatenate(boards.lists)
     num_cards = int(public.hole_cards.max()) + 1
     cards = np.full((len(listed), 2), num_cards, CARD)
@@ -299,42 +395,18 @@ def _list_entries(
         for board, one in enumerate(boards.lists)
     ]
     kinds = [public.pays[public.kind == FOLD, 0], public.pays[public.kind == SHOWDOWN]]
-    places = rows.places()
     return Hands(
-        steps=np.array(steps, np.int32),
+        steps=np.concatenate(steps),
         pays=np.concatenate(pays),
-        entry_ends=np.array(ends),
-        groups=np.array(groups, np.int32).reshape(-1, GROUP_SIZE),
+        entry_ends=np.append(0, np.cumsum(np.concatenate(ends))),
+        groups=np.concatenate(groups).astype(np.int32),
         group_ends=np.array(group_ends),
+        cuts=cuts,
         list_ends=np.append(0, np.cumsum([len(one) for one in boards.lists])),
         levels=np.concatenate(boards.levels).astype(np.int32),
         cards=cards,
         weights=np.ascontiguousarray(np.concatenate(weights, axis=1)),
-        places=places,
+        places=np.maximum(np.concatenate(found), 0).astype(PLACE),
         num_cards=np.array([num_cards]),
         returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )
-
-
-class _Rows:
-    """The rows of places that entries and groups read, each once."""
-
-    def __init__(self, boards: _Boards) -> None:
-        self._boards = boards
-        self._begins: dict[tuple[int, int], int] = {}
-        self._rows: list[np.ndarray] = []
-        self._size = 0
-
-    def begin_of(self, row: int, board: int) -> int:
-        """Where the row begins for the hands at a board that a decision counts by a row
-        of `_Boards.places`."""
-        begin = self._begins.setdefault((row, board), self._size)
-        if begin == self._size:
-            found = self._boards.places[row, self._boards.lists[board]]
-            self._rows.append(np.maximum(found, 0).astype(PLACE))
-            self._size += len(found)
-        return begin
-
-    def places(self) -> np.ndarray:
-        """All of them."""
-        return np.concatenate(self._rows)

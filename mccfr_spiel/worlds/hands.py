@@ -65,7 +65,17 @@ class Hands(NamedTuple):
     ]
     groups: Annotated[np.ndarray, Entry(INT, "[G, 5]", "see GROUP_SIZE")]
     group_ends: Annotated[
-        np.ndarray, Entry(LONG, "[3]", "player p's are `ends[p] .. ends[p + 1] - 1`")
+        np.ndarray,
+        Entry(
+            LONG,
+            "[2 B + 1]",
+            "those that pay player p in block b are `ends[k] .. ends[k + 1] - 1` for "
+            "the piece k = p B + b",
+        ),
+    ]
+    cuts: Annotated[
+        np.ndarray,
+        Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/blocks.py"),
     ]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
     levels: Annotated[
@@ -83,6 +93,11 @@ class Hands(NamedTuple):
     returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
 
     @property
+    def num_blocks(self) -> int:
+        """B. Pieces pay to different sequences, so they may be done at once."""
+        return len(self.cuts) - 1
+
+    @property
     def num_worlds(self) -> int:
         """How many leaves there are, of which each is an entry of both players."""
         return len(self.steps) // 2
@@ -93,159 +108,180 @@ class Hands(NamedTuple):
         return self.returns
 
 
+LANES = 4
+"""So many groups at one board are summed side by side, since one alone would wait for
+each of its sums. Each has a column, a *lane*, of the arrays below."""
+
+
 @inlined
-def _gather(plan, first, stride, places, weights, reach):
+def _gather(plan, first, stride, places, weights, reach, lane):
     """Writes how a player reaches a group with each hand; returns the sum."""
     total, begin = 0.0, np.uint64(first)
     for k in range(len(weights)):
-        reach[k] = weights[k] * plan[begin + np.uint64(stride) * places[k]]
-        total += reach[k]
+        reach[k, lane] = weights[k] * plan[begin + np.uint64(stride) * places[k]]
+        total += reach[k, lane]
     return total
 
 
 @inlined
 def _add(seen, cards, k, same, reach):
     """Adds a hand to the sums of its cards. `same` is 0 if hands have one card."""
-    seen[cards[k, 0]] += reach
-    seen[cards[k, 1]] += same * reach
+    one, two = cards[k, 0], cards[k, 1]
+    for lane in range(LANES):
+        seen[one, lane] += reach[k, lane]
+        seen[two, lane] += same * reach[k, lane]
 
 
 @inlined
-def _add_all(cards, same, reach, seen):
-    """Adds all hands to the sums of their cards, which are 0."""
-    for k in range(len(reach)):
-        _add(seen, cards, k, same, reach[k])
+def _sum_of_all(cards, same, reach, total, seen, every, least):
+    """Writes for each hand the sum over all that fit it; and the least of each lane."""
+    least[:] = np.inf
+    for k in range(len(cards)):
+        one, two = cards[k, 0], cards[k, 1]
+        for lane in range(LANES):
+            found = total[lane] - seen[one, lane] - seen[two, lane]
+            every[k, lane] = found + same * reach[k, lane]
+            least[lane] = min(least[lane], every[k, lane])
 
 
 @inlined
-def _sum_of_all(cards, same, reach, total, seen, every):
-    """Writes for each hand the sum over all that fit it; returns the least."""
-    least = np.inf
-    for k in range(len(reach)):
-        found = total - seen[cards[k, 0]] - seen[cards[k, 1]] + same * reach[k]
-        every[k] = found
-        least = min(least, found)
-    return least
-
-
-@inlined
-def _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to):
-    """As `_add_all`, and writes for each hand the sums over those that are weaker, and
-    over those that are not stronger, as far as they fit it."""
-    count, total, first = len(reach), 0.0, 0
+def _sum_by_strength(cards, levels, same, reach, now, seen, weaker, up_to):
+    """Adds all hands to the sums of their cards, and writes for each hand the sums over
+    those that are weaker, and over those that are not stronger, as far as they fit it.
+    """
+    count, first = len(cards), 0
+    now[:] = 0.0
     # One pass of this loop is at one hand. Hands that tie are added together, when the
     # last of them has come.
     for k in range(count):
-        weaker[k] = total - seen[cards[k, 0]] - seen[cards[k, 1]]
+        one, two = cards[k, 0], cards[k, 1]
+        for lane in range(LANES):
+            weaker[k, lane] = now[lane] - seen[one, lane] - seen[two, lane]
         if k + 1 < count and levels[k + 1] == levels[k]:
             continue
         for tied in range(first, k + 1):
-            total += reach[tied]
-            _add(seen, cards, tied, same, reach[tied])
+            for lane in range(LANES):
+                now[lane] += reach[tied, lane]
+            _add(seen, cards, tied, same, reach)
         for tied in range(first, k + 1):
-            left = total - seen[cards[tied, 0]] - seen[cards[tied, 1]]
-            up_to[tied] = left + same * reach[tied]
+            one, two = cards[tied, 0], cards[tied, 1]
+            for lane in range(LANES):
+                left = now[lane] - seen[one, lane] - seen[two, lane]
+                up_to[tied, lane] = left + same * reach[tied, lane]
         first = k + 1
 
 
 @inlined
-def _sum_what_is_left(
-    cards, levels, weights, none, least, reach, held, every, weaker, up_to
-):
-    """Makes the sums again, without differences, where less than `least` is left of
-    them. A hand that fits no hand of the other player gets exactly 0."""
-    count = 0
-    for k in range(len(reach)):
-        if reach[k] > 0.0:
+def _sum_what_is_left(cards, levels, weights, none, least, lane, reach, held, sums):
+    """Makes a lane's sums again, without differences, where less than `least` is left
+    of them. A hand that fits no hand of the other player gets exactly 0."""
+    count, (every, weaker, up_to) = 0, sums
+    for k in range(len(cards)):
+        if reach[k, lane] > 0.0:
             held[count] = k
             count += 1
-    for k in range(len(reach)):
-        if weights[k] == 0.0 or every[k] >= least:
+    for k in range(len(cards)):
+        if weights[k] == 0.0 or every[k, lane] >= least:
             continue
         one, two = cards[k, 0], cards[k, 1]
-        every[k], weaker[k], up_to[k] = 0.0, 0.0, 0.0
+        every[k, lane], weaker[k, lane], up_to[k, lane] = 0.0, 0.0, 0.0
         for m in range(count):
             other = held[m]
             if cards[other, 0] == one or cards[other, 0] == two:
                 continue
             if cards[other, 1] == one or (cards[other, 1] == two and two != none):
                 continue
-            every[k] += reach[other]
+            every[k, lane] += reach[other, lane]
             if levels[other] <= levels[k]:
-                up_to[k] += reach[other]
+                up_to[k, lane] += reach[other, lane]
                 if levels[other] < levels[k]:
-                    weaker[k] += reach[other]
+                    weaker[k, lane] += reach[other, lane]
 
 
 @inlined
-def _pay(
-    gradient, first, stride, places, weights, pays, compares, every, weaker, up_to
-):
+def _pay(hands, entry, weights, compares, lane, sums, gradient):
     """Adds what an entry pays to the gradient at its sequences."""
-    begin, of_all, of_weaker, of_rest = np.uint64(first), pays[0], pays[1], pays[2]
-    factor = pays[3]
+    begin, stride = np.uint64(hands.steps[entry, 0]), np.uint64(hands.steps[entry, 1])
+    row, (every, weaker, up_to) = hands.steps[entry, 2], sums
+    places = hands.places[row : row + len(weights)]
+    of_all, of_weaker = hands.pays[entry, 0], hands.pays[entry, 1]
+    of_rest, factor = hands.pays[entry, 2], hands.pays[entry, 3]
     for k in range(len(weights)):
-        got = of_all * every[k]
+        got = of_all * every[k, lane]
         if compares:
-            got += of_weaker * weaker[k] + of_rest * up_to[k]
-        gradient[begin + np.uint64(stride) * places[k]] += weights[k] * got * factor
+            got += of_weaker * weaker[k, lane] + of_rest * up_to[k, lane]
+        gradient[begin + stride * places[k]] += weights[k] * got * factor
+
+
+@inlined
+def _end_of_batch(groups, first, end):
+    """The end of the groups from the first on, at most LANES, that have its list, and
+    compare hands or not as it does."""
+    stop = first + 1
+    while (
+        stop < min(end, first + LANES)
+        and groups[stop, LIST] == groups[first, LIST]
+        and groups[stop, IS_SHOWDOWN] == groups[first, IS_SHOWDOWN]
+    ):
+        stop += 1
+    return stop
 
 
 @jit(nogil=True)
 def add_hand_gradient(
-    hands: Hands, player: int, plan: np.ndarray, gradient: np.ndarray
+    hands: Hands, piece: int, plan: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Adds a player's utility gradient at the leaves, given the other's plan `[S]`."""
+    """Adds a piece of a player's utility gradient at the leaves, given the other's plan
+    `[S]`."""
+    player = piece // (len(hands.cuts) - 1)
     longest = np.int64(0)
     for one in range(len(hands.list_ends) - 1):
         longest = max(longest, hands.list_ends[one + 1] - hands.list_ends[one])
-    buffers, held = np.zeros((4, longest)), np.zeros(longest, np.int64)
-    none = hands.num_cards[0]
-    seen = np.zeros(none + 1)
+    reach = np.zeros((longest, LANES))
+    sums = np.zeros_like(reach), np.zeros_like(reach), np.zeros_like(reach)
+    every, weaker, up_to = sums
+    none, held = hands.num_cards[0], np.zeros(longest, np.int64)
+    seen = np.zeros((none + 1, LANES))
+    total, now, least = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     same = 1.0 if hands.cards[0, 1] < none else 0.0
-    # One pass of this loop is at one group.
-    for g in range(hands.group_ends[player], hands.group_ends[player + 1]):
-        group = hands.groups[g]
-        start, stop = hands.list_ends[group[LIST]], hands.list_ends[group[LIST] + 1]
-        compares, size = group[IS_SHOWDOWN] != 0, stop - start
-        cards, levels = hands.cards[start:stop], hands.levels[start:stop]
-        own = hands.weights[player, start:stop]
-        reach, every = buffers[0, :size], buffers[1, :size]
-        weaker, up_to = buffers[2, :size], buffers[3, :size]
-        total = _gather(
-            plan,
-            group[FIRST],
-            group[STRIDE],
-            hands.places[group[ROW] : group[ROW] + size],
-            hands.weights[1 - player, start:stop],
-            reach,
+    first, end = hands.group_ends[piece], hands.group_ends[piece + 1]
+    # One pass of this loop is at up to LANES groups, each of which has its lane. Lanes
+    # that are left hold what was there before.
+    while first < end:
+        begin, first = first, _end_of_batch(hands.groups, first, end)
+        board, compares = (
+            hands.groups[begin, LIST],
+            hands.groups[begin, IS_SHOWDOWN] != 0,
         )
-        if total == 0.0:
-            continue
-        limit = _CANCELLED * total
+        start, stop = hands.list_ends[board], hands.list_ends[board + 1]
+        size, cards, levels = (
+            stop - start,
+            hands.cards[start:stop],
+            hands.levels[start:stop],
+        )
+        own = hands.weights[player, start:stop]
+        others = hands.weights[1 - player, start:stop]
+        for lane in range(first - begin):
+            group = hands.groups[begin + lane]
+            places = hands.places[group[ROW] : group[ROW] + size]
+            total[lane] = _gather(
+                plan, group[FIRST], group[STRIDE], places, others, reach, lane
+            )
         seen[:] = 0.0
         if compares:
-            _sum_by_strength(cards, levels, same, reach, seen, weaker, up_to)
+            _sum_by_strength(cards, levels, same, reach, now, seen, weaker, up_to)
         else:
-            _add_all(cards, same, reach, seen)
-        least = _sum_of_all(cards, same, reach, total, seen, every)
-        if least < limit:
-            _sum_what_is_left(
-                cards, levels, own, none, limit, reach, held, every, weaker, up_to
-            )
-        for entry in range(hands.entry_ends[g], hands.entry_ends[g + 1]):
-            first, stride, row = hands.steps[entry]
-            places = hands.places[row : row + size]
-            pays = hands.pays[entry]
-            _pay(
-                gradient,
-                first,
-                stride,
-                places,
-                own,
-                pays,
-                compares,
-                every,
-                weaker,
-                up_to,
-            )
+            for k in range(size):
+                _add(seen, cards, k, same, reach)
+        _sum_of_all(cards, same, reach, total, seen, every, least)
+        for lane in range(first - begin):
+            if total[lane] == 0.0:
+                continue
+            limit = _CANCELLED * total[lane]
+            if least[lane] < limit:
+                _sum_what_is_left(
+                    cards, levels, own, none, limit, lane, reach, held, sums
+                )
+            g = begin + lane
+            for entry in range(hands.entry_ends[g], hands.entry_ends[g + 1]):
+                _pay(hands, entry, own, compares, lane, sums, gradient)

@@ -40,8 +40,8 @@ LAYOUTS = {kind: Layout(*LAYOUT.kinds, kind) for kind in (Worlds, Leaves, Hands)
 """What a frame of `make_world_iterate` holds. Its `Passes` have no rows."""
 
 ACROSS = 2
-"""The way in which a pass delivers gradients, each player's as a piece of work; see
-`kernels.passes.WAY` for the others."""
+"""The way in which a pass delivers gradients; see `kernels.passes.WAY` for the others.
+"""
 
 
 @inlined
@@ -208,13 +208,15 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
-def _make_share(do_piece: Any) -> Any:
-    """Shares the players' gradients among threads, each player's a piece."""
+def _make_share(do_piece: Any, views: Any, has_blocks: bool) -> Any:
+    """Shares the players' gradients among threads, each player's a piece, or one for
+    each block."""
 
     @inlined
     def share_players(frame, desk, first, end):
         desk[WAY] = ACROSS
-        share(do_piece, frame, desk, first, end)
+        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+        share(do_piece, frame, desk, first * each, end * each)
 
     return share_players
 
@@ -232,7 +234,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
         else:
             move(frame, desk, piece)
 
-    share_players = _make_share(do_piece)
+    share_players = _make_share(do_piece, views, kind is Hands)
 
     @inlined
     def deliver(frame, desk, tables, first, end):

@@ -64,10 +64,13 @@ class PublicTree(NamedTuple):
         history: (node, hand) -> the actions of chance and players (OpenSpiel's, in
             order) that lead to some state of that infoset, which has a probability
             above 0. It may deal the other player any hand that fits.
-        orbits: None, or for each player, node and hand the hand whose infoset there
-            stands for it: `orbits(player, node)` gives `[H]` numbers of hands, each
-            its own or one that suits exchanged make of it. Then `weights` must be equal
-            for all hands of an orbit.
+        orbits: None, or for each node and hand the hand whose infoset there stands for
+            it: `orbits(node)` gives `[H]` numbers of hands, each its own or one that
+            suits exchanged make of it. Then `weights` must be equal for all hands of an
+            orbit. What `info_state` says must be the same for these, too.
+        locate: None, or what `info_state` was given: string -> (node, hand), for a hand
+            that stands for itself; any others, or a ValueError, if no infoset has that
+            string. Then no two nodes have the same strings.
     """
 
     hole_cards: np.ndarray
@@ -84,7 +87,8 @@ class PublicTree(NamedTuple):
     pays: np.ndarray
     info_state: Callable[[int, int], str]
     history: Callable[[int, int], list[int]]
-    orbits: Callable[[int, int], np.ndarray] | None = None
+    orbits: Callable[[int], np.ndarray] | None = None
+    locate: Callable[[str], tuple[int, int]] | None = None
 
     @property
     def num_nodes(self) -> int:

@@ -38,7 +38,8 @@ def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     own = [player["value_against_itself"]["mean"] for player in found["players"]]
     assert own[0] == -own[1]
     picture = (tmp_path / "run" / "convergence.png").read_bytes()
-    assert picture.startswith(b"\x89PNG") and len(picture) > 10_000
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
 
 
 def test_such_a_run_goes_on_where_it_was(tmp_path):

@@ -29,6 +29,7 @@ from mccfr_spiel.kernels import (
     averaging,
     baselines,
     batches,
+    forgetting,
     minimizers,
     passes,
     picking,
@@ -36,7 +37,6 @@ from mccfr_spiel.kernels import (
     stack,
     stored,
     tables,
-    forgetting,
     walk,
 )
 from mccfr_spiel.kernels import sampling as draws

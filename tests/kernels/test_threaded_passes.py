@@ -11,6 +11,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel.kernels import blocks as kernel_blocks
 from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
 from mccfr_spiel.tree import blocks
 from mccfr_spiel.tree.full_pass import full_pass
@@ -160,7 +161,7 @@ def test_no_two_pieces_write_one_place(game, most, monkeypatch):
     """By the tree alone: which sequences each piece's update and plans change."""
     monkeypatch.setattr(blocks, "MOST_BLOCKS", most)
     monkeypatch.setattr(blocks, "LEAST_BLOCK", 1)
-    monkeypatch.setattr(blocks, "_WINDOW", 0.01)  # cuts in the midst of subtrees
+    monkeypatch.setattr(kernel_blocks, "_WINDOW", 0.01)  # cuts in the midst of subtrees
     tree = GameTree(GAMES[game]()).expand_all()
     cut, members = tree.list_blocks(), tree.list_leaves().members
     num_blocks = len(cut.ends) - 1

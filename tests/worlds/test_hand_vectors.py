@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pathlib
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -19,7 +20,7 @@ from mccfr_spiel.policies.vectors import policy_vector, representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.worlds import public_reading
+from mccfr_spiel.worlds import hand_lists, public_reading
 from mccfr_spiel.worlds.hand_lists import list_hands
 from mccfr_spiel.worlds.hands import add_hand_gradient
 from mccfr_spiel.worlds.passes import respond
@@ -262,6 +263,27 @@ def test_a_river_has_the_numbers_of_the_literature():
         assert gain == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.compiled
+def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
+    """A flop in one block and in several, with folds and all-ins on every street."""
+    ranges = "AA,AQs,A5s", "JJ,KTs,T9s"
+    sizes = {"bets": "a/50%,a/a", "raises": "", "pot": 100, "stacks": 300}
+    game = ms.poker.subgame(board="9s8h3s", ranges=ranges, **sizes)
+    found = []
+    for least, threads in ((2**40, 1), (5000, 1), (5000, 3)):
+        monkeypatch.setattr(hand_lists, "LEAST_BLOCK", least)
+        solver = ms.Solver(game, ms.CFR_PLUS, threads=threads)
+        worlds: Any = solver.tree.worlds
+        blocks = worlds.num_blocks
+        assert blocks == 1 if least > 5000 else blocks > 5
+        assert solver.state.num_threads == threads
+        solver.iterate(5)
+        vector = solver.average_vector()
+        found.append((vector, *full_pass(solver.tree, threads).values(vector)))
+    for one in found[1:]:
+        assert all(map(np.array_equal, one, found[0]))
+
+
 def test_openspiels_policies_are_asked_at_every_infoset():
     game = pyspiel.load_game("leduc_poker")
     policy = openspiel_policy.TabularPolicy(game)
@@ -474,7 +496,7 @@ def test_suits_that_may_be_exchanged_are_played_as_one():
         first_child=np.array([new.get(one, 0) for one in plain.first_child[kept]]),
         num_children=(plain.num_children // fewer)[kept],
         chance=(plain.chance * chance)[kept],
-        orbits=lambda player, node: np.minimum(alone, swapped) if node < 3 else alone,
+        orbits=lambda node: np.minimum(alone, swapped) if node < 3 else alone,
     )
     found = [list_hands(one, Budget("1GB")) for one in (plain, joined)]
     assert len(found[1].records) < 0.6 * len(found[0].records)
