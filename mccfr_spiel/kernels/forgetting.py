@@ -47,10 +47,10 @@ def note_visit(
     infoset: int,
     above: int,
     weight: float,
-    num_slots: int,
+    count: int,
     num_players: int,
-) -> int:
-    """Notes a visit; returns its first slot.
+) -> Any:
+    """Notes a visit; returns how many there are then, and its first slot.
 
     Args:
         walk: which gets the visit.
@@ -58,15 +58,15 @@ def note_visit(
         infoset: the infoset.
         above: the slot through which the updated player came, or NOT_UPDATED.
         weight: the factor of all payoffs below.
-        num_slots: the number of its moves, 0 for a player who is not updated.
+        count: the number of its moves; a player who is not updated has no slots.
         num_players: of the game.
     """
     first = end_of_slots(walk, num_met, num_players)
     walk.visit[num_met]["infoset"] = infoset
     walk.visit[num_met]["above"] = above
     walk.visit[num_met]["weight"] = weight
-    walk.visit[num_met]["end"] = first + num_slots
-    return first
+    walk.visit[num_met]["end"] = first + (count if above != NOT_UPDATED else 0)
+    return num_met + 1, first
 
 
 @inlined

@@ -330,21 +330,51 @@ def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node
     return num_met, noted, np.int64(LOG_FULL if num_met == len(log.event) else DONE)
 
 
-def make_walk(
-    sampled: Sampled,
-    rule: int,
-    source: Source,
-    part: int = ALONE,
-    *,
-    forgets: bool = False,
+@inlined
+def room_of(
+    walk: Walk,
+    top: int,
+    noted: int,
+    num_met: int,
+    num_players: int,
+    learns: bool,
+    forgets: bool,
+) -> int:
+    """How many moves the node at hand may have: what it adds must fit the walk."""
+    free = len(walk.node) - top
+    if learns:
+        free = min(free, len(walk.note) - noted - 2)
+    if forgets:
+        free = min(free, free_slots(walk, num_met, num_players))
+    return free
+
+
+@inlined
+def draw_own(
+    tables: Tables,
+    policy: np.ndarray,
+    row: int,
+    start: int,
+    count: int,
+    epsilon: float,
+    draw: float,
+    explores: bool,
 ) -> Any:
-    """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
-    or to where it cannot go on.
+    """Draws a move of the updated player; returns it and its probability."""
+    if explores:
+        return draw_explored(policy, row, count, epsilon, draw)
+    chosen = draw_action(tables.balance, start, count, draw)
+    return chosen, float(tables.balance[start + chosen])
+
+
+def make_walk(
+    sampled: Sampled, rule: int, source: Source, part: int = ALONE, forgets: Any = False
+) -> Any:
+    """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
     Its counts are passed and returned one by one, so that they stay in registers. In
-    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count the entries of
-    `event`, `fork` and `leaf`. Where players `forgets`, `sequence` is a slot, and
-    `num_met` counts visits (see forgetting.py).
+    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count its entries. Where
+    players `forgets`, `sequence` is a slot, and `num_met` counts visits.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
     sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
@@ -363,7 +393,6 @@ def make_walk(
     ):  # fmt: skip
         settings, num_players = task.settings, tree.utilities.shape[1]
         gradient = walk.gain if forgets else tables.gradient
-        capacity, num_notes = len(walk.node), len(walk.note)
         status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -407,11 +436,9 @@ def make_walk(
                                 noted = note(walk, noted, 0, 0, 0, payoff)
                             break
                 else:
-                    free = capacity - top
-                    if learns:
-                        free = min(free, num_notes - noted - 2)
-                    if forgets:
-                        free = min(free, free_slots(walk, num_met, num_players))
+                    free = room_of(
+                        walk, top, noted, num_met, num_players, learns, forgets
+                    )
                     status, first, start, count, infoset = arrive(
                         tree, game, known, path, rules, node, acting, free
                     )
@@ -441,13 +468,10 @@ def make_walk(
                     settled, debt = carry(tables, infoset, sequence, debt)
                 mine = start  # where the sequences, or slots, of the moves begin
                 if forgets and acting >= 0:
-                    above, slots = NOT_UPDATED, np.int64(0)
-                    if acting == player:
-                        above, slots = sequence, count
-                    mine = note_visit(
-                        walk, num_met, infoset, above, weight, slots, num_players
+                    above = sequence if acting == player else NOT_UPDATED
+                    num_met, mine = note_visit(
+                        walk, num_met, infoset, above, weight, count, num_players
                     )
-                    num_met += 1
                 at = Visit(first, mine, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
@@ -457,34 +481,27 @@ def make_walk(
                             tables, walk, num_met, infoset, at, settled,
                             once, is_far, carries,
                         )  # fmt: skip
-                    if picks_own:
+                    if picks_own or (count > 1 and not draws_own):
                         keep(tree, game, known, path, rules, acting, start, count)
+                    if picks_own:
                         pick = Pick(settings, stream, own, chance)
                         top = push_picked(tables, walk, top, at, pick)
                         break
                     if draws_own:
-                        draw = uniform(stream, own)
-                        if explores:
-                            chosen, q = draw_explored(
-                                policy, row, count, settings[EPSILON], draw
-                            )
-                        else:
-                            chosen = draw_action(tables.balance, start, count, draw)
-                            q = float(tables.balance[start + chosen])
+                        chosen, q = draw_own(
+                            tables, policy, row, start, count,
+                            settings[EPSILON], uniform(stream, own), explores,
+                        )  # fmt: skip
                         weight /= q
+                    elif skips:
+                        top, weight = push_kept(tables, walk, top, at, poor, chance)
                     else:
-                        if count > 1:
-                            keep(tree, game, known, path, rules, acting, start, count)
-                        if skips:
-                            top, weight = push_kept(tables, walk, top, at, poor, chance)
-                        else:
-                            top = push_other_children(
-                                walk, top, at, weighted, chance, carries
-                            )
+                        top = push_other_children(
+                            walk, top, at, weighted, chance, carries
+                        )
                     sequence = mine + chosen
                 elif acting != CHANCE_NODE and opponents:
-                    draw = uniform(stream, own)
-                    chosen = draw_action(policy, row, count, draw)
+                    chosen = draw_action(policy, row, count, uniform(stream, own))
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
                         fetch(tree, at)
@@ -499,10 +516,9 @@ def make_walk(
                     )
                     break
                 if learns and acting != CHANCE_NODE:
-                    adds = touched > passed
                     noted = control(
                         tables, gradient, walk, noted, at, start,
-                        player, chosen, q, branches, adds,
+                        player, chosen, q, branches, touched > passed,
                     )  # fmt: skip
                 node = descend(
                     tree, game, known, path, rules, first, acting, start, chosen
