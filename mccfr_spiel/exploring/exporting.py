@@ -134,7 +134,9 @@ def _of_policy(
         "infosets": [answers.state(mine | {"history": k})["infoset"] for k in keys],
         "grids": [answers.grid(mine | {"history": key}) for key in grids],
         "beliefs": beliefs,
-        "rows_of_lists": [finding.row_of(tree, numbers.policy, i) for i in infosets],
+        "rows_of_lists": [
+            finding.row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
+        ],
         "lists": lists,
     }
 
