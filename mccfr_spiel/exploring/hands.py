@@ -8,7 +8,6 @@ import pyspiel
 
 from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.policies.action_names import said_info_state
 from mccfr_spiel.tree.game_tree import GameTree
 
 
@@ -84,9 +83,7 @@ class Hand:
             "seat": self.seat,
             "over": state.is_terminal(),
             "log": self._log,
-            "knows": said_info_state(
-                self.state.get_game(), self.seat, views.known_to(state, self.seat)
-            ),
+            "knows": views.words_known_to(state, self.seat),
             "moves": views.moves_view(state),
         }
         if state.is_terminal():

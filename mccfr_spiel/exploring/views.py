@@ -52,6 +52,11 @@ def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any
     return {"player": player, "info_state": text(info_state), "words": text(words)}
 
 
+def words_known_to(state: pyspiel.State, player: int) -> str:
+    """The same as people say it."""
+    return said_info_state(state.get_game(), player, known_to(state, player))
+
+
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}

@@ -188,11 +188,12 @@ def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
         words = " | ".join(filter(None, (", ".join(dice), bids)))
     parts = re.findall(r"\[(.*?)\]", info_state) if info_state[:1] == "[" else []
     pairs = [part.partition(":") for part in parts or info_state.splitlines()]
-    return words or " \u00b7 ".join(
+    words = words or " \u00b7 ".join(
         f"{key.removeprefix(f'P{player} ')}{colon} {value.strip()}".strip()
         for key, colon, value in pairs
         if key not in _NEEDLESS and (value.strip() or not colon)
     )
+    return words or info_state
 
 
 def _kind(game: pyspiel.Game) -> str:
