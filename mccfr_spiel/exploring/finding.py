@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.numbers import Numbers, owners
 from mccfr_spiel.exploring.views import knowledge, text
 from mccfr_spiel.policies.action_names import (
@@ -99,7 +100,11 @@ def row_of(
     names = names_without_state(tree.game, player, legal)
     if names is None:
         names = plain_names(tree.game, player, legal)
-    names = said(tree.game, player, names)
+    if any(map(str.isdecimal, names)):  # a state of it may tell them
+        state = places.state_of(tree, infoset, policy)
+        names = names if state is None else places.names_of(state, legal)
+    else:
+        names = said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {

@@ -222,6 +222,18 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
     return total
 
 
+def state_of(tree: GameTree, infoset: int, policy: np.ndarray) -> pyspiel.State | None:
+    """The most probable state of an infoset; None if it is not found soon."""
+    try:
+        found, _ = histories_of(tree, infoset, policy, 1)
+    except TooManyError:
+        return None
+    state = tree.game.new_initial_state()
+    for move in found[0].moves:
+        state.apply_action(moves_of(state)[move])
+    return state
+
+
 def named(game: pyspiel.Game, moves: Sequence[int]) -> tuple[list[int], list[str]]:
     """The actions of a history, and what the game calls them.
 

@@ -60,7 +60,7 @@ const signed = (x, write) => (known(x) && Number(write(x)) > 0 ? "+" : "") + wri
 const tone = (x) => (!known(x) || Math.abs(x) < 5e-4 ? "" : x > 0 ? "up" : "down");
 // Where there is little room: `J\u2660` for "deals Jack of spades".
 const SIGNS = { spades: "\u2660", hearts: "\u2665", diamonds: "\u2666", clubs: "\u2663" };
-const shortName = (name) => name.replace(/^(deals|rolls) /, "").replace(/^(\w+) of (spades|hearts|diamonds|clubs)$/,
+const shortName = (name) => name.replace(/^(deals|rolls) /, "").replace(/^Player \d+ (\w+): /, "$1 ").replace(/^(\w+) of (spades|hearts|diamonds|clubs)$/,
   (_, rank, suit) => (/^\d/.test(rank) ? rank : rank[0]) + SIGNS[suit]);
 const oneLine = (text) => text.replace(/\s*\n\s*/g, " \u00b7 ").trim();
 
@@ -347,7 +347,7 @@ async function drawNear(answer, still) {
   const width = Math.max(...nodes.map((node) => node.x)) + 80;
   const frame = svg("svg", { viewBox: [0, 0, width, ROW * rows + 12].join(" "), width, role: "group", "aria-label": "Moves around this state" });
   frame.style.width = width + "px";
-  for (const node of nodes) for (const child of node.below) {
+  for (const node of nodes) for (const child of node.below.filter((one) => !one.more)) {
     const bend = node.x + COLUMN * 0.2;
     frame.append(svg("path", { class: "edge", d: "M" + node.x + " " + node.y + "L" + bend + " " + child.y + "H" + child.x }));
   }
@@ -364,7 +364,7 @@ async function drawNear(answer, still) {
 
 function nearLink(node, isHere) {
   const { x, y } = node;
-  if (node.more) return svg("text", { x: x - 4, y: y + 4, "text-anchor": "end" }, "+ " + node.more + " more");
+  if (node.more) return svg("text", { x: x - 9, y: y + 4, "text-anchor": "end" }, "+ " + node.more + " more");
   const label = (node.name || "Start") + (known(node.p) ? " " + node.p.toFixed(2) : "");
   const ends = node.returns ? node.returns.map((one) => Number(one.toFixed(2))).join(", ") : "";
   const link = svg("a", { href: "#" + node.moves.join(","), class: "near" + (isHere ? " here" : ""), "aria-label": label + (ends && ": " + ends) },
@@ -535,7 +535,7 @@ function shade(cell, part, kind) {
 
 // A cell is striped by how often its hands take each action; a pointer sees the numbers.
 const colorsOf = (names) => names.map((name, i) => /^Fold|^Pass/.test(name) ? "var(--accent)" : /^Check|^Call/.test(name) ? "var(--up)" :
-  "color-mix(in srgb, var(--down) " + (30 + Math.round((70 * (i + 1)) / names.length)) + "%, var(--other))");
+  names.length > 5 ? "hsl(" + Math.round((300 * i) / names.length) + " 55% 55%)" : "color-mix(in srgb, var(--down) " + (30 + Math.round((70 * (i + 1)) / names.length)) + "%, var(--other))");
 
 function stripes(cell, names, odds) {
   const colors = colorsOf(names);
