@@ -1,9 +1,7 @@
 """A user's own rule, estimator or average, written as a function."""
 
 import functools
-import hashlib
 import importlib.util
-import inspect
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,22 +14,13 @@ from mccfr_spiel.algorithms.averaging import Averaging
 from mccfr_spiel.algorithms.minimizers import Minimizer
 from mccfr_spiel.algorithms.parts import Part
 from mccfr_spiel.algorithms.sampling import Sampling
+from mccfr_spiel.storage.sources import digest_of
 
 MOST_OWN_WEIGHT = 1e270
 """Of an iteration in an average; so 1e20 of them add up to a double."""
 
 Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
 """What `own_estimator` takes."""
-
-
-def digest_of(function: types.FunctionType) -> str:
-    """A hash of a function's source, or of its bytecode if there is no source."""
-    try:
-        source = inspect.getsource(function).encode()
-    except (OSError, TypeError):
-        code = function.__code__
-        source = code.co_code + repr(code.co_consts).encode()
-    return hashlib.blake2b(source, digest_size=8).hexdigest()
 
 
 class OwnPart(Part):

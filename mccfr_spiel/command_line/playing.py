@@ -15,6 +15,7 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.duplicate import duplicate_returns
 from mccfr_spiel.experiments.importing import value_of
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
@@ -113,7 +114,8 @@ def _games(
                     return
             elif player >= 0:
                 action = _draw(policy.action_probabilities(state), generator)
-                move = state.action_to_string(player, action)
+                moves = state.legal_actions()
+                move = said_at(state, player, moves)[moves.index(action)]
                 print(f"Player {player}: {move}")
             else:
                 action = _draw(dict(state.chance_outcomes()), generator)
@@ -132,9 +134,9 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     """Shows what the player knows and asks for a move; None if the user leaves."""
     player = state.current_player()
     actions = state.legal_actions()
-    names = [state.action_to_string(player, action) for action in actions]
-    print("You know:")
-    print(_indented(state.information_state_string(player)))
+    names = said_at(state, player, actions)
+    known = state.information_state_string(player)
+    print(f"You know: {said_info_state(state.get_game(), player, known)}")
     for number, name in enumerate(names, 1):
         print(f"  {number}  {name}")
     while True:

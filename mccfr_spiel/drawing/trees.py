@@ -35,7 +35,7 @@ from mccfr_spiel.drawing.layout import (
 )
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
-from mccfr_spiel.policies.action_names import names_at
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
@@ -208,7 +208,7 @@ def spots_of(tree: GameTree, vector: np.ndarray | None) -> list[Spot]:
             actions, values = zip(*state.chance_outcomes(), strict=True)
         else:
             actions = tree.actions[start : start + count].tolist()
-        names = names_at(state, player, actions)
+        names = said_at(state, player, actions)
         below = []
         for child in range(count):
             label = one_line(names[child], _MOST_OF_NAME)
@@ -322,16 +322,21 @@ class _Picture:
             place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
             kind = f"fill{player % _PLAYERS}"
             shape = _child(group, "circle", kind=kind, **place)
-            name = one_line(self._tree.info_state(spot.infoset))
+            name = one_line(self._said(spot.infoset))
             _child(shape, "title").text = f"player {player}: {name}"
             _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
+
+    def _said(self, infoset: int) -> str:
+        player = int(self._tree.infosets[infoset]["player"])
+        string = self._tree.info_state(infoset)
+        return said_info_state(self._tree.game, player, string)
 
     def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
         """The list of each player's information states; returns where it ends at the
         right, and its rows."""
         x, rows = MARGIN, 0
         for player, mine in enumerate(self._owned):
-            names = one_lines(list(map(self._tree.info_state, mine)), _MOST_OF_STRING)
+            names = one_lines([*map(self._said, mine)], _MOST_OF_STRING)
             lines = [f"player {player}"]
             lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
             for row, words in enumerate(lines):

@@ -15,6 +15,8 @@ of each iteration counts, on average, by chance's and the player's own probabili
 the histories of the string. With more players the moves of the others count, too.
 """
 
+from typing import Any
+
 import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined
@@ -25,49 +27,45 @@ NOT_UPDATED = -1
 
 
 @inlined
-def free_slots(tree: TreeArrays, walk: Walk, num_met: int) -> int:
+def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
     """How many moves the next visit may have; 0 if there is no room for a visit."""
     if num_met == len(walk.visit):
         return 0
-    return len(walk.gain) - end_of_slots(tree, walk, num_met)
+    return len(walk.gain) - end_of_slots(walk, num_met, num_players)
 
 
 @inlined
-def end_of_slots(tree: TreeArrays, walk: Walk, num_met: int) -> int:
+def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
     """The first slot that no visit has taken."""
-    if num_met > 0:
-        return walk.visit[num_met - 1]["end"]
-    return tree.utilities.shape[1]
+    return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
 
 
 @inlined
 def note_visit(
-    tree: TreeArrays,
     walk: Walk,
     num_met: int,
     infoset: int,
-    is_updated: bool,
     above: int,
     weight: float,
-    num_moves: int,
-) -> tuple[int, int]:
-    """Notes a visit; returns how many there are now, and its first slot.
+    count: int,
+    num_players: int,
+) -> Any:
+    """Notes a visit; returns how many there are then, and its first slot.
 
     Args:
-        tree: of the game.
         walk: which gets the visit.
         num_met: how many visits there are.
         infoset: the infoset.
-        is_updated: whether it is of the updated player, and has slots.
-        above: the slot through which that player came.
+        above: the slot through which the updated player came, or NOT_UPDATED.
         weight: the factor of all payoffs below.
-        num_moves: the number of its moves.
+        count: the number of its moves; a player who is not updated has no slots.
+        num_players: of the game.
     """
-    first = end_of_slots(tree, walk, num_met)
+    first = end_of_slots(walk, num_met, num_players)
     walk.visit[num_met]["infoset"] = infoset
-    walk.visit[num_met]["above"] = above if is_updated else NOT_UPDATED
+    walk.visit[num_met]["above"] = above
     walk.visit[num_met]["weight"] = weight
-    walk.visit[num_met]["end"] = first + (num_moves if is_updated else 0)
+    walk.visit[num_met]["end"] = first + (count if above != NOT_UPDATED else 0)
     return num_met + 1, first
 
 

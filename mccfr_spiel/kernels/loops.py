@@ -16,7 +16,7 @@ from mccfr_spiel.kernels.walk import Sampled
 
 
 @functools.cache
-def make_iterate(sampled: Sampled, rule: str) -> Any:
+def make_iterate(sampled: Sampled, rule: str, forgets: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
     If nothing is sampled it is `iterate(frame, desk, leads)`, see `make_passes`.
@@ -29,14 +29,15 @@ def make_iterate(sampled: Sampled, rule: str) -> Any:
     called again.
 
     Args:
-        sampled: what a walk samples. Of players who forget there are walks even if
-            nothing is sampled, for regret matching and regret matching+ only.
+        sampled: what a walk samples.
         rule: a name in RULES, or what `name_of_own` gave.
+        forgets: whether players forget, see forgetting.py; for regret matching and
+            regret matching+ only. Then there are walks even if nothing is sampled.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        if sampled.forgets or sampled.sampling.is_sampled or sampled.sampling.prune:
-            return make_walks(sampled, number_of(rule))
+        if forgets or sampled.sampling.is_sampled or sampled.sampling.prune:
+            return make_walks(sampled, number_of(rule), forgets)
         return make_passes(number_of(rule))
 
 

@@ -112,9 +112,9 @@ STORED = Source(
 )
 
 
-def make_walks(sampled: Any, rule: int) -> Any:
+def make_walks(sampled: Any, rule: int, forgets: bool) -> Any:
     """Compiles `iterate` for walks over stored trees; see `loops.make_iterate`."""
-    go_on = make_loop(sampled, rule, STORED)
+    go_on = make_loop(sampled, rule, STORED, forgets)
 
     @jit(views_only=True)
     def iterate(frame):

@@ -62,7 +62,12 @@ from mccfr_spiel.kernels.batches import (
     present_iteration,
     walk_number,
 )
-from mccfr_spiel.kernels.forgetting import apply_visits, free_slots, note_visit
+from mccfr_spiel.kernels.forgetting import (
+    NOT_UPDATED,
+    apply_visits,
+    free_slots,
+    note_visit,
+)
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
@@ -100,7 +105,6 @@ from mccfr_spiel.kernels.tables import (
     WALKER,
     Tables,
     Task,
-    TreeArrays,
     Walk,
 )
 
@@ -122,12 +126,10 @@ class Sampled(NamedTuple):
         sampling: the algorithm's, without its numbers (see `Sampling.kind`), which the
             loop reads in `Task.settings`.
         batched: whether an iteration makes several walks for each player.
-        forgets: whether players may forget, see forgetting.py.
     """
 
     sampling: Sampling
     batched: bool
-    forgets: bool = False
 
     @property
     def skips(self) -> bool:
@@ -330,20 +332,20 @@ def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node
 
 @inlined
 def room_of(
-    tree: TreeArrays,
     walk: Walk,
     top: int,
     noted: int,
     num_met: int,
+    num_players: int,
     learns: bool,
     forgets: bool,
 ) -> int:
-    """How many moves a node may have for which there is room wherever they go."""
+    """How many moves the node at hand may have: what it adds must fit the walk."""
     free = len(walk.node) - top
     if learns:
         free = min(free, len(walk.note) - noted - 2)
     if forgets:
-        free = min(free, free_slots(tree, walk, num_met))
+        free = min(free, free_slots(walk, num_met, num_players))
     return free
 
 
@@ -357,24 +359,24 @@ def draw_own(
     epsilon: float,
     draw: float,
     explores: bool,
-) -> tuple[int, float]:
-    """Draws a move of the updated player, who explores or follows the balanced
-    strategy; returns its number and its probability."""
+) -> Any:
+    """Draws a move of the updated player; returns it and its probability."""
     if explores:
         return draw_explored(policy, row, count, epsilon, draw)
     chosen = draw_action(tables.balance, start, count, draw)
     return chosen, float(tables.balance[start + chosen])
 
 
-def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
-    """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
-    or to where it cannot go on.
+def make_walk(
+    sampled: Sampled, rule: int, source: Source, part: int = ALONE, forgets: Any = False
+) -> Any:
+    """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
     Its counts are passed and returned one by one, so that they stay in registers. In
-    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count the entries of
-    `event`, `fork` and `leaf`. Of players who forget, `sequence` is a slot.
+    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count its entries. Where
+    players `forgets`, `sequence` is a slot, and `num_met` counts visits.
     """
-    forgets, in_top, in_block = sampled.forgets, part == TOP_PART, part == BLOCK_PART
+    in_top, in_block = part == TOP_PART, part == BLOCK_PART
     sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
     chance, opponents, prune = sampling.chance, sampling.opponents, sampling.prune
     explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
@@ -389,7 +391,8 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
         task, tree, game, known, path, rules, tables, walk, log,
         stream, player, top, num_met, touched, noted, leaf, passed, pause, is_large,
     ):  # fmt: skip
-        settings, gradient = task.settings, walk.gain if forgets else tables.gradient
+        settings, num_players = task.settings, tree.utilities.shape[1]
+        gradient = walk.gain if forgets else tables.gradient
         status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -433,7 +436,9 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                                 noted = note(walk, noted, 0, 0, 0, payoff)
                             break
                 else:
-                    free = room_of(tree, walk, top, noted, num_met, learns, forgets)
+                    free = room_of(
+                        walk, top, noted, num_met, num_players, learns, forgets
+                    )
                     status, first, start, count, infoset = arrive(
                         tree, game, known, path, rules, node, acting, free
                     )
@@ -463,10 +468,10 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     settled, debt = carry(tables, infoset, sequence, debt)
                 mine = start  # where the sequences, or slots, of the moves begin
                 if forgets and acting >= 0:
+                    above = sequence if acting == player else NOT_UPDATED
                     num_met, mine = note_visit(
-                        tree, walk, num_met, infoset, acting == player, sequence,
-                        weight, count,
-                    )  # fmt: skip
+                        walk, num_met, infoset, above, weight, count, num_players
+                    )
                 at = Visit(first, mine, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
@@ -476,30 +481,27 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                             tables, walk, num_met, infoset, at, settled,
                             once, is_far, carries,
                         )  # fmt: skip
-                    if picks_own:
+                    if picks_own or (count > 1 and not draws_own):
                         keep(tree, game, known, path, rules, acting, start, count)
+                    if picks_own:
                         pick = Pick(settings, stream, own, chance)
                         top = push_picked(tables, walk, top, at, pick)
                         break
                     if draws_own:
                         chosen, q = draw_own(
-                            tables, policy, row, start, count, settings[EPSILON],
-                            uniform(stream, own), explores,
+                            tables, policy, row, start, count,
+                            settings[EPSILON], uniform(stream, own), explores,
                         )  # fmt: skip
                         weight /= q
+                    elif skips:
+                        top, weight = push_kept(tables, walk, top, at, poor, chance)
                     else:
-                        if count > 1:
-                            keep(tree, game, known, path, rules, acting, start, count)
-                        if skips:
-                            top, weight = push_kept(tables, walk, top, at, poor, chance)
-                        else:
-                            top = push_other_children(
-                                walk, top, at, weighted, chance, carries
-                            )
+                        top = push_other_children(
+                            walk, top, at, weighted, chance, carries
+                        )
                     sequence = mine + chosen
                 elif acting != CHANCE_NODE and opponents:
-                    draw = uniform(stream, own)
-                    chosen = draw_action(policy, row, count, draw)
+                    chosen = draw_action(policy, row, count, uniform(stream, own))
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
                         fetch(tree, at)
@@ -514,10 +516,9 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     )
                     break
                 if learns and acting != CHANCE_NODE:
-                    adds = touched > passed
                     noted = control(
                         tables, gradient, walk, noted, at, start,
-                        player, chosen, q, branches, adds,
+                        player, chosen, q, branches, touched > passed,
                     )  # fmt: skip
                 node = descend(
                     tree, game, known, path, rules, first, acting, start, chosen
@@ -537,12 +538,14 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     return weight_of(task, weight, iteration)
 
 
-def make_loop(sampled: Sampled, rule: int, source: Source) -> Any:
+def make_loop(
+    sampled: Sampled, rule: int, source: Source, forgets: bool = False
+) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
-    update."""
-    walk_on = make_walk(sampled, rule, source)
+    update. It is told whether players `forgets`."""
+    walk_on = make_walk(sampled, rule, source, forgets=forgets)
     floored = rule == number_of("regret_matching_plus")
-    skips, batched, forgets = sampled.skips, sampled.batched, sampled.forgets
+    skips, batched = sampled.skips, sampled.batched
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts

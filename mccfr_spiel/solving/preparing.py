@@ -110,8 +110,7 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))
     if tree.rule_store is None:
-        forgets = tree.abstraction is not None
-        return make_iterate(sampled_by(algorithm)._replace(forgets=forgets), rule)
+        return make_iterate(sampled_by(algorithm), rule, tree.abstraction is not None)
     return make_rule_iterate(sampled_by(algorithm), rule)
 
 

@@ -22,8 +22,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms.own_parts import digest_of
 from mccfr_spiel.storage.atomic import part_of, write_file
+from mccfr_spiel.storage.sources import digest_of
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1

@@ -208,14 +208,22 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
+def _make_pieces_of_player(views: Any, has_blocks: bool) -> Any:
+    @inlined
+    def pieces_of_player(frame):
+        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+
+    return pieces_of_player
+
+
 def _make_share(do_piece: Any, views: Any, has_blocks: bool) -> Any:
     """Shares the players' gradients among threads, each player's a piece, or one for
     each block."""
+    pieces_of_player = _make_pieces_of_player(views, has_blocks)
 
     @inlined
     def share_players(frame, desk, first, end):
-        desk[WAY] = ACROSS
-        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+        desk[WAY], each = ACROSS, pieces_of_player(frame)
         share(do_piece, frame, desk, first * each, end * each)
 
     return share_players
