@@ -12,6 +12,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.drawing.layout import lay_out
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.drawing.trees import spots_of
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,10 +56,11 @@ def test_every_node_move_and_return_is_drawn(name):
             assert returns in written
         elif state.current_player() >= 0:
             player = state.current_player()
-            string = state.information_state_string(player).replace("\n", "\\n")
-            assert f"player {player}: {string}" in shown
-            for action in state.legal_actions():
-                assert state.action_to_string(player, action) in written
+            string = state.information_state_string(player)
+            known = said_info_state(state.get_game(), player, string)
+            assert f"player {player}: {known}" in shown
+            for name in said_at(state, player, state.legal_actions()):
+                assert name in written
 
 
 def test_a_policy_is_at_its_edges_as_number_and_width():
