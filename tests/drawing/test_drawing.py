@@ -176,3 +176,28 @@ def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
     root = parsed(drawing)
     size = [round(float(root.get(name, 0)) * 200 / 96) for name in ("height", "width")]
     assert abs(np.subtract(pixels.shape[:2], size)).max() <= 1
+
+
+def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
+    history = [0, 3, 2]  # Jack and Queen; player 0 has bet
+    policy = ms.Solver("leduc_poker", seed=1).average_policy()
+    root = parsed(ms.draw_tree("leduc_poker", policy, around="0, 3, 2", depth=1))
+    written = words(root)
+    for move in ("Fold", "Call", "Raise"):
+        assert f"{move} 0.33" in written
+    assert written.count("\u2026") == 2  # a chance node, and player 0 after a raise
+    assert "1, -1" in written  # after a fold, a leaf
+    whole = words(parsed(ms.draw_tree("kuhn_poker", around=[], depth=9)))
+    assert whole == words(parsed(ms.draw_tree("kuhn_poker")))
+    large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
+    for given, said in (
+        ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
+        ({"around": "two"}, "is no list of actions, such as"),
+        ({"around": [], "depth": -1}, "depth=-1 is not an integer"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ms.draw_tree("leduc_poker", **given)
+    with pytest.raises(ValueError, match="more than 400 nodes there"):
+        ms.draw_tree(large, around=[], depth=4)
+    with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
+        ms.draw_tree("leduc_poker", {}, around=history)
