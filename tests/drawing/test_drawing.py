@@ -183,12 +183,14 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
     policy = ms.Solver("leduc_poker", seed=1).average_policy()
     root = parsed(ms.draw_tree("leduc_poker", policy, around="0, 3, 2", depth=1))
     written = words(root)
-    for move in ("Fold", "Call", "Raise"):
-        assert f"{move} 0.33" in written
+    assert {"Fold 0.33", "Call 0.33", "Raise 0.33"} <= set(written)
     assert written.count("\u2026") == 2  # a chance node, and player 0 after a raise
     assert "1, -1" in written  # after a fold, a leaf
     whole = words(parsed(ms.draw_tree("kuhn_poker", around=[], depth=9)))
-    assert whole == words(parsed(ms.draw_tree("kuhn_poker")))
+    numbered = words(parsed(ms.draw_tree("kuhn_poker")))  # in another order
+    assert [w for w in whole if not w[0].isdigit()] == [
+        w for w in numbered if not w[0].isdigit()
+    ]
     large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
     for given, said in (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
