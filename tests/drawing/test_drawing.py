@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -192,11 +193,12 @@ def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
         w for w in numbered if not w[0].isdigit()
     ]
     large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
-    for given, said in (
+    wrong: Any = (
         ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
         ({"around": "two"}, "is no list of actions, such as"),
         ({"around": [], "depth": -1}, "depth=-1 is not an integer"),
-    ):
+    )
+    for given, said in wrong:
         with pytest.raises(ValueError, match=said):
             ms.draw_tree("leduc_poker", **given)
     with pytest.raises(ValueError, match="more than 400 nodes there"):
