@@ -148,12 +148,12 @@ def test_the_page_fixes_solves_and_undoes():
     before = page.ask("overview")
     number = page.tree.find("0", 0)
     view = page.do("fix", policy="0", number=number, row=[0, 3]).json()
-    assert (view["fixed"], view["changes"]) == ([number], ["Fixed 0"])
+    assert (view["fixed"], view["changes"]) == ([number], ["Fixed J"])
     assert page.ask("state", history="0,1", policy="mine")["infoset"][
         "probabilities"
     ] == [0.0, 1.0]
     page.do("solve", policy="0", iterations=1_000)
-    assert wait(page)["changes"] == ["Fixed 0", "Solved for 1,000 iterations"]
+    assert wait(page)["changes"] == ["Fixed J", "Solved for 1,000 iterations"]
     after = page.ask("overview", policy="mine")
     value = restricted_value("kuhn_poker", {"0": [0.0, 1.0]})
     assert after["returns"][0] == pytest.approx(value, abs=2e-3)
