@@ -11,6 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.policies.action_names import said_info_state
 from tests.exploring.asking import Page, solved
 
 
@@ -184,7 +185,11 @@ def test_a_page_forgets_its_oldest_changes_and_says_so(monkeypatch):
         view = page.do("fix", number=number, row=[1, *[0] * 2][: size_of(page, number)])
         assert view.status == 200, view.text
         page.ask("overview", policy="mine")
-    names = [page.tree.info_state(number) for number in range(60)]
+    tree, players = page.tree, page.tree.infosets["player"]
+    names = [
+        said_info_state(tree.game, int(players[number]), tree.info_state(number))
+        for number in range(60)
+    ]
     left = view.json()["changes"]
     assert 3 <= len(left) < 6
     assert left == [f"Fixed {name}" for name in names[-len(left) :]]
