@@ -1,6 +1,6 @@
 """Games that nobody can enumerate: iterations a second while the tree grows.
 
-    python -m benchmarks.large_games --out=docs/large_games.md
+    python -m benchmarks.large_games --out=large_games.md
     python -m benchmarks.large_games --games=liars_dice,leduc_poker --seconds=10
 
 Each game and algorithm runs in a process of its own, where our solver and OpenSpiel's
@@ -273,7 +273,7 @@ Before each turn {FLAGS.touch:,} MiB of memory are written to and given back, so
 the solver does not wait for memory that a virtual machine has to get from its host.
 
 *Cold* runs begin with nothing. The column *nodes* says how ours come to a node. With
-`twin` walks go over the [compiled twin](twins.md) of the game and keep no nodes; what
+`twin` walks go over the compiled twin of the game and keep no nodes; what
 they keep is the information sets, most of which are new in a cold run. With `whole` the
 twin has expanded the whole tree, before the first turn. With `met` nodes are fetched
 from OpenSpiel by Python where walks meet them.

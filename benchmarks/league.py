@@ -1,7 +1,7 @@
 """The league table: every algorithm on twelve games, until NashConv 1e-1 .. 1e-9.
 
     python -m benchmarks.league                 # half an hour; prints the page
-    python -m benchmarks.league --write         # also docs/league.md, its files, and
+    python -m benchmarks.league --write         # also docs/measured.md, docs/league and
                                                 # what `ms.recommend` reads
     python -m benchmarks.league --seconds=60    # the long version, some eight hours
     python -m benchmarks.league --only=leduc    # games whose titles contain this
@@ -17,8 +17,6 @@ average's of all others.
 import argparse
 import csv
 import importlib
-import itertools
-import math
 import pathlib
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +25,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 from PIL import Image  # matplotlib brings it
 
-from benchmarks.machine import describe, markdown
+from benchmarks.machine import markdown
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.evaluation.recommending import ENTRANTS, Place
@@ -246,7 +244,7 @@ def file_of(title: str) -> str:
 
 
 def page_of(places: list[Place]) -> str:
-    """The table of who was first, as markdown, and the pictures."""
+    """The table of who was first, as markdown."""
     titles = list(dict.fromkeys(place.game for place in places))
     rows = []
     for title in titles:
@@ -263,9 +261,7 @@ def page_of(places: list[Place]) -> str:
             [title, size, *words, f"{lowest.algorithm}, {lowest.nash_conv:.2g}"]
         )
     heads = ["game", "nodes", *(f"{t:g}" for t in TARGETS), "lowest"]
-    pictures = [f"![{title}](league/{file_of(title)})" for title in titles]
-    table = f"## First to each NashConv\n\n{markdown(heads, rows)}"
-    return "\n\n".join([table, *pictures])
+    return markdown(heads, rows)
 
 
 def write_curves(
@@ -342,31 +338,28 @@ def main() -> None:
         results[title] = {name: curve for name, curve in curves.items() if curve}
         print(f"{title}: {time.perf_counter() - began:.0f} s", flush=True)
         print(table_of(results[title]), flush=True)
-    minutes = math.ceil((time.perf_counter() - began) / 60)
     if options.write:
         (DOCS / "league").mkdir(exist_ok=True)
         for title, curves in results.items():
             draw(title, curves, DOCS / "league" / file_of(title))
-        about = f"{describe('league')} It took {minutes} minutes."
         places = places_of(results, trees)
-        write_page(about, page_of(places))
+        write_page(page_of(places))
         write_curves(results, trees)
         with TABLE.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerows([Place._fields, *places])
 
 
-MARK = "<!-- written by python -m benchmarks.league --write -->"
+BEGIN = "<!-- league: written by python -m benchmarks.league --write -->"
+END = "<!-- end of the league -->"
 
 
-def write_page(about: str, tables: str) -> None:
-    """Puts the tables behind the words that a person wrote, which end at the mark."""
-    path = DOCS / "league.md"
-    words = path.read_text(encoding="utf-8") if path.exists() else f"{MARK}\n"
-    head = "".join(
-        itertools.takewhile(lambda line: MARK not in line, words.splitlines(True))
-    )
-    path.write_text(f"{head}{MARK}\n\n{about}\n\n{tables}\n", encoding="utf-8")
+def write_page(table: str) -> None:
+    """Puts the table between its two marks on the page of what was measured."""
+    path = DOCS / "measured.md"
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

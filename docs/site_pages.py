@@ -24,26 +24,45 @@ NOTE = """
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds a page, and its pictures, for each notebook among the files."""
+    """Adds a page, and its pictures, for each notebook among the files.
+
+    The changelog's older releases are pages of their own, so that none is too high.
+    """
     for file in list(files):
         if file.src_uri.endswith(".ipynb"):
             for page in pages(file, config):
                 files.append(page)
+    for name, text in releases()[1:]:
+        files.append(
+            File.generated(config, page_of(name), content=f"# {name}\n\n{text}")
+        )
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Has links to notebooks lead to their pages, except where one is offered.
 
-    A page that is a file of the repository gets the file's text; its links are made for
-    the repository's top.
+    The changelog's page has the newest release, and links to those before it.
     """
-    if whole := re.fullmatch(r'--8<-- "(\w+\.md)"\s*', markdown):
-        text = (ROOT / whole[1]).read_text(encoding="utf-8")
-        return text.replace("](docs/", "](")
-    if page.file.src_uri.startswith("tutorials/") and "/index" not in page.file.src_uri:
+    if page.file.src_uri == "changelog.md":
+        (name, newest), *older = releases()
+        links = "".join(f"- [{name}]({page_of(name)})\n" for name, _ in older)
+        return f"{markdown}\n## {name}\n\n{newest}\n## Earlier releases\n\n{links}"
+    if page.file.src_uri.startswith("tutorials/"):
         return markdown
     return re.sub(r"\]\(([\w/]+)\.ipynb\)", r"](\1.md)", markdown)
+
+
+def releases() -> list[tuple[str, str]]:
+    """The releases of the repository's changelog and what it says of each."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"(?m)^## \[([^\]]+)\].*$", text.replace("](docs/", "]("))
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def page_of(release: str) -> str:
+    """The page of an older release."""
+    return f"changelog_{release}.md"
 
 
 def pages(file: File, config: Any) -> list[File]:

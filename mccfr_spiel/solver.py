@@ -14,8 +14,10 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
+    Averaging,
     Minimizer,
     OwnEstimator,
+    OwnRule,
     Sampling,
     algorithm_of,
     most_iterations,
@@ -31,7 +33,6 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.own_rules import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
-from mccfr_spiel.kernels.ties import join_averages
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.measured import Measured
@@ -55,9 +56,6 @@ _SLICE_SECONDS = 0.25
 """Compiled code cannot be interrupted, so work runs in slices of about this many
 seconds, and Ctrl-C is noticed between them."""
 
-OwnParts = tuple[Any, Any]
-"""A user's own rule and estimator, which no file holds."""
-
 
 class LoadOptions(TypedDict, total=False):
     """What `Solver.load` takes besides the file and the game."""
@@ -66,6 +64,7 @@ class LoadOptions(TypedDict, total=False):
     max_memory: MaxMemory
     minimizer: Minimizer | None
     sampling: Sampling | None
+    averaging: Averaging | None
     threads: int | None
     twin: bool | None
     cluster: Cluster | None
@@ -90,20 +89,20 @@ class Solver:
 
     A copy, or a solver that was unpickled, goes on independently with the same bits.
 
-    With an abstraction, players may forget, and no theorem applies. A walk then
-    computes regrets as if nobody had forgotten anything, adds up those of all
-    histories with the same string, and afterwards moves the one policy that they
-    share. The average policy of a string weighs the policy of each iteration by how
-    likely the player was to go there: the sum of its own probabilities over all of
-    its own ways to the string. On a complete tree (`GameTree(...).expand_all()`)
-    these weights are exact; on one that grows, a way that is met late counts as if
-    the string had always had the policy that it has by then.
+    With an abstraction, players may forget, and no theorem applies. There is one row
+    of tables for a string. A walk computes the regrets of each history as if nobody
+    had forgotten anything, adds up those of all histories with the same string, and
+    moves the policy afterwards. The average policy of a string weighs the policy of
+    each iteration by how likely chance and the player were to go there, summed over
+    the histories: stochastically weighted averaging, in which a walk for another
+    player adds the policy wherever it passes. It needs two players or more; with
+    three the weights also have the moves of the third.
 
     Args:
         game: any OpenSpiel game that gives information-state strings and lists its
             chance outcomes, its load string, or its GameTree. Simultaneous moves
             become turns.
-        algorithm: what to run, see algorithms/; or its name in `ms.ALGORITHMS`.
+        algorithm: what to run, such as `ms.CFR_PLUS`, or a name in `ms.ALGORITHMS`.
         seed: any integer. Together with the game and the algorithm it determines
             every result.
         max_nodes: how many nodes are kept. Sampling algorithms drop all nodes when
@@ -125,33 +124,30 @@ class Solver:
             whether walks without a tree may go over it: see `GameTree`, which has
             its own. It changes the time that this takes, and no result but the
             numbers of infosets.
-        store: "tree" keeps the nodes that walks meet. "none" keeps none: walks go
-            over the game's compiled rules, with the same bits, and what they meet
-            is numbered in the order in which they meet it. It is for games that
-            have such rules, or a twin that has. Of algorithms that sample nothing
-            the passes go over all histories. "auto" takes "none" for a sampling
-            algorithm on a game that could have it but whose whole tree is not made
-            in advance, since it has more than 20 million nodes, or more than
-            max_nodes or max_memory allow. A twin is used by itself for trees of
-            more than about half a million nodes. "worlds" is for algorithms that
-            sample nothing, on games that declare worlds (see `rules.Description`):
-            passes go world by world, in far fewer steps than there are histories.
-            "auto" takes it for such a game if its whole tree does not fit.
-        threads: how many threads may share a pass over the whole tree, or the
-            walks of a batch on one or over compiled rules; None for one for each
-            core. Algorithms that sample nothing make such passes, and so do
-            `ms.metrics`. Results are equal to the bit for any number. Fewer threads
-            run where more would gain nothing, and one where there is an abstraction
-            or a rule in plain Python. Walks that are no batch have one thread, and
-            so have those with baselines, with average-strategy sampling, and on
-            trees that grow.
+        store: "tree" keeps the nodes that walks meet. "none" keeps no nodes: walks
+            follow the compiled rules of the game or of its twin, with the same
+            bits, and number infosets in the order in which they meet them;
+            algorithms that sample nothing pass over all histories. "worlds" passes
+            over the worlds that a game declares (see `rules.Description`), in far
+            fewer steps than there are histories; it is for algorithms that sample
+            nothing. "auto" makes the whole tree of a game with compiled rules in
+            advance if it has at most 20 million nodes and fits max_nodes and
+            max_memory. If it does not, sampling algorithms take "none" and others
+            "worlds", where the game allows that. A twin counts as compiled rules
+            from about half a million nodes on.
+        threads: how many threads may share a pass over the whole tree, as CFR and
+            `ms.metrics` make them, or the walks of a batch; None for one for each
+            core. Results are equal to the bit for any number. Fewer threads run
+            where more would gain nothing. One thread runs abstractions, rules in
+            plain Python, walks without a batch, with baselines or with
+            average-strategy sampling, and walks on trees that grow.
         cluster: where other processes split the batches of walks with this one,
             such as `ms.cluster.Ray(workers=4)`; all of them hold the whole tree.
             Results are equal to the bit with any cluster, and without. It is for
             batches that threads could share; others are refused. Copies of the
             solver have no cluster.
-        locked: for information-state strings the probabilities of the legal
-            actions, in their order or by action. There the policy stays so. It is
+        locked: information-state string -> the probabilities of its legal actions,
+            in their order or by action. The policy stays fixed there. Locks are
             for algorithms that sample and prune nothing.
 
     Raises:
@@ -162,7 +158,7 @@ class Solver:
 
     Attributes:
         tree: the game's tree: whole, or what walks have met so far.
-        lock: the tree's, see tree/lock.py.
+        lock: the tree's lock, which every method takes while it runs.
         algorithm: as given.
         seed: as given.
         threads: as given.
@@ -240,10 +236,11 @@ class Solver:
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)
+        self._has_own_rule = isinstance(algorithm.minimizer, OwnRule)
         self._is_plain = (
             IS_COMPILED
             and not self._passes
-            and self._own_parts()[0] is None
+            and not self._has_own_rule
             and (self.state.store, self.state.sharing, self.cluster) == (None,) * 3
         )
         if self.state.num_threads > 1:
@@ -432,7 +429,9 @@ class Solver:
             self._growth.go_on()
         if done >= self.most_iterations:
             self._refuse_iterations()
-        job[layout.LAST_ITERATION] = min(done + most_iterations, self.most_iterations)
+        job[layout.LAST_ITERATION] = min(
+            done + most_iterations, state.weigh_ahead(done)
+        )
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
         job[layout.PAUSE_LIMIT] = (
@@ -500,7 +499,7 @@ class Solver:
             try:
                 status = call(frame)
             except BaseException:  # Ctrl-C is heard in plain rules, too
-                if self._own_parts()[0] is not None:
+                if self._has_own_rule:
                     state.tables.memory[FAULT] = -1.0
                 raise
         self.state.check_own_rule()
@@ -549,9 +548,9 @@ class Solver:
         self.state.check_sums()
         infosets, tables = self.tree.infosets, self.state.tables
         average = tables.average[: self.tree.num_sequences].copy()
-        if self.state.walks:  # on copies, so that asking never changes a later bit
+        if self.state.walks and self.tree.abstraction is None:
+            # On copies, so that asking never changes a later bit.
             settle_average(infosets, tables.policy, average, tables.paid)
-        join_averages(infosets, self.tree.ties, average)
         average[: self.tree.num_players] = 1
         normalize(infosets, average)
         is_locked = self.state.locked_sequences()
@@ -633,8 +632,8 @@ class Solver:
             game: the game, if its load string is not enough to make it; or its complete
                 GameTree, as `cached_tree` returns it, to run on that tree.
             **options: what a file does not remember:
-                `abstraction`, `minimizer` and `sampling`: the solver's, if they are
-                functions of your own (see `algorithms.own_rule` and `own_estimator`);
+                `abstraction`, `minimizer`, `sampling` and `averaging`: the solver's, if
+                they are functions of your own (see `algorithms.own_rule`);
                 `max_memory`, `threads` and `cluster`: as in `Solver`;
                 `twin`: as in `Solver`, for the tree that is made. A file of walks over
                 a twin cannot be loaded without that.
@@ -667,7 +666,8 @@ class Solver:
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
         tree = self.tree
-        more = tree.abstraction, self._own_parts(), self.threads, tree.twin
+        own = own_parts_of(self.algorithm)
+        more = tree.abstraction, own, self.threads, tree.twin
         return _unpickle, (type(self), data, *more)
 
     @reads
@@ -678,21 +678,16 @@ class Solver:
         """
         tree = self.tree
         game = tree if tree.has_all_infosets else tree.source
-        minimizer, sampling = self._own_parts()
+        own: dict[str, Any] = own_parts_of(self.algorithm)
         return self.from_contents(
             self.contents(),
             game,
             abstraction=tree.abstraction,
             max_memory=tree.budget.limit,
-            minimizer=minimizer,
-            sampling=sampling,
             threads=self.threads,
             twin=tree.twin,
+            **own,
         )
-
-    def _own_parts(self) -> OwnParts:
-        """The user's own rule and estimator, which contents do not hold."""
-        return own_parts_of(self.algorithm.sampling, self.algorithm.minimizer)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -719,6 +714,7 @@ class Solver:
         max_memory: MaxMemory = None,
         minimizer: Minimizer | None = None,
         sampling: Sampling | None = None,
+        averaging: Averaging | None = None,
         threads: int | None = 1,
         twin: bool | None = None,
         cluster: Cluster | None = None,
@@ -729,7 +725,9 @@ class Solver:
             tree = files.tree_of(contents, game, abstraction, max_memory, twin)
             solver = cls(
                 tree,
-                files.algorithm_from_json(header["algorithm"], minimizer, sampling),
+                files.algorithm_from_json(
+                    header["algorithm"], minimizer, sampling, averaging
+                ),
                 seed=header["seed"],
                 threads=threads,
                 cluster=cluster,
@@ -744,16 +742,14 @@ def _unpickle(
     cls: type[Solver],
     data: bytes,
     abstraction: Abstraction | None,
-    own: OwnParts = (None, None),
+    own: dict[str, Any],
     threads: int | None = 1,
     twin: bool | None = None,
 ) -> Solver:
-    minimizer, sampling = own
     return cls.from_contents(
         checkpoint.from_bytes(data),
         abstraction=abstraction,
-        minimizer=minimizer,
-        sampling=sampling,
         threads=threads,
         twin=twin,
+        **own,
     )

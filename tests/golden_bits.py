@@ -195,11 +195,17 @@ def result(name: str) -> dict[str, Any]:
     if len(tables.baseline):
         learned["baseline"] = tables.baseline
     digest = hashlib.blake2b(digest_size=12)
-    sums = dict.fromkeys(learned, 0.0)
     names = names_of_infosets(tree)
     met = range(len(names))
-    if solver.state.walks:  # a tree may know infosets to which no walk has come
+    if run.abstraction is not None:  # which way to a string is met first may differ
+        players = tree.infosets["player"].tolist()
+        names = list(zip(players, tree.info_states, strict=True))
+        kept = abs(tables.average) + abs(tables.memory)
+        starts = tree.infosets["first_sequence"]
+        met = np.flatnonzero(np.add.reduceat(kept, starts)).tolist()
+    elif solver.state.walks:  # a tree may know infosets to which no walk has come
         met = np.flatnonzero(tables.paid[: len(names)]).tolist()
+    sums = dict.fromkeys(learned, 0.0)
     for rank, infoset in enumerate(sorted(met, key=names.__getitem__)):
         record = tree.infosets[infoset]
         start = record["first_sequence"]

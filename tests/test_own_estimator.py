@@ -206,7 +206,7 @@ def test_parts_that_do_not_go_together_are_refused(more, words):
         Solver("kuhn_poker", ms.Algorithm(**parts | more))
     with pytest.raises(ValueError, match="4 tree, policy, player, rng"):
         ms.own_estimator(lambda tree: None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="abstraction ties"):
+    with pytest.raises(ValueError, match="drop it or the abstraction"):
         tree = GameTree("kuhn_poker", abstraction=lambda state, player: "")
         Solver(tree, ms.Algorithm(**parts))
 

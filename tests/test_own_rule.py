@@ -325,3 +325,41 @@ def test_a_compiled_rule_may_print_and_make_arrays(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed == ["updates 2 actions"] * len(printed)
     assert len(printed) >= 2
+
+
+# --- averages of one's own -----------------------------------------------------------
+
+
+def like_linear(t):
+    return t
+
+
+@pytest.mark.parametrize("base", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
+def test_an_average_of_ones_own_goes_on_wherever_it_stops(base, tmp_path):
+    own = base._replace(averaging=ms.own_averaging(like_linear))
+    expected = Solver("kuhn_poker", base._replace(averaging=ms.LINEAR), seed=1)
+    solver = Solver("kuhn_poker", own, seed=1)
+    solver.iterate(700)
+    solver.iterate(800)  # beyond the weights that are asked for at once
+    solver.save(tmp_path / "solver")
+    with pytest.raises(CheckpointError, match=r"load\(path, averaging="):
+        Solver.load(tmp_path / "solver")
+    loaded = Solver.load(tmp_path / "solver", averaging=own.averaging)
+    expected.iterate(2000)
+    for one in (solver, loaded, copy.copy(solver), pickle.loads(pickle.dumps(solver))):
+        one.iterate(500)
+        assert one.average_vector().tolist() == expected.average_vector().tolist()
+
+
+def late(weight):
+    return lambda t: weight if t > 3 else 1.0
+
+
+def test_weights_that_are_none_are_refused():
+    for weight in (-1.0, math.nan, "2"):
+        own = ms.own_averaging(late(weight))
+        solver = Solver("kuhn_poker", ms.CFR._replace(averaging=own))
+        with pytest.raises(ValueError, match=r"<lambda>\(4\)=.* is not a number in"):
+            solver.iterate(1)
+    with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
+        ms.own_averaging(lambda t, power: t**power)

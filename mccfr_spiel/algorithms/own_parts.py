@@ -1,9 +1,7 @@
-"""A user's own rule or estimator, written as a function."""
+"""A user's own rule, estimator or average, written as a function."""
 
 import functools
-import hashlib
 import importlib.util
-import inspect
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,21 +10,32 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_spiel import refusals
+from mccfr_spiel.algorithms.averaging import Averaging
 from mccfr_spiel.algorithms.minimizers import Minimizer
 from mccfr_spiel.algorithms.parts import Part
 from mccfr_spiel.algorithms.sampling import Sampling
+from mccfr_spiel.storage.sources import digest_of
+
+MOST_OWN_WEIGHT = 1e270
+"""Of an iteration in an average; so 1e20 of them add up to a double."""
 
 Estimate = Callable[[Any, np.ndarray, int, np.random.Generator], tuple[Any, int]]
 """What `own_estimator` takes."""
 
 
 class OwnPart(Part):
-    """What parts that are functions of a user's have in common."""
+    """What parts that are functions of a user's have in common.
+
+    Attributes:
+        key: the field that holds the function, and its name in files.
+    """
+
+    key: ClassVar[str] = ""
 
     @property
     def function(self) -> types.FunctionType:
         """The user's function."""
-        raise NotImplementedError
+        return getattr(self, self.key)
 
     @property
     def name(self) -> str:
@@ -35,13 +44,8 @@ class OwnPart(Part):
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the function's source, or of its bytecode if there is no source."""
-        try:
-            source = inspect.getsource(self.function).encode()
-        except (OSError, TypeError):
-            code = self.function.__code__
-            source = code.co_code + repr(code.co_consts).encode()
-        return hashlib.blake2b(source, digest_size=8).hexdigest()
+        """See `digest_of`."""
+        return digest_of(self.function)
 
     def call(self, name: str, **more: Any) -> str:
         """The call by which files name the part."""
@@ -99,6 +103,7 @@ class OwnRule(OwnPart, Minimizer):
     numbers: tuple[float, ...] = ()
     compiled: bool = True
     everywhere: bool = False
+    key: ClassVar[str] = "update"
     rule: ClassVar[str] = "own_rule"
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
 
@@ -110,12 +115,6 @@ class OwnRule(OwnPart, Minimizer):
         )
         update = _checked_function(self.update, "update", arguments)
         self.fill(update=update, numbers=numbers)
-
-    @property
-    def function(self) -> types.FunctionType:
-        """The user's function."""
-        function: Any = self.update
-        return function
 
     def __repr__(self) -> str:
         more = {k: v for k, v in self.changed().items() if k != "update"}
@@ -151,15 +150,11 @@ class OwnEstimator(OwnPart, Sampling):
     chance: bool = False
     opponents: bool = False
     estimate: Any = None
+    key: ClassVar[str] = "estimate"
 
     def __post_init__(self) -> None:
         arguments = "tree", "policy", "player", "rng"
         self.fill(estimate=_checked_function(self.estimate, "estimate", arguments))
-
-    @property
-    def function(self) -> types.FunctionType:
-        """The user's function."""
-        return self.estimate
 
     def __repr__(self) -> str:
         return self.call("own_estimator")
@@ -168,14 +163,48 @@ class OwnEstimator(OwnPart, Sampling):
         return self.function.__name__
 
 
-def own_parts_of(
-    sampling: Sampling, minimizer: Minimizer
-) -> tuple[OwnRule | None, OwnEstimator | None]:
-    """The parts that are a user's functions, which files do not hold."""
-    return (
-        minimizer if isinstance(minimizer, OwnRule) else None,
-        sampling if isinstance(sampling, OwnEstimator) else None,
-    )
+@dataclass(frozen=True, repr=False)
+class OwnAveraging(OwnPart, Averaging):
+    """Weights of an average that a user has written; `own_averaging` makes it.
+
+    Attributes:
+        weight: the function, see `own_averaging`.
+
+    Raises:
+        ValueError: `weight` is no function of one argument.
+    """
+
+    weight: Any = None
+    key: ClassVar[str] = "weight"
+
+    def __post_init__(self) -> None:
+        self.fill(weight=_checked_function(self.weight, "weight", ("t",)))
+
+    def __repr__(self) -> str:
+        return self.call("own_averaging")
+
+    def __str__(self) -> str:
+        return f"{self.function.__name__} average"
+
+    def weights(self, first: int, count: int) -> np.ndarray:
+        """`[count]` the weights of the iterations from `first` on.
+
+        Raises:
+            ValueError: one of them is no number in [0, MOST_OWN_WEIGHT].
+        """
+        found = np.zeros(count)
+        for k in range(count):
+            name = f"{self.name}({first + k})"
+            weight = self.function(first + k)
+            found[k] = refusals.number(weight, name, 0, MOST_OWN_WEIGHT)
+        return found
+
+
+def own_parts_of(algorithm: Any) -> dict[str, OwnPart]:
+    """The parts that are a user's functions, which files do not hold, by the names of
+    the parts."""
+    parts = algorithm._asdict()
+    return {name: one for name, one in parts.items() if isinstance(one, OwnPart)}
 
 
 def own_rule(
@@ -197,7 +226,7 @@ def own_rule(
     number for each action of the infoset; it writes the next policy, whose sum must be
     1, into `policy[:]`, and may keep what it likes in `memory`, which is 0 at first. It
     returns the value of the infoset, which is added to the gradient of the sequence
-    that led there: for regret minimizers, <policy before, gradient>. `evaluation.
+    that led there: for regret minimizers, `<policy before, gradient>`. `evaluation.
     check_rule` tries it out.
 
     Such a rule goes with every sampling. Abstractions are refused, and a saved solver
@@ -246,3 +275,20 @@ def own_estimator(estimate: Estimate) -> OwnEstimator:
             `iterate` raises ValueError, and the solver stands before that update.
     """
     return OwnEstimator(estimate=estimate)
+
+
+def own_averaging(weight: Callable[[int], float]) -> OwnAveraging:
+    """An average of your own: iteration t enters it with weight `weight(t)`.
+
+        average = ms.own_averaging(lambda t: t - t % 2)
+        ms.Solver("leduc_poker", ms.CFR_PLUS._replace(averaging=average))
+
+    The function is plain Python, called once for each iteration from 1 on, and some
+    iterations ahead. A saved solver is loaded with `Solver.load(path, averaging=...)`,
+    since no file holds a function. Clusters are refused, and so are bounds of theory.
+
+    Args:
+        weight: gives a number in [0, 1e270]. Until one is above 0, the average policy
+            is uniform.
+    """
+    return OwnAveraging(weight=weight)

@@ -39,7 +39,7 @@ class RegretMinimizer(Minimizer):
 
 @dataclass(frozen=True, repr=False)
 class RegretMatching(RegretMinimizer):
-    """R += G - <b, G>; b ~ max(R, 0), uniform if none is positive (Hart, Mas-Colell
+    """`R += G - <b, G>`; `b ~ max(R, 0)`, uniform if none is positive (Hart, Mas-Colell
     2000)."""
 
     rule: ClassVar[str] = "regret_matching"
@@ -47,14 +47,14 @@ class RegretMatching(RegretMinimizer):
 
 @dataclass(frozen=True, repr=False)
 class RegretMatchingPlus(RegretMinimizer):
-    """R = max(R + G - <b, G>, 0); b ~ R (Tammelin 2014)."""
+    """`R = max(R + G - <b, G>, 0)`; `b ~ R` (Tammelin 2014)."""
 
     rule: ClassVar[str] = "regret_matching_plus"
 
 
 @dataclass(frozen=True)
 class DiscountedRegretMatching(Minimizer):
-    """R = R d(t) + r, with r = G - <b, G>; b ~ max(R, 0) (Brown, Sandholm 2019).
+    """`R = R d(t) + r`, `r = G - <b, G>`; `b ~ max(R, 0)` (Brown, Sandholm 2019).
 
     In iteration t, d = k ** alpha / (k ** alpha + 1) with k = t - 1 where R > 0, and
     the same with beta elsewhere. With alpha = beta = 1 that is the policy of regrets
@@ -101,12 +101,13 @@ class DiscountedRegretMatching(Minimizer):
 
 @dataclass(frozen=True)
 class PredictiveRegretMatchingPlus(Minimizer):
-    """R = max(R d(t) + r, 0); b ~ max(R d(t + 1) + prediction r, 0), r = G - <b, G>.
+    """`R = max(R d(t) + r, 0)`; `b ~ max(R d(t + 1) + prediction r, 0)`.
 
-    The prediction is that the regrets r of the last iteration come again (Farina,
-    Kroer, Sandholm 2021, who also have another one: the last gradient, passed up
-    through the new policies). With d(t) = k ** alpha / (k ** alpha + offset), where k
-    is t - 1, past regrets are discounted, too (Xu et al. 2024); without alpha d is 1.
+    Here `r = G - <b, G>`. The prediction is that the regrets r of the last iteration
+    come again (Farina, Kroer, Sandholm 2021, who also predict that the last gradient
+    comes again, passed up through the new policies). With `d(t) = k ** alpha /
+    (k ** alpha + offset)`, where k is t - 1, past regrets are discounted, too (Xu et
+    al. 2024); without alpha d is 1.
 
     Attributes:
         prediction: its weight: 1 as published, 0 for none, 1/3 for the one of Meng et

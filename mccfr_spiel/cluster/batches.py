@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.algorithms import Algorithm, OwnAveraging
 from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
 from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
@@ -44,6 +44,11 @@ def check_can_split(tree: GameTree, algorithm: Algorithm) -> None:
         raise ValueError(
             f"A cluster splits batches of walks, and {algorithm} samples nothing. Use "
             "threads=..., or an algorithm that samples, with a batch."
+        )
+    if isinstance(algorithm.averaging, OwnAveraging):
+        raise ValueError(
+            f"{algorithm.averaging.name} is called in this process only; drop the "
+            "cluster, or use an average of the package."
         )
     if algorithm.batch == 1:
         raise ValueError(

@@ -51,7 +51,9 @@ def run(values: flags.FlagValues, words: Sequence[str]) -> int:
         game = cached_tree(game or str(load_policy(paths[0]).game))
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
-        export(look_at(what, game), values.export)
+        export(
+            look_at(what, game), values.export, lambda words: print(words, flush=True)
+        )
         print(f"The page is in {values.export}")
         return 0
     page = explore(what, game, port=values.port)

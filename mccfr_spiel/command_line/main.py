@@ -154,7 +154,7 @@ COMMANDS = {
         "[GAME | RESULTS]",
         "Plays a game against a policy, in the terminal. The policy is read from "
         "RESULTS, a folder of results or a policy's file, or solved just before.",
-        ("game", "players", "import"),
+        ("game", "players", "import", "abstraction"),
         playing.Own,
         _play,
     ),

@@ -13,6 +13,9 @@ from open_spiel.python.policy import Policy
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display.lines import brief
+from mccfr_spiel.evaluation.duplicate import duplicate_returns
+from mccfr_spiel.experiments.importing import value_of
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string
@@ -29,6 +32,10 @@ class Own:
         algorithm: What solves the game, without --policy.
         iterations: How long, without --policy.
         seed: Seed of all draws; a new one each time if not given.
+        against: In place of you, a second player whom the policy meets by duplicate
+            deals, each played twice with the seats swapped: uniform, call, raise, or
+            the file or folder of a policy.
+        deals: How many, with --against.
     """
 
     seat: int = 0
@@ -36,6 +43,8 @@ class Own:
     algorithm: Annotated[str, (*ALGORITHMS,)] = "external_sampling"
     iterations: Annotated[int, 0] = 100_000
     seed: int | None = None
+    against: str | None = None
+    deals: Annotated[int, 2] = 1_000
 
 
 def take_policy(values: flags.FlagValues, words: list[str]) -> list[str]:
@@ -57,7 +66,9 @@ def run(values: flags.FlagValues, game: str) -> int:
     policy = None
     if values.policy is not None:
         given = load_string(game, values.players) if values["game"].present else None
-        policy = load_policy(values.policy, given)
+        told = values.abstraction
+        abstraction = None if told is None else value_of(told)
+        policy = load_policy(values.policy, given, abstraction=abstraction)
         loaded = turn_based(policy.game)
     else:
         loaded = turn_based(load_game(load_string(game, values.players)))
@@ -66,6 +77,11 @@ def run(values: flags.FlagValues, game: str) -> int:
         raise ValueError(f"--seat={seat} is none of 0 to {players - 1}.")
     if policy is None:
         policy = _solved(loaded, values)
+    if values.against is not None:
+        name, how = values.against, {"deals": values.deals, "seed": values.seed or 0}
+        found = duplicate_returns(policy.game, policy, name, **how)
+        print(f"Against {name}: {found} a play, 95% interval, {values.deals:,} deals.")
+        return 0
     generator = random.Random(values.seed)
     print(f"You are player {seat} of {players}. Answer with a move's number or name,")
     print("? to see what the policy would do, or q to leave.")
@@ -98,7 +114,8 @@ def _games(
                     return
             elif player >= 0:
                 action = _draw(policy.action_probabilities(state), generator)
-                move = state.action_to_string(player, action)
+                moves = state.legal_actions()
+                move = said_at(state, player, moves)[moves.index(action)]
                 print(f"Player {player}: {move}")
             else:
                 action = _draw(dict(state.chance_outcomes()), generator)
@@ -117,9 +134,9 @@ def _ask(state: pyspiel.State, policy: Policy) -> int | None:
     """Shows what the player knows and asks for a move; None if the user leaves."""
     player = state.current_player()
     actions = state.legal_actions()
-    names = [state.action_to_string(player, action) for action in actions]
-    print("You know:")
-    print(_indented(state.information_state_string(player)))
+    names = said_at(state, player, actions)
+    known = state.information_state_string(player)
+    print(f"You know: {said_info_state(state.get_game(), player, known)}")
     for number, name in enumerate(names, 1):
         print(f"  {number}  {name}")
     while True:

@@ -7,11 +7,13 @@ are joined by a dashed line, on which each of them has a dot.
 
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pyspiel
+from open_spiel.python.policy import Policy
 
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
@@ -35,7 +37,7 @@ from mccfr_spiel.drawing.layout import (
 )
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
-from mccfr_spiel.policies.action_names import names_at
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
@@ -132,9 +134,11 @@ def draw_tree(
     game: pyspiel.Game | str | GameTree,
     policy: Any = None,
     *,
+    around: Sequence[int] | str | None = None,
+    depth: int = 3,
     max_nodes: int = MOST_NODES,
 ) -> TreeDrawing:
-    """Draws the whole tree of a small game, such as Kuhn poker.
+    """Draws the whole tree of a small game, such as Kuhn poker, or a part of any.
 
         ms.draw_tree("kuhn_poker", solver.average_policy()).save("kuhn.svg")
 
@@ -145,18 +149,90 @@ def draw_tree(
     Args:
         game: a game, its load string, or its tree. Simultaneous moves become turns.
         policy: any policy, or a list with one for each player, see `expected_returns`.
-        max_nodes: a game with more nodes is refused.
+            With `around`, an OpenSpiel policy, such as all that solvers give.
+        around: the moves from the root to the node where the drawing begins, as
+            OpenSpiel's actions or its string of a history, such as "0, 3"; None for the
+            whole tree.
+        depth: how many moves further the drawing goes, with `around`. Dots stand where
+            the tree goes on.
+        max_nodes: more nodes are refused.
 
     Raises:
-        ValueError: the game has too many nodes, see also `GameTree`; or the policy is
-            of another game.
+        ValueError: there are too many nodes, see also `GameTree`; a move is not
+            possible; or the policy is of another game.
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
-    tree = _small_tree(game, max_nodes)
-    vector = None if policy is None else policy_vector(tree, policy)
-    picture = _Picture(tree, vector)
-    words = f"{title(tree.source)}, {counted(tree.num_nodes, 'node')}"
+    if around is None:
+        tree, node, most, after = _small_tree(game, max_nodes), 0, None, ""
+    else:
+        most = refusals.integer(depth, "depth", 0)
+        moves = _moves_in(around)
+        tree, node = _part_of_tree(game, moves, most, max_nodes)
+        after = f", after {', '.join(map(str, moves))}" if moves else ""
+    vector = None
+    if policy is not None:
+        is_part = around is not None
+        vector = _asked(tree, policy) if is_part else policy_vector(tree, policy)
+    name = title(tree.source) + after
+    picture = _Picture(tree, spots_of(tree, vector, node, most), name)
+    words = f"{name}, {counted(len(picture.spots), 'node')}"
     return TreeDrawing(picture.svg(), words)
+
+
+def _asked(tree: GameTree, policy: Any) -> np.ndarray:
+    """`[S]` an OpenSpiel policy at the infosets of a part of a tree."""
+    if not isinstance(policy, Policy | pyspiel.Policy):
+        raise ValueError(
+            f"A part of a tree is drawn with an OpenSpiel policy, not with {policy!r}."
+        )
+    vector = np.ones(tree.num_sequences)
+    for node in np.flatnonzero(tree.nodes["player"] >= 0).tolist():
+        _, start, _, count, _ = tree.nodes[node].item()
+        odds = dict(policy.action_probabilities(tree.state_at(node)[0]))
+        actions = tree.actions[start : start + count].tolist()
+        vector[start : start + count] = [odds.get(action, 0.0) for action in actions]
+    return vector
+
+
+def _moves_in(history: Sequence[int] | str) -> list[int]:
+    """The actions that a user gives; raises ValueError for other words."""
+    words = history.replace(",", " ").split() if isinstance(history, str) else history
+    try:
+        return [int(word) for word in words]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"around={history!r} is no list of actions, such as [0, 3] or '0, 3'."
+        ) from None
+
+
+def _part_of_tree(
+    game: pyspiel.Game | str | GameTree, moves: list[int], depth: int, max_nodes: int
+) -> tuple[GameTree, int]:
+    """A tree that has no more than what is drawn and the way there, and the node where
+    the drawing begins."""
+    source = game.source if isinstance(game, GameTree) else load_game(game)
+    tree, node = GameTree(source, max_nodes=2**31 - 1), 0
+    for move in moves:
+        state, sequences = tree.state_at(node)
+        actions = state.legal_actions()
+        if move not in actions:
+            raise ValueError(
+                f"around={moves}: {move} is none of the moves {actions} after "
+                f"{state.history()}."
+            )
+        first = tree.expand(node, state, sequences)[2]
+        node = first + actions.index(move)
+    level, num_drawn = [node], 0
+    for _ in range(depth + 1):
+        num_drawn += len(level)
+        if num_drawn > max_nodes:
+            raise _too_large(source, f"more than {max_nodes:,} nodes there", max_nodes)
+        below: list[int] = []
+        for one in level:
+            children, _, first, *_ = tree.expand(one, *tree.state_at(one))
+            below += range(first, first + len(children))
+        level = below
+    return tree, node
 
 
 def _small_tree(game: pyspiel.Game | str | GameTree, max_nodes: int) -> GameTree:
@@ -183,24 +259,33 @@ def _too_large(game: pyspiel.Game, nodes: str, max_nodes: int) -> ValueError:
     )
 
 
-def spots_of(tree: GameTree, vector: np.ndarray | None) -> list[Spot]:
-    """The nodes in depth-first order, with the game's own names of moves.
+def spots_of(
+    tree: GameTree, vector: np.ndarray | None, top: int = 0, depth: int | None = None
+) -> list[Spot]:
+    """The nodes in depth-first order, with the words of people for moves.
 
     Args:
-        tree: a whole tree.
+        tree: a tree that has all of them.
         vector: `[S]` a policy, if there is one.
+        top: the first node.
+        depth: how many moves the nodes go further; None for to the end.
     """
     spots: list[Spot] = []
-    root = Spot(None, int(tree.nodes[0]["player"]), int(tree.nodes[0]["infoset"]))
-    stack = [(0, tree.game.new_initial_state(), root)]
+    record = tree.nodes[top]
+    root = Spot(None, int(record["player"]), int(record["infoset"]))
+    stack = [(top, tree.state_at(top)[0], root)]
     # One pass takes a node off the stack and puts its children on, the last one first.
     while stack:
         node, state, spot = stack.pop()
         spots.append(spot)
-        first, start, _, count, player = tree.nodes[node].item()
+        first, start, infoset, count, player = tree.nodes[node].item()
         if player == TERMINAL:
             spot.infoset = -1
             spot.end = ", ".join(f"{one:g}" for one in tree.utilities[start].tolist())
+            continue
+        if spot.level == depth:
+            spot.end = "\u2026"
+            spot.infoset = infoset
             continue
         values = None if vector is None else vector[start : start + count].tolist()
         if player == CHANCE_NODE:
@@ -208,7 +293,7 @@ def spots_of(tree: GameTree, vector: np.ndarray | None) -> list[Spot]:
             actions, values = zip(*state.chance_outcomes(), strict=True)
         else:
             actions = tree.actions[start : start + count].tolist()
-        names = names_at(state, player, actions)
+        names = said_at(state, player, actions)
         below = []
         for child in range(count):
             label = one_line(names[child], _MOST_OF_NAME)
@@ -229,13 +314,12 @@ def spots_of(tree: GameTree, vector: np.ndarray | None) -> list[Spot]:
 class _Picture:
     """The drawing of one tree as an SVG element."""
 
-    def __init__(self, tree: GameTree, vector: np.ndarray | None) -> None:
-        self._tree = tree
-        self._spots = spots_of(tree, vector)
-        self._layout = lay_out(self._spots)
-        owners = tree.infosets["player"].tolist()
+    def __init__(self, tree: GameTree, spots: list[Spot], name: str) -> None:
+        self._tree, self.spots, self._name = tree, spots, name
+        self._layout = lay_out(spots)
+        drawn = sorted({(one.infoset, one.player) for one in spots if one.player >= 0})
         self._owned = [
-            [infoset for infoset, owner in enumerate(owners) if owner == player]
+            [infoset for infoset, owner in drawn if owner == player]
             for player in range(tree.num_players)
         ]
         self._numbers = {  # within their players
@@ -246,7 +330,7 @@ class _Picture:
 
     def svg(self) -> str:
         """The text of an SVG file."""
-        layout, name = self._layout, title(self._tree.source)
+        layout, name = self._layout, self._name
         words = ", ".join(map(str, range(self._tree.num_players)))
         words = f"At the ends: the returns of players {words}."
         if layout.links:
@@ -255,7 +339,7 @@ class _Picture:
         group = ElementTree.Element("g", transform=f"translate(0 {top:.0f})")
         self._draw_edges(group)
         self._draw_links(group)
-        for spot in self._spots:
+        for spot in self.spots:
             self._draw_node(group, spot)
         legend = ElementTree.Element("g")
         right, rows = self._draw_legend(legend, top + layout.height)
@@ -282,7 +366,7 @@ class _Picture:
 
     def _draw_edges(self, group: ElementTree.Element) -> None:
         layout = self._layout
-        for spot in self._spots[1:]:
+        for spot in self.spots[1:]:
             assert spot.parent is not None
             x0, y0 = layout.x[spot.parent.level], spot.parent.y
             x1, y1 = layout.label_start[spot.level], spot.y
@@ -311,9 +395,12 @@ class _Picture:
 
     def _draw_node(self, group: ElementTree.Element, spot: Spot) -> None:
         x, y, player = self._layout.x[spot.level], spot.y, spot.player
+        if spot.end:  # of a leaf, or dots where the tree goes on
+            right = 4 if player == TERMINAL else RADIUS + 3
+            _text(group, x + right, y + 4, spot.end)
         if player == TERMINAL:
-            _text(group, x + 4, y + 4, spot.end)
-        elif player == CHANCE_NODE:
+            return
+        if player == CHANCE_NODE:
             r = RADIUS - 1
             corners = f"{x - r},{y} {x},{y - r} {x + r},{y} {x},{y + r}"
             shape = _child(group, "polygon", kind="chance", points=corners)
@@ -322,16 +409,21 @@ class _Picture:
             place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
             kind = f"fill{player % _PLAYERS}"
             shape = _child(group, "circle", kind=kind, **place)
-            name = one_line(self._tree.info_state(spot.infoset))
+            name = one_line(self._said(spot.infoset))
             _child(shape, "title").text = f"player {player}: {name}"
             _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
+
+    def _said(self, infoset: int) -> str:
+        player = int(self._tree.infosets[infoset]["player"])
+        string = self._tree.info_state(infoset)
+        return said_info_state(self._tree.game, player, string)
 
     def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
         """The list of each player's information states; returns where it ends at the
         right, and its rows."""
         x, rows = MARGIN, 0
         for player, mine in enumerate(self._owned):
-            names = one_lines(list(map(self._tree.info_state, mine)), _MOST_OF_STRING)
+            names = one_lines([*map(self._said, mine)], _MOST_OF_STRING)
             lines = [f"player {player}"]
             lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
             for row, words in enumerate(lines):

@@ -1,3 +1,4 @@
+from mccfr_spiel.evaluation.duplicate import duplicate_returns as duplicate_returns
 from mccfr_spiel.evaluation.exact import best_response_policy as best_response_policy
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability

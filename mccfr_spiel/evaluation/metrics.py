@@ -38,8 +38,8 @@ def last_iterate(solver: Any) -> float:
     """NashConv of the current policy, the last iterate.
 
     Raises:
-        ValueError: the solver has no policy but the one that it reports, as offline
-            methods.
+        ValueError: the solver has only the policy that it reports, as offline methods
+            have.
     """
     if not hasattr(solver, "current_vector"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Which algorithm to take, from what the league measured (docs/league.md)."""
+"""Which algorithm to take, from what the league measured (docs/measured.md)."""
 
 import functools
 import math
@@ -102,7 +102,7 @@ class Recommendation(NamedTuple):
     """What `recommend` says.
 
     Attributes:
-        name: in the tables of docs/league.md.
+        name: as the league calls it.
         algorithm: for `Solver`; None for an offline method, such as the linear program
             of `solve_lp`.
         reason: why, in sentences.
@@ -118,8 +118,7 @@ def recommend(game: pyspiel.Game | str | GameTree, target: float) -> Recommendat
 
     That is the game of the same kind (two players and zero-sum, or not) whose number of
     nodes is closest. The league ran each algorithm for three seconds, those that sample
-    from three seeds, so the first is often ahead by little; docs/league.md has all of
-    them.
+    from three seeds, so the first is often ahead by little.
 
     Args:
         game: it is expanded, to count its nodes, up to MOST_NODES.

@@ -52,7 +52,7 @@ def check_rule(
         rule: the rule.
         textbook: the same rule as plain lists, written apart from it.
         num_updates: how many updates follow each other.
-        most_actions: infosets of 1 to so many actions are tried.
+        most_actions: the most actions of an infoset that is tried.
         seed: of the gradients.
 
     Raises:

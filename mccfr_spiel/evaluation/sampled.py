@@ -146,7 +146,7 @@ def sampled_returns(
         seed: the seed of the plays.
         confidence: the probability with which each interval, taken alone, holds the
             truth.
-        twin: whether plays go over the game's compiled twin (docs/twins.md). By default
+        twin: whether plays go over the game's compiled twin. By default
             they do if its code is there. True uses it in any case, False never. It
             changes the time, and no result.
 
@@ -161,17 +161,24 @@ def sampled_returns(
     loaded = load_game(game)
     asked = of_each_player(policies, loaded)
     plays = refusals.integer(plays, "plays", 2)  # an interval needs two
-    confidence = refusals.number(confidence, "confidence", 0, 1, open_low=True)
-    if confidence == 1:
-        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+    _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
     returns = _returns(loaded, asked, plays, seed, twin)
+    return [estimate_of(column, confidence) for column in returns.T]
+
+
+def _check_confidence(confidence: Any) -> None:
+    refusals.number(confidence, "confidence", 0, 1, open_low=True)
+    if confidence == 1:
+        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
+
+
+def estimate_of(values: np.ndarray, confidence: float) -> Estimate:
+    """The estimate from `[plays]` independent values, at least two."""
+    _check_confidence(confidence)
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-    deviations = returns.std(axis=0, ddof=1) / math.sqrt(plays)
-    return [
-        Estimate(float(mean), float(quantile * deviation), plays)
-        for mean, deviation in zip(returns.mean(axis=0), deviations, strict=True)
-    ]
+    deviation = values.std(ddof=1) / math.sqrt(len(values))
+    return Estimate(float(values.mean()), float(quantile * deviation), len(values))
 
 
 def learned_response(
@@ -211,9 +218,8 @@ def learned_response(
 
     Walks over a game's compiled rules or over its twin need policies of the other
     players that are SequencePolicies of the game. They keep no nodes, and have the same
-    bits otherwise as walks through pyspiel. Only where the infosets of a game with
-    compiled rules are drawn from by outcome sampling, draws differ, since their places
-    do.
+    bits otherwise as walks through pyspiel. Only outcome sampling draws other
+    actions in a game with compiled rules, where draws depend on the infosets' keys.
 
     Raises:
         ValueError: there is no such player, the game has simultaneous moves, `Solver`

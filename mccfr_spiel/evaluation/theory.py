@@ -281,7 +281,7 @@ def _words_of(minimizer: Minimizer, averaging: Averaging) -> str:
     if minimizer.rule == regret_matching().rule and minimizer != regret_matching():
         words += " from other regrets than 0"
     if averaging != UNIFORM:
-        words += f" with an average that weights iteration t by t^{averaging.gamma:g}"
+        words += f" with the {averaging}"
     return words
 
 

@@ -20,6 +20,7 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     Averaging,
     Minimizer,
+    OwnAveraging,
     OwnEstimator,
     OwnPart,
     OwnRule,
@@ -27,6 +28,7 @@ from mccfr_spiel.algorithms import (
     Sampling,
     averaging,
     check_algorithm,
+    own_averaging,
     own_estimator,
     own_rule,
     sampling,
@@ -300,7 +302,11 @@ def written(method: Method) -> str:
     return key_of(method, METHODS) or repr(method)
 
 
-_OWN: dict[str, Any] = {"minimizer": own_rule, "sampling": own_estimator}
+_OWN: dict[str, Any] = {
+    "minimizer": own_rule,
+    "sampling": own_estimator,
+    "averaging": own_averaging,
+}
 """What makes parts of users' functions."""
 
 
@@ -312,8 +318,7 @@ def _read_own(
     Raises:
         ValueError: there is none of that name, or its source has changed.
     """
-    first = "update" if kind is OwnRule else "estimate"
-    part = kind(**{first: value_of(function)}, **more)
+    part = kind(**{kind.key: value_of(function)}, **more)
     if source and source != part.digest:
         raise ValueError(
             f"the source of {function} has changed since then; undo the change, or "
@@ -325,6 +330,7 @@ def _read_own(
 _CALLS: dict[str, Any] = {
     "own_rule": functools.partial(_read_own, OwnRule),
     "own_estimator": functools.partial(_read_own, OwnEstimator),
+    "own_averaging": functools.partial(_read_own, OwnAveraging),
     **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
     **{
         name: one for name, one in vars(averaging).items() if isinstance(one, Averaging)
@@ -495,6 +501,8 @@ def _sampling_name(estimator: Sampling) -> str:
 
 
 def _averaging_name(average: Averaging) -> str:
+    if isinstance(average, OwnAveraging):
+        return average.function.__name__
     name = key_of(average, AVERAGINGS) or f"gamma={average.gamma:.12g}"
     if average.change:
         name = f"{name}_change={average.change:.12g}_horizon={average.horizon}"

@@ -177,6 +177,30 @@ def save_convergence(
     save_figure(convergence_figure(results, title=title, style=style), picture)
 
 
+def save_estimates(
+    result: Mapping[str, Any],
+    picture: str | os.PathLike[str],
+    *,
+    title: str = "",
+    style: str = "paper",
+) -> None:
+    """Draws what `playing.evaluation` has estimated, with its intervals."""
+    with styled(style):
+        figure, grid = panels(1, 1, style)
+        axes, labels = grid.flat[0], []
+        for player, estimates in enumerate(result["players"]):
+            for name, one in estimates.items():
+                if isinstance(one, dict):
+                    mean, half, row = one["mean"], one["half_width"], -len(labels)
+                    axes.errorbar(mean, row, xerr=half, fmt="o", capsize=3)
+                    labels.append(f"player {player}: {name.replace('_', ' ')}")
+        axes.axvline(0.0, linewidth=0.8, color="gray")
+        axes.set_yticks([-row for row in range(len(labels))], labels)
+        axes.set_xlabel("return a play, 95% intervals")
+        axes.set_title("\n".join(textwrap.wrap(title, _PANEL_TITLE_WIDTH)))
+        save_figure(figure, picture)
+
+
 # --- comparisons -----------------------------------------------------------------
 
 

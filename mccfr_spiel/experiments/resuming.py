@@ -105,17 +105,16 @@ def load_solver(
     """
     method = settings.algorithm
     assert isinstance(method, Algorithm)  # others make no checkpoints
-    rule, estimator = own_parts_of(method.sampling, method.minimizer)
+    own: dict[str, Any] = own_parts_of(method)
     solver = Solver.load_newest(
         checkpoint,
         tree or settings.game,
-        minimizer=rule,
-        sampling=estimator,
         abstraction=abstraction_of(settings),
         max_memory=budget_of(settings),
         threads=settings.threads,
         twin=settings.twin,
         cluster=cluster,
+        **own,
     )
     if (solver.algorithm, solver.seed) != (settings.algorithm, settings.seed):
         raise ValueError(f"{checkpoint} is not of the run that the settings describe.")

@@ -15,6 +15,7 @@ import pyspiel
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import Method, checked
+from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, table_of
 from mccfr_spiel.limits.budget import (
     Budget,
@@ -32,6 +33,9 @@ from mccfr_spiel.tree.readable import Abstraction
 
 EVALUATIONS = ("exact", "sampled", "none")
 """What `Settings.evaluate` may be."""
+
+OWN: Abstraction = pyspiel.State.information_state_string
+"""The abstraction that is a game's own strings."""
 
 _LEAST_MEMORY = 2**20
 
@@ -90,6 +94,9 @@ class Settings:
         allow_imperfect_recall: Solve a game whose information-state strings forget what
             a player did or saw, as those of hold'em do. No theorem covers that.
             NashConv cannot be computed: evaluate is sampled or none.
+        abstraction: What players know in place of their information-state strings:
+            MODULE:FUNCTION, a function (state, player) -> string, as Solver takes it.
+            Players may then forget, and what --allow_imperfect_recall says holds.
         threads: The most threads that share a pass over the whole tree, as CFR and
             NashConv make them, or the walks of a large batch; one for each core if not
             given. A small game has fewer. On a Ray cluster each worker of a single run
@@ -119,6 +126,7 @@ class Settings:
     twin: bool | None = field(default=None, compare=False)
     store: Annotated[str, STORES] = "auto"
     allow_imperfect_recall: bool = False
+    abstraction: str | None = None
     threads: Count | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -151,7 +159,7 @@ class Settings:
                 "store=none keeps no tree, which evaluate=exact takes; use "
                 "evaluate=sampled, or drop store=none."
             )
-        if self.allow_imperfect_recall:
+        if self.forgets:
             self._check_may_forget()
         if self.bounds:
             self._check_has_tree("bounds take")
@@ -160,11 +168,28 @@ class Settings:
         if isinstance(self.algorithm, OfflineMethod):
             self._check_fits_offline(self.algorithm)
 
+    @property
+    def forgets(self) -> bool:
+        """Whether players may forget what they did or saw."""
+        return self.allow_imperfect_recall or self.abstraction is not None
+
     def _check_may_forget(self) -> None:
         """Raises ValueError for settings that a game of imperfect recall rules out."""
+        what = f"abstraction={self.abstraction}"
+        if self.allow_imperfect_recall:
+            what = "allow_imperfect_recall=True"
+            if self.abstraction is not None:
+                raise ValueError(
+                    f"{what} is about a game's own strings, which abstraction="
+                    f"{self.abstraction} replaces; drop one of them."
+                )
+        elif ":" not in str(self.abstraction):
+            raise ValueError(
+                f"{what} is no MODULE:FUNCTION, such as my_buckets:by_strength."
+            )
         if self.evaluate == "exact":
             raise ValueError(
-                "allow_imperfect_recall=True is given, but evaluate=exact needs a best "
+                f"{what} is given, but evaluate=exact needs a best "
                 "response, which no simple algorithm finds for players who forget; use "
                 "evaluate=sampled or evaluate=none."
             )
@@ -172,7 +197,7 @@ class Settings:
             given = "twin=True" if self.twin else "store=none"
             raise ValueError(
                 f"{given} is given, but compiled rules know nothing of players who "
-                "forget; drop it or allow_imperfect_recall=True."
+                f"forget; drop it or {what}."
             )
 
     def _check_has_tree(self, what: str) -> None:
@@ -269,9 +294,11 @@ def new_tree(settings: Settings, max_memory: MaxMemory = None) -> GameTree:
 
 
 def abstraction_of(settings: Settings) -> Abstraction | None:
-    """The game's own strings where they may forget; else None."""
-    strings = pyspiel.State.information_state_string
-    return strings if settings.allow_imperfect_recall else None
+    """The user's function, or the game's own strings where they may forget; else
+    None."""
+    if settings.abstraction is not None:
+        return value_of(settings.abstraction)
+    return OWN if settings.allow_imperfect_recall else None
 
 
 def measure(settings: Settings) -> str:

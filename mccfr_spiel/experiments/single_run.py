@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import json
 import pathlib
 import traceback
 from collections.abc import Iterator, Sequence
@@ -279,9 +280,7 @@ def _run(work: Work, signals: Signals) -> int:
         done = f"{solver.num_iterations:,} iterations"
         warn(f"Error after {done}: {words_of_error(error)}")
     if (took := seconds_compiled()) > 1.0:
-        show(
-            f"Compiled in {took:.0f} s, not counted above; the next run finds it done."
-        )
+        show(f"Compiled in {took:.0f} s, not counted above; kept for the next run.")
     show(f"Results are in {folder}")
     if signals.received is not None:
         return 128 + signals.received
@@ -385,7 +384,7 @@ def _evaluate_by_play(work: Work) -> None:
             seed=settings.seed,
             max_memory=max(budget.left, 0) + budget.limit // 4,
             twin=settings.twin,
-            forgets=settings.allow_imperfect_recall,
+            forgets=settings.forgets,
         )
     except (ValueError, MemoryError, pyspiel.SpielError) as error:
         raise ValueError(f"The policy could not be played: {error}") from error
@@ -394,10 +393,13 @@ def _evaluate_by_play(work: Work) -> None:
 
 
 def _draw(work: Work, plotting: ModuleType) -> None:
-    """Draws the rows if they make a curve."""
+    """Draws the rows if they make a curve, or what was estimated by playing."""
     settings, folder = work.settings, work.folder
-    if settings.evaluate == "exact" and settings.is_iterative:
-        label = plotting.legend_name(name_of(settings.algorithm))
-        for one in work.request.figure_formats:
-            picture = (folder / PICTURE).with_suffix(f".{one}")
+    for one in work.request.figure_formats:
+        picture = (folder / PICTURE).with_suffix(f".{one}")
+        if settings.evaluate == "exact" and settings.is_iterative:
+            label = plotting.legend_name(name_of(settings.algorithm))
             plotting.save_convergence({label: folder}, picture, title=settings.game)
+        elif (folder / EVALUATION).exists():
+            result = json.loads((folder / EVALUATION).read_text())
+            plotting.save_estimates(result, picture, title=brief(settings.game))

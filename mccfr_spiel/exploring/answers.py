@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.display.lines import brief
 from mccfr_spiel.exploring import finding, grids, live_rows, places, views
 from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.hands import Hand
@@ -58,7 +59,8 @@ class Answers:
         tree = subject.tree()
         return {
             "title": subject.title,
-            "game": str(subject.source),
+            "game": brief(subject.source),
+            "cards": grids.word_of_deals(subject.game),
             "players": subject.game.num_players(),
             "policies": [
                 {
@@ -120,7 +122,9 @@ class Answers:
             return WORKING
         wanted = str(query.get("text", ""))[:_LONGEST]
         found = finding.search(tree, wanted, max(_whole(query, "first", 0), 0))
-        rows = [finding.row_of(tree, policy, i) for i in found["infosets"]]
+        numbers = self._numbers(query)
+        visits = None if numbers is None else numbers.visits
+        rows = [finding.row_of(tree, policy, i, visits) for i in found["infosets"]]
         return {"rows": rows, "next": found["next"], "total": found["total"]}
 
     def list(self, query: Query) -> Any:
@@ -134,7 +138,8 @@ class Answers:
         if numbers is None:
             return WORKING
         rows = [
-            finding.row_of(tree, numbers.policy, infoset) | {"amount": amount}
+            finding.row_of(tree, numbers.policy, infoset, numbers.visits)
+            | {"amount": amount}
             for infoset, amount in finding.listed(numbers, tree, kind, other)
         ]
         return {"rows": rows}
@@ -166,7 +171,8 @@ class Answers:
                 _history(query),
                 self._asker(query),
                 None if numbers is None else tree,
-                None if numbers is None else numbers.policy,
+                numbers,
+                self._candidate(query).origin,
             )
         except grids.NoGridError as error:
             return {"none": str(error)}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.exploring.numbers import Origin
 from mccfr_spiel.policies.answers import Answers
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
@@ -59,7 +60,10 @@ class Candidate:
             through the steps of one run. Empty for any other policy.
         regrets: of the solver; None if there is no solver, or if its rule keeps none.
         is_read: whether the policy is in memory.
+        origin: how it was found, if that is known.
     """
+
+    origin: Origin | None = None
 
     def __init__(
         self,
@@ -140,10 +144,14 @@ def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
     count = solver.num_iterations
-    return [
+    found = [
         Candidate(f"{prefix}{kind}{ending}", policy, count, regrets=regrets)
         for kind, policy in policies.items()
     ]
+    if isinstance(solver, Solver):
+        for one in found:
+            one.origin = Origin(solver.algorithm, count)
+    return found
 
 
 def _of_path(
@@ -154,7 +162,8 @@ def _of_path(
 ) -> Iterator[Candidate]:
     """The policies of a file or of a folder: what it reports, what it has kept on the
     way, and its checkpoints."""
-    yield Candidate(name, load_policy(path, game))
+    first = Candidate(name, load_policy(path, game))
+    yield first
     if not path.is_dir():
         return
     steps = {one.iteration: one for one in kept_in(path, name, game)}
@@ -171,6 +180,10 @@ def _of_path(
         steps.setdefault(count, average).regrets = average.regrets
         seen.add(count)
         current.append(last)
+        if not first.origin:  # of the newest checkpoint, with which the run has ended
+            first.origin = average.origin
+        for one in steps.values():
+            one.origin = Origin(solver.algorithm, one.iteration or 0)
     yield from steps.values()
     yield from current
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 from mccfr_spiel.display.lines import brief
@@ -18,6 +19,7 @@ from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.hands import is_seen
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.limits.budget import in_words
 from mccfr_spiel.storage.atomic import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -27,7 +29,11 @@ MOST_NODES = 20_000
 _BELIEFS = 20
 
 
-def export(subject: Subject, path: str | os.PathLike[str]) -> None:
+def export(
+    subject: Subject,
+    path: str | os.PathLike[str],
+    tell: Callable[[str], object] = lambda words: None,
+) -> None:
     """Writes the page of a small game into one file.
 
     It has all of the page but the change of a policy and solving on, for which its
@@ -36,6 +42,8 @@ def export(subject: Subject, path: str | os.PathLike[str]) -> None:
     Args:
         subject: what to look at.
         path: of the file, which appears whole or not at all.
+        tell: is called with a line that says how large the file will be, before it is
+            written.
 
     Raises:
         ValueError: the game has more than MOST_NODES nodes.
@@ -48,7 +56,9 @@ def export(subject: Subject, path: str | os.PathLike[str]) -> None:
             f"{brief(subject.source)} has {size} nodes; a page in one file can have "
             f"{MOST_NODES:,}. Open the page with its server instead."
         )
-    write_file(pathlib.Path(path), page(contents(subject, tree)).encode())
+    data = page(contents(subject, tree)).encode()
+    tell(f"Writing {in_words(len(data))} to {path}.")
+    write_file(pathlib.Path(path), data)
 
 
 def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
@@ -134,7 +144,9 @@ def _of_policy(
         "infosets": [answers.state(mine | {"history": k})["infoset"] for k in keys],
         "grids": [answers.grid(mine | {"history": key}) for key in grids],
         "beliefs": beliefs,
-        "rows_of_lists": [finding.row_of(tree, numbers.policy, i) for i in infosets],
+        "rows_of_lists": [
+            finding.row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
+        ],
         "lists": lists,
     }
 
@@ -149,7 +161,7 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
         sum(is_seen(state, move, player) << player for player in players)
         for move in places.moves_of(state)
     ]
-    knows = [views.known_to(state, player) for player in players]
+    knows = [views.words_known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]
     return {"knows": numbers, "seen": seen}
 

@@ -5,9 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.numbers import Numbers, owners
-from mccfr_spiel.exploring.views import text
-from mccfr_spiel.policies.action_names import names_without_state, plain_names
+from mccfr_spiel.exploring.views import knowledge, text
+from mccfr_spiel.policies.action_names import (
+    names_without_state,
+    plain_names,
+    said,
+    said_info_state,
+)
 from mccfr_spiel.tree.game_tree import GameTree
 
 SHOWN = 25
@@ -28,7 +34,8 @@ _AT_ONCE = 256
 
 
 def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
-    """The infosets whose strings contain a text, capitals or not, from a number on.
+    """The infosets whose strings contain a text, as OpenSpiel has them or as people say
+    them, capitals or not, from a number on.
 
     It stops after some rows, or some time, and says where to go on.
     """
@@ -39,7 +46,9 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
     while at < count and len(found) < SHOWN:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
-        if wanted in tree.info_state(at).casefold():
+        string = tree.info_state(at)
+        words = said_info_state(tree.game, int(tree.infosets[at]["player"]), string)
+        if wanted in f"{string}\n{words}".casefold():
             found.append(at)
         at += 1
     return {"infosets": found, "next": at if at < count else None, "total": count}
@@ -81,19 +90,27 @@ def listed(
     return [(int(i), float(amounts[i])) for i in first if amounts[i] > 0]
 
 
-def row_of(tree: GameTree, policy: np.ndarray, infoset: int) -> dict[str, Any]:
-    """An infoset in a list: whose it is, its string, its policy in words."""
+def row_of(
+    tree: GameTree, policy: np.ndarray, infoset: int, visits: np.ndarray | None
+) -> dict[str, Any]:
+    """An infoset in a list: whose it is, its string, its policy in words, and about how
+    often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
     names = names_without_state(tree.game, player, legal)
     if names is None:
         names = plain_names(tree.game, player, legal)
+    if any(map(str.isdecimal, names)):  # a state of it may tell them
+        state = places.state_of(tree, infoset, policy)
+        names = names if state is None else places.names_of(state, legal)
+    else:
+        names = said(tree.game, player, names)
     odds = policy[start : start + size]
     best = np.argsort(-odds, kind="stable")[:3]
     return {
         "infoset": infoset,
-        "player": player,
-        "info_state": text(tree.info_state(infoset)),
+        **knowledge(tree.game, player, tree.info_state(infoset)),
+        "visits": None if visits is None else float(visits[infoset]),
         "policy": [[text(names[i]), float(odds[i])] for i in best],
         "left_out": max(size - 3, 0),
     }

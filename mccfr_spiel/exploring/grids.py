@@ -15,16 +15,18 @@ import pyspiel
 
 from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.hands import is_seen
+from mccfr_spiel.exploring.numbers import Numbers, Origin
 from mccfr_spiel.exploring.views import number, text
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.action_names import card_in, names_at
 from mccfr_spiel.tree.game_tree import GameTree
 
 _MOST = 2_000
 """Cells with values that a grid has at most; twice as many hands."""
 
 _RANKS = "AKQJT98765432"
-_CARD = re.compile(r"\b([2-9TJQKA])([cdhs])$")
+_CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
 
 
 class NoGridError(ValueError):
@@ -40,7 +42,8 @@ def grid(
     history: Sequence[int],
     ask: Ask,
     tree: GameTree | None,
-    policy: np.ndarray | None,
+    numbers: Numbers | None,
+    origin: Origin | None = None,
 ) -> dict[str, Any]:
     """The policy of the player who acts after a history, for all of its own cards.
 
@@ -52,7 +55,9 @@ def grid(
         history: where a player acts.
         ask: gives the policy at a state.
         tree: the whole tree, or None.
-        policy: `[S]` over the tree's sequences, or None.
+        numbers: of the policy, or None.
+        origin: how the policy was found. Without a tree each hand is taken to be
+            visited in its share of the walks, which is more than it can be.
 
     Raises:
         NoGridError: the game, or the history, allows no grid.
@@ -71,45 +76,66 @@ def grid(
     choices = [_cards_at(game, at) for at in own]
     if math.prod(map(len, choices)) > 2 * _MOST:
         raise NoGridError(f"There are more than {2 * _MOST:,} hands, too many to show.")
-    actions = places.moves_of(state)
-    hands: dict[str, list[float]] = {}
+    names: dict[str, None] = {}  # of all hands' moves, in order
+    hands: dict[str, tuple[dict[str, float], float | None]] = {}
     for dealt in itertools.product(*choices):
         state = replayed(game, history, dict(zip(own, dealt, strict=True)), len(seers))
-        if state is not None and places.moves_of(state) == actions:
-            odds = ask(state)
+        if state is not None and state.current_player() == player:
+            odds, moves = ask(state), places.moves_of(state)
             cards = (one[card] for one, card in zip(choices, dealt, strict=True))
-            label = " ".join(sorted(cards))
-            hands.setdefault(label, [odds.get(one, 0.0) for one in actions])
+            label, visits = " ".join(sorted(cards)), None
+            if tree is not None and numbers is not None and numbers.visits is not None:
+                visits = float(numbers.visits[tree.find_at(state, player)])
+            said = map(text, places.names_of(state, moves))
+            row = {
+                name: odds.get(one, 0.0) for name, one in zip(said, moves, strict=True)
+            }
+            names |= dict.fromkeys(row)
+            hands.setdefault(label, (row, visits))
+    if origin is not None and tree is None and origin.algorithm.sampling.chance:
+        most = origin.walks / max(len(hands), 1)
+        hands = {label: (row, most) for label, (row, _) in hands.items()}
+    rows = {
+        label: [row.get(name) for name in names] for label, (row, _) in hands.items()
+    }
     view: dict[str, Any] = {
         "player": player,
-        "actions": [text(places.name_of(state, one)) for one in actions],
-        "rows": [{"label": k, "probabilities": v} for k, v in hands.items()],
+        "actions": list(names),
+        "rows": [
+            {"label": label, "probabilities": row, "visits": hands[label][1]}
+            for label, row in rows.items()
+        ],
         "columns": [],
         "cells": [],
         "ranks": None,
     }
     if len(own) == 2 and all(
-        map(_CARD.search, itertools.chain(*map(dict.values, choices)))
+        map(_CARD.fullmatch, itertools.chain(*map(dict.values, choices)))
     ):
-        view["ranks"] = _by_ranks(hands)
+        view["ranks"] = _by_ranks(rows)
     others = [at for at, seer in enumerate(seers) if seer != player]
     single = [at for at in others if seers.count(seers[at]) == 1]
-    if len(own) == 1 and single and tree is not None and policy is not None:
-        rows, columns = choices[0], _cards_at(game, single[0])
-        if len(rows) * len(columns) <= _MOST:
+    if len(own) == 1 and single and tree is not None and numbers is not None:
+        mine, columns = choices[0], _cards_at(game, single[0])
+        if len(mine) * len(columns) <= _MOST:
+            known = {row["label"]: row for row in view["rows"]}
             view["rows"] = [
-                {"label": label, "probabilities": hands.get(label)}
-                for label in rows.values()
+                known.get(label, {"label": label, "probabilities": None})
+                for label in mine.values()
             ]
             view["columns"] = list(columns.values())
             view["cells"] = [
                 [
                     _value(
-                        tree, history, {own[0]: mine, single[0]: theirs}, policy, player
+                        tree,
+                        history,
+                        {own[0]: one, single[0]: theirs},
+                        numbers.policy,
+                        player,
                     )
                     for theirs in columns
                 ]
-                for mine in rows
+                for one in mine
             ]
     return view
 
@@ -171,6 +197,16 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def word_of_deals(game: pyspiel.Game) -> str:
+    """What a game begins by dealing, as the page calls it; "" if it deals nothing."""
+    state = game.new_initial_state()
+    if not state.is_chance_node():
+        return ""
+    name = places.name_of(state, places.moves_of(state)[0]).lower()
+    words = {"roll": "Dice", "value": "Values"}
+    return next((word for part, word in words.items() if part in name), "Cards")
+
+
 def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """For each move of chance at the beginning, who alone sees it.
 
@@ -198,10 +234,9 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
         state = game.new_initial_state()
         for _ in range(at):
             state.apply_action(places.moves_of(state)[way])
-        for move in places.moves_of(state):
-            name = places.name_of(state, move)
-            card = _CARD.search(name)
-            found[move] = text(card[0] if card else re.split(r"[:\s]", name)[-1])
+        moves = places.moves_of(state)
+        for move, name in zip(moves, names_at(state, -1, moves), strict=True):
+            found[move] = text(card_in(game, name))
     return dict(sorted(found.items()))
 
 
@@ -253,7 +288,7 @@ def _value(
 
 
 def _by_ranks(
-    hands: dict[str, list[float]], weights: Sequence[float] = ()
+    hands: dict[str, list[Any]], weights: Sequence[float] = ()
 ) -> dict[str, Any]:
     """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
     has the mean over its suits, by their weights if there are any."""
@@ -263,7 +298,7 @@ def _by_ranks(
         (rank, suit), (other, its) = label.split()
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
         place = (high, low) if suit == its else (low, high)
-        sums.setdefault(place, []).append(np.array(odds))
+        sums.setdefault(place, []).append(np.array(odds, np.float64))
         parts.setdefault(place, []).append(weights[at] if weights else 1.0)
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
     for (row, column), found in sums.items():

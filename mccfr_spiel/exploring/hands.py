@@ -83,7 +83,7 @@ class Hand:
             "seat": self.seat,
             "over": state.is_terminal(),
             "log": self._log,
-            "knows": views.known_to(state, self.seat),
+            "knows": views.words_known_to(state, self.seat),
             "moves": views.moves_view(state),
         }
         if state.is_terminal():

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels.whole_walks import add_reaches
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -93,6 +94,8 @@ class Numbers(NamedTuple):
         best_returns: `[P]` those of best responses to the others.
         gains: `[I]` how much of a player's gain by a best response comes from moving
             otherwise at the infoset. Those of a player add up to the whole gain.
+        visits: `[I]` about how many walks came to the infoset to update it; None if it
+            is not known how the policy was found.
     """
 
     policy: np.ndarray
@@ -103,6 +106,7 @@ class Numbers(NamedTuple):
     returns: np.ndarray
     best_returns: np.ndarray
     gains: np.ndarray
+    visits: np.ndarray | None = None
 
 
 def leaf_values(passes: FullPass, plan: np.ndarray) -> np.ndarray:
@@ -133,7 +137,52 @@ def pass_up(
         np.add.at(values, level.parents, found)
 
 
-def numbers_of(tree: GameTree, policy: np.ndarray) -> Numbers:
+class Origin(NamedTuple):
+    """How a policy was found.
+
+    Attributes:
+        algorithm: of the solver.
+        iterations: that it has made.
+    """
+
+    algorithm: Algorithm
+    iterations: int
+
+    @property
+    def walks(self) -> int:
+        """For each player; of batches that grow, at least so many."""
+        batch = self.algorithm.batch
+        return self.iterations * (batch if isinstance(batch, int) else 1)
+
+
+def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
+    """`[I]` about how many walks came to each infoset in its player's updates.
+
+    Nothing counts them. A walk comes there with the probability that what it samples
+    leads there, which is taken for the average policy: what the current policies were
+    at each time is not kept.
+    """
+    tree, sampling = passes.tree, origin.algorithm.sampling
+    reach = numbers.reach
+    if not sampling.is_sampled:
+        return np.full(tree.num_infosets, float(origin.walks))
+    if not sampling.opponents:
+        reach = np.zeros_like(reach)
+        add_reaches(tree.arrays, np.ones_like(numbers.plan), reach)
+    own = np.ones_like(reach)
+    if sampling.player != "all":
+        share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
+        even = np.ones_like(numbers.policy)
+        sizes = tree.infosets["num_actions"]
+        even[tree.num_players :] = 1 / np.repeat(sizes, sizes)
+        mixed = (1 - share) * numbers.policy + share * even
+        own = passes.plan(mixed)[tree.infosets["parent"]]
+    return origin.walks * np.minimum(reach, 1.0) * own
+
+
+def numbers_of(
+    tree: GameTree, policy: np.ndarray, origin: Origin | None = None
+) -> Numbers:
     """All numbers of a policy vector, in a few passes over the leaves and the nodes.
 
     The gain of a best response is split by the performance difference lemma (Kakade,
@@ -159,4 +208,7 @@ def numbers_of(tree: GameTree, policy: np.ndarray) -> Numbers:
         gains[level.infosets] = plan[level.parents] * gap
     returns = values[: tree.num_players].copy()
     best_returns = best[: tree.num_players].copy()
-    return Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
+    if origin is None:
+        return found
+    return found._replace(visits=visits_of(passes, found, origin))

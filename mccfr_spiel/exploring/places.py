@@ -13,6 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.policies.action_names import said_at
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_SEARCHED = 2_000_000
@@ -46,12 +47,18 @@ def moves_of(state: pyspiel.State) -> list[int]:
     return list(state.legal_actions())
 
 
-def name_of(state: pyspiel.State, action: int) -> str:
-    """What the game calls a move, or its number."""
+def names_of(state: pyspiel.State, moves: Sequence[int]) -> list[str]:
+    """All moves at a state as people say them, or their numbers."""
     try:
-        return str(state.action_to_string(state.current_player(), action))
+        return said_at(state, int(state.current_player()), moves)
     except Exception:  # games raise what they like
-        return str(action)
+        return [*map(str, moves)]
+
+
+def name_of(state: pyspiel.State, action: int) -> str:
+    """A move as people say it, or its number."""
+    moves = moves_of(state)
+    return names_of(state, moves)[moves.index(action)]
 
 
 def follow(game: pyspiel.Game, tree: GameTree | None, history: Sequence[int]) -> Place:
@@ -213,6 +220,18 @@ def value_of_node(tree: GameTree, node: int, policy: np.ndarray) -> np.ndarray:
         keep = weight > 0
         at, weight = below.nodes[keep], weight[keep]
     return total
+
+
+def state_of(tree: GameTree, infoset: int, policy: np.ndarray) -> pyspiel.State | None:
+    """The most probable state of an infoset; None if it is not found soon."""
+    try:
+        found, _ = histories_of(tree, infoset, policy, 1)
+    except TooManyError:
+        return None
+    state = tree.game.new_initial_state()
+    for move in found[0].moves:
+        state.apply_action(moves_of(state)[move])
+    return state
 
 
 def named(game: pyspiel.Game, moves: Sequence[int]) -> tuple[list[int], list[str]]:

@@ -18,7 +18,7 @@ import pyspiel
 from mccfr_spiel.display.lines import brief, title
 from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
-from mccfr_spiel.exploring.numbers import Numbers, numbers_of
+from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
@@ -52,9 +52,11 @@ class Evaluation:
         is_wanted: whether an answer may still be asked for.
     """
 
-    def __init__(self, tree: GameTree, policy: Any) -> None:
+    def __init__(
+        self, tree: GameTree, policy: Any, origin: Origin | None = None
+    ) -> None:
         """Begins to read a policy, anything that `policy_vector` takes."""
-        self.is_wanted = True
+        self.is_wanted, self._origin = True, origin
         self._tree = tree
         self._vector = Work(lambda: policy_vector(tree, policy))
         self._numbers: Work[Numbers] | None = None
@@ -85,7 +87,7 @@ class Evaluation:
                 raise ValueError("Nobody has asked for these values lately.")
             policy = self.vector(None)
             assert policy is not None
-            return numbers_of(self._tree, policy)
+            return numbers_of(self._tree, policy, self._origin)
 
 
 class Subject:
@@ -259,10 +261,11 @@ class Subject:
         Raises:
             ValueError, OSError: the tree is not there, or see `candidate`.
         """
-        tree, policy = self.need_tree(), self.candidate(which).policy
+        tree, one = self.need_tree(), self.candidate(which)
+        policy = one.policy
         with self._lock:
             if which not in self._evaluations:
-                self._evaluations[which] = Evaluation(tree, policy)
+                self._evaluations[which] = Evaluation(tree, policy, one.origin)
             self._evaluations.move_to_end(which)
             most = KEPT_BYTES // (_BYTES_PER_SEQUENCE * tree.num_sequences)
             while len(self._evaluations) > max(2, min(_KEPT, most)):

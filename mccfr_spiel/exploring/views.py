@@ -3,6 +3,7 @@
 Strings of games go out as they are: the page writes them as text, never as HTML.
 """
 
+import itertools
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.action_names import said_info_state
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_MOVES = 400
@@ -44,16 +46,29 @@ def known_to(state: pyspiel.State, player: int) -> str:
         return ""
 
 
+def knowledge(game: pyspiel.Game, player: int, info_state: str) -> dict[str, Any]:
+    """An information state, as OpenSpiel has it and as people say it."""
+    words = said_info_state(game, player, info_state)
+    return {"player": player, "info_state": text(info_state), "words": text(words)}
+
+
+def words_known_to(state: pyspiel.State, player: int) -> str:
+    """The same as people say it."""
+    return said_info_state(state.get_game(), player, known_to(state, player))
+
+
 def moves_view(state: pyspiel.State) -> list[dict[str, Any]]:
     """The moves at a state, with their probabilities where chance moves."""
     odds = dict(state.chance_outcomes()) if state.is_chance_node() else {}
+    moves = places.moves_of(state)
+    pairs = zip(moves, places.names_of(state, moves), strict=True)
     return [
         {
             "action": move,
-            "name": text(places.name_of(state, move)),
+            "name": text(name),
             "probability": number(odds[move]) if move in odds else None,
         }
-        for move in places.moves_of(state)[:MOST_MOVES]
+        for move, name in itertools.islice(pairs, MOST_MOVES)
     ]
 
 
@@ -88,12 +103,11 @@ def infoset_view(
         state: where a player acts.
         infoset: its number in the tree, if there is a tree.
     """
-    odds = candidate.probabilities(state)
+    odds, player = candidate.probabilities(state), int(state.current_player())
     actions = places.moves_of(state)[:MOST_MOVES]
     view = {
         "number": infoset,
-        "player": state.current_player(),
-        "info_state": known_to(state, state.current_player()),
+        **knowledge(state.get_game(), player, known_to(state, player)),
         "probabilities": None if odds is None else [odds.get(a, 0.0) for a in actions],
     }
     regrets = candidate.regrets_at(state)
@@ -116,8 +130,8 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
 
     return {
         "number": infoset,
-        "player": player,
-        "info_state": text(tree.info_state(infoset)),
+        **knowledge(tree.game, player, tree.info_state(infoset)),
+        "visits": None if numbers.visits is None else float(numbers.visits[infoset]),
         "probabilities": policy[:MOST_MOVES].tolist(),
         "reach": reach * float(numbers.plan[parent]),
         "others_reach": reach,
@@ -192,8 +206,7 @@ def hand_view(study: Study, place: places.Place) -> dict[str, Any]:
     value, values = float(found.evs[at]), found.action_evs[at]
     return {
         "number": None,
-        "player": found.player,
-        "info_state": known_to(place.state, found.player),
+        **knowledge(study.game, found.player, known_to(place.state, found.player)),
         "probabilities": found.frequencies[at].tolist(),
         "value": number(value),
         "values": [*map(number, values)],

@@ -9,7 +9,7 @@
     averaging.py   the lazy average
     batches.py     several walks before an update
     baselines.py   control variates for walks that follow one history
-    ties.py        infosets that an abstraction ties
+    forgetting.py  updates where one infoset is met after different own moves
     stack.py       the nodes that a walk visits later
     picking.py     some of the player's actions, as in average-strategy sampling
     pruning.py     actions of very negative regret in sampled walks

@@ -15,7 +15,7 @@ import numpy as np
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.batches import GROWING, batch_at
-from mccfr_spiel.kernels.minimizers import number_of, rates_at, rule_of, update
+from mccfr_spiel.kernels.minimizers import rates_at, rule_of, update
 from mccfr_spiel.kernels.pruning import FLOOR, match_pruned
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.tables import (
@@ -36,15 +36,11 @@ from mccfr_spiel.kernels.tables import (
     WALKER,
     Tables,
     Task,
-    TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.ties import gather_regrets, move_tied, pay_tied
 
 UNCHANGED = (1.0, 1.0, 1.0)
 """The rates of rules that do not discount."""
-
-_FLOORED = number_of("regret_matching_plus")
 
 
 @inlined
@@ -128,13 +124,12 @@ def pay_met(
         pay_debt(tables, infoset, settled, start, end)
 
 
-def make_move(rule: int, tied: bool, *, skips: bool) -> Any:
+def make_move(rule: int, *, skips: bool) -> Any:
     """Makes `move(task, tree, tables, clock, infoset)`, which moves the policy at an
     infoset, clears its gradient, and returns what goes up to its parent.
 
     Args:
         rule: the number of the local rule.
-        tied: whether an abstraction ties infosets; then only regrets are added up.
         skips: whether walks leave out actions of very negative regret.
     """
     discounts = rule_of(rule).discounts
@@ -151,8 +146,6 @@ def make_move(rule: int, tied: bool, *, skips: bool) -> Any:
         if skips:
             floor = FLOOR * task.settings[PRUNE_BELOW]
             value = match_pruned(tables, start, stop, floor)
-        elif tied:
-            value = gather_regrets(tree, tables, infoset, start, stop)
         else:
             value = update(
                 rule, tables, infoset, parent, start, stop, parameters, rates
@@ -162,32 +155,18 @@ def make_move(rule: int, tied: bool, *, skips: bool) -> Any:
     return move
 
 
-@inlined
-def move_all_tied(
-    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, rule: int
-) -> None:
-    """Moves the policy at the infosets met and at those tied to them; see ties.py."""
-    chain = np.empty(len(tree.infosets), np.int32)
-    for visit in range(num_met):
-        pay_tied(tree, tables, walk.met[visit], chain)
-    for visit in range(num_met):
-        move_tied(tree, tables, walk.met[visit], rule == _FLOORED)
-
-
-def make_apply(
-    rule: int, tied: bool, *, skips: bool, met_once: bool, carried: bool
-) -> Any:
+def make_apply(rule: int, *, skips: bool, met_once: bool, carried: bool) -> Any:
     """Makes `apply(task, tree, tables, walk, num_met)`, the update described above.
 
     Args:
-        rule, tied, skips: as in `make_move`.
+        rule, skips: as in `make_move`.
         met_once: whether no walk comes to an infoset a second time, so that `is_met` is
             not used.
         carried: whether `Walk.settled` says what the average has before each infoset.
             Then each pays right before it moves, which is quicker. Paying by what its
             parent has paid just now means to wait for that at each level.
     """
-    move = make_move(rule, tied, skips=skips)
+    move = make_move(rule, skips=skips)
 
     @inlined
     def apply(task, tree, tables, walk, num_met):
@@ -204,7 +183,5 @@ def make_apply(
                 tables.is_met[infoset] = 0
             value = move(task, tree, tables, walk.clock, infoset)
             gradient[infosets[infoset]["parent"]] += value
-        if tied:
-            move_all_tied(tree, tables, walk, num_met, rule)
 
     return apply

@@ -14,7 +14,14 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.rates import scheduled
-from mccfr_spiel.kernels.tables import GAMMA, GAMMA_CHANGE, HORIZON, Tables
+from mccfr_spiel.kernels.tables import (
+    GAMMA,
+    GAMMA_CHANGE,
+    HORIZON,
+    NUM_SETTINGS,
+    WEIGHTS_FROM,
+    Tables,
+)
 
 
 @inlined
@@ -23,7 +30,8 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
 
     It is iteration ** gamma. If gamma changes, to gamma(t) in iteration t, then before
     iteration t all that is in the average is multiplied by ((t - 1) / t) ** gamma(t).
-    The weights here grow by the inverse instead, which is the same average.
+    The weights here grow by the inverse instead, which is the same average. If it is a
+    user's own, the weight stands behind the settings.
 
     Args:
         iteration: its number, from 1 on.
@@ -31,6 +39,8 @@ def average_weight(iteration: int, settings: np.ndarray, before: float) -> float
         before: the weight of the iteration before.
     """
     gamma, change = settings[GAMMA], settings[GAMMA_CHANGE]
+    if settings[WEIGHTS_FROM] > 0.0:
+        return settings[NUM_SETTINGS + iteration - np.int64(settings[WEIGHTS_FROM])]
     if change == 0.0:
         if gamma == 0.0 or gamma == 1.0:  # no need of a slow power
             return 1.0 * iteration if gamma == 1.0 else 1.0

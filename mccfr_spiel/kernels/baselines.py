@@ -49,9 +49,11 @@ def note(
 @inlined
 def control(
     tables: Tables,
+    gradient: np.ndarray,
     walk: Walk,
     noted: int,
     at: Visit,
+    start: int,
     player: int,
     chosen: int,
     likelihood: float,
@@ -62,10 +64,12 @@ def control(
     action drawn, and notes the decision.
 
     Args:
-        tables: of which `gradient` changes.
+        tables: with the policies and the baselines.
+        gradient: to which is added: at the moves from `at.start` on, or `at.sequence`.
         walk: which gets the note.
         noted: how many notes there are.
         at: the node.
+        start: its first sequence.
         player: the updated player.
         chosen: the number of the action drawn.
         likelihood: its probability if the player moved, which is 1 if all actions are
@@ -76,25 +80,26 @@ def control(
     Returns:
         How many notes there are now.
     """
-    gradient, baseline = tables.gradient, tables.baseline
-    drawn = at.start + chosen
+    baseline = tables.baseline
+    drawn = start + chosen
     surplus = 0.0
     if likelihood > 0.0 and not branches:
         if adds:
-            for s in range(at.start, at.start + at.num_moves):
-                gradient[s] += at.weight * baseline[s, player]
-            gradient[drawn] -= at.weight / likelihood * baseline[drawn, player]
+            for k in range(at.num_moves):
+                gradient[at.start + k] += at.weight * baseline[start + k, player]
+            expected = at.weight / likelihood * baseline[drawn, player]
+            gradient[at.start + chosen] -= expected
     elif likelihood == 0.0:
         surplus = -baseline[drawn, player]
-        for s in range(at.start, at.start + at.num_moves):
+        for s in range(start, start + at.num_moves):
             surplus += tables.policy[s] * baseline[s, player]
         if adds:
             gradient[at.sequence] += at.weight * surplus
     if not branches:
-        return note(walk, noted, at.start, at.num_moves, chosen, likelihood)
+        return note(walk, noted, start, at.num_moves, chosen, likelihood)
     if likelihood > 0.0:
-        return note(walk, noted, at.start, at.num_moves, ALL, 0.0)
-    return note(walk, noted, at.start, at.num_moves, chosen, surplus)
+        return note(walk, noted, start, at.num_moves, ALL, 0.0)
+    return note(walk, noted, start, at.num_moves, chosen, surplus)
 
 
 @inlined

@@ -16,7 +16,7 @@ from mccfr_spiel.kernels.walk import Sampled
 
 
 @functools.cache
-def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
+def make_iterate(sampled: Sampled, rule: str, forgets: bool = False) -> Any:
     """Makes `iterate(frame)` for one kind of sampling and one rule.
 
     If nothing is sampled it is `iterate(frame, desk, leads)`, see `make_passes`.
@@ -31,14 +31,14 @@ def make_iterate(sampled: Sampled, rule: str, tied: bool = False) -> Any:
     Args:
         sampled: what a walk samples.
         rule: a name in RULES, or what `name_of_own` gave.
-        tied: whether an abstraction ties infosets; for regret matching and regret
-            matching+ only.
+        forgets: whether players forget, see forgetting.py; for regret matching and
+            regret matching+ only. Then there are walks even if nothing is sampled.
     """
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        if sampled.sampling.is_sampled or sampled.sampling.prune:
-            return make_walks(sampled, number_of(rule), tied)
-        return make_passes(number_of(rule), tied)
+        if forgets or sampled.sampling.is_sampled or sampled.sampling.prune:
+            return make_walks(sampled, number_of(rule), forgets)
+        return make_passes(number_of(rule))
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def make_estimated_iterate(rule: str) -> Any:
     `make_passes`; `rule` is as in `make_iterate`."""
     own = function_of(rule)
     with contextlib.nullcontext() if own is None else made_with(own):
-        return make_passes(number_of(rule), False, estimated=True)
+        return make_passes(number_of(rule), estimated=True)
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
     """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
     threads.
 
-    No abstraction ties infosets, and the walks are such that `can_be_shared`.
+    No player forgets, and the walks are such that `can_be_shared`.
     `scratch.py` says what the frame holds, and `shared_walks.PLAN_SIZE` the plan. It
     returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
     STACK_FULL or LOG_FULL. With the last three `drop_shared` must be called.

@@ -33,7 +33,6 @@ from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
 from mccfr_spiel.kernels.rates import Rates
 from mccfr_spiel.kernels.tables import Tables, TreeArrays
-from mccfr_spiel.kernels.ties import join_policies
 
 
 @inlined
@@ -211,7 +210,6 @@ def start_tables(
             tables.policy[s] = 1.0 / (stop - start)
         place = record["place"]
         start_infoset(rule, tables, infoset, start, stop, parameters, place, seed)
-    join_policies(infosets, tree.ties, known[0], tables.policy)
     known[0] = len(infosets)
 
 

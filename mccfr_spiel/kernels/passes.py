@@ -22,7 +22,6 @@ from mccfr_spiel.compiled.teams import share, take_pieces
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, THE_TOP
 from mccfr_spiel.kernels.minimizers import (
-    number_of,
     rates_at,
     rule_of,
     start_tables,
@@ -50,7 +49,6 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
     views,
 )
-from mccfr_spiel.kernels.ties import gather_regrets, move_tied
 
 WAY, FIRST_PLAYER, END_PLAYER, ITERATION_NOW, _END = range(NOTES, NOTES + 5)
 """The leader's notes: the way of the pass, and for which players and in which iteration
@@ -147,7 +145,6 @@ def update_infoset(
     plan: np.ndarray,
     infoset: int,
     parent: int,
-    tied: bool,
     rule: int,
     looks_ahead: bool,
     has_rows: bool,
@@ -172,8 +169,6 @@ def update_infoset(
                 tables.ahead[s] += gradient[s] - below
     if len(tables.locked) > 0 and tables.locked[infoset] != 0:
         value = keep_policy(tables, start, stop)
-    elif tied:
-        value = gather_regrets(tree, tables, infoset, start, stop)
     else:
         value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
     gradient[parent] += value
@@ -238,7 +233,7 @@ def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -
         tables.ahead[start] = 0.0
 
 
-def make_piece(rule: int, tied: bool, *, has_rows: bool) -> Any:
+def make_piece(rule: int, *, has_rows: bool) -> Any:
     """Compiles `do_piece(frame, desk, piece)`, which goes the leader's way through a
     piece, or through the top. `has_rows` is said at `update_infoset`."""
     looks_ahead = rule_of(rule).looks_ahead
@@ -276,7 +271,6 @@ def make_piece(rule: int, tied: bool, *, has_rows: bool) -> Any:
                     plan,
                     infoset,
                     parent,
-                    tied,
                     rule,
                     looks_ahead,
                     has_rows,
@@ -301,16 +295,13 @@ def _has_rows(
     """Delivers nothing, since pieces read the rows of leaves."""
 
 
-def make_loop(
-    rule: int, tied: bool, do_piece: Any, deliver: Any, *, once: bool = False
-) -> Any:
+def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
     """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
 
     Before each update `deliver(frame, desk, tables, first, end)` may write into the
     gradient what the leaves pay the players `first .. end - 1`. If `once`, a call makes
     at most one update.
     """
-    floored = rule == number_of("regret_matching_plus")
     looks_ahead = rule_of(rule).looks_ahead
 
     @inlined
@@ -339,9 +330,6 @@ def make_loop(
             deliver(frame, desk, tables, first, end)
             begin_piece, end_piece = first * num_blocks, end * num_blocks
             go_up(do_piece, frame, blocks, desk, begin_piece, end_piece)
-            if tied:
-                for m in range(passes.member_ends[first], passes.member_ends[end]):
-                    move_tied(tree, tables, passes.members[m], floored)
             go_down(do_piece, frame, blocks, desk, begin_piece, end_piece)
             for sequence in range(num_players):
                 tables.gradient[sequence] = 0.0
@@ -361,7 +349,7 @@ def make_loop(
     return loop
 
 
-def make_passes(rule: int, tied: bool, *, estimated: bool = False) -> Any:
+def make_passes(rule: int, *, estimated: bool = False) -> Any:
     """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
 
     If the gradients are `estimated`, a call makes one update, before which they have
@@ -370,10 +358,10 @@ def make_passes(rule: int, tied: bool, *, estimated: bool = False) -> Any:
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
     `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
     """
-    do_piece = make_piece(rule, tied, has_rows=not estimated)
-    loop = make_loop(rule, tied, do_piece, _has_rows, once=estimated)
+    do_piece = make_piece(rule, has_rows=not estimated)
+    loop = make_loop(rule, do_piece, _has_rows, once=estimated)
 
-    @jit(nogil=True, views_only=not tied)
+    @jit(nogil=True, views_only=True)
     def iterate(frame, desk, leads):
         task = views(frame, Task)
         tree = tree_in(frame, task.job)

@@ -122,6 +122,8 @@ def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
         place=row_of(slots.place, num_rows, row),
         debt=walk.debt,
         note=walk.note,
+        visit=walk.visit,
+        gain=walk.gain,
         met=met,
         settled=walk.settled,
         known=walk.known,

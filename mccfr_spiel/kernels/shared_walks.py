@@ -142,7 +142,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
     """Makes what a thread does for one ticket of each stage."""
     walk_top = make_walk(sampled, rule, STORED, TOP_PART)
     walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
-    move = make_move(rule, False, skips=False)
+    move = make_move(rule, skips=False)
 
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):

@@ -112,11 +112,11 @@ STORED = Source(
 )
 
 
-def make_walks(sampled: Any, rule: int, tied: bool) -> Any:
+def make_walks(sampled: Any, rule: int, forgets: bool) -> Any:
     """Compiles `iterate` for walks over stored trees; see `loops.make_iterate`."""
-    go_on = make_loop(sampled, rule, STORED, tied)
+    go_on = make_loop(sampled, rule, STORED, forgets)
 
-    @jit(views_only=not tied)
+    @jit(views_only=True)
     def iterate(frame):
         task = views(frame, Task)
         tree = tree_in(frame, task.job)

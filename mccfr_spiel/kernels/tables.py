@@ -26,6 +26,12 @@ NOTE = np.dtype(
 )
 """What a walk with baselines notes of a node; see baselines.py."""
 
+VISIT = np.dtype(
+    [("weight", "<f8"), ("end", "<i8"), ("infoset", "<i4"), ("above", "<i4")]
+)
+"""A decision that a walk of players who forget has visited: the factor of all payoffs
+below it, the end of its slots, its infoset, and the slot above; see forgetting.py."""
+
 (
     DONE,
     GROW,
@@ -76,13 +82,18 @@ should be walked in groups (see rules/grouped.py)."""
     BONUS,
     PRUNE_BELOW,
     BASELINE_RATE,
+    WEIGHTS_FROM,
     NUM_SETTINGS,
-) = range(9)
+) = range(10)
 """The entries of the settings: the exploration of outcome sampling or the least chance
 of an action in average-strategy sampling; the exponent of the average's weights, how
 much it changes until the horizon, and the horizon (0 for none); the other two numbers
-of average-strategy sampling; the regret below which an action is pruned; and the share
-of the way to what a walk found that a baseline moves."""
+of average-strategy sampling; the regret below which an action is pruned; the share of
+the way to what a walk found that a baseline moves; and the first iteration whose weight
+in the average stands behind the settings, with those of the next; 0 for none."""
+
+WEIGHTS_AHEAD = 1024
+"""The weights that stand behind the settings, if the average is a user's own."""
 
 AVERAGE_WEIGHT, LOG_POSITIVE, LOG_NEGATIVE, CLOCK_SIZE = range(4)
 """The entries of a clock: the weight of this iteration in the average, and the sums of
@@ -136,15 +147,6 @@ class TreeArrays(NamedTuple):
     ]
     chance_cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]", "their cumulative sums")]
     utilities: Annotated[np.ndarray, Entry(FLOAT, "[L, P]", "the returns at leaves")]
-    ties: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[I, 3]",
-            "the infoset's leader, the next one tied to that, and the player's infoset "
-            "above; -1 for none; see ties.py",
-        ),
-    ]
 
 
 class Tables(NamedTuple):
@@ -288,6 +290,12 @@ class Walk(NamedTuple):
         Entry(FLOAT, "[H]", "what the infoset of `sequence` owes, see averaging.py"),
     ]
     note: Annotated[np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)]
+    visit: Annotated[
+        np.ndarray, Entry(VISIT, "[V]", "decisions of players who forget", True)
+    ]
+    gain: Annotated[
+        np.ndarray, Entry(FLOAT, "[V]", "their gradient, see forgetting.py", True)
+    ]
     met: Annotated[
         np.ndarray,
         Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),
@@ -418,17 +426,21 @@ def empty_tables(
     return Tables(**tables)
 
 
-def empty_walk(height: int, num_infosets: int, *, notes: bool = False) -> Walk:
+def empty_walk(
+    height: int, num_infosets: int, *, notes: bool = False, forgets: bool = False
+) -> Walk:
     """A walk that has not begun, and tables of which none has been started.
 
     Args:
         height: the nodes that there is room for on the stack, and among notes.
         num_infosets: the infosets that there is room for in the list of those met.
         notes: whether it takes notes for baselines.
+        forgets: whether it is of players who forget, and lists their visits.
     """
     sizes = {"met": num_infosets, "settled": num_infosets, "known": 1}
     sizes |= {"cursor": CURSOR_SIZE, "clock": CLOCK_SIZE, "marks": MARKS_SIZE}
     sizes |= {"note": height * notes}
+    sizes |= dict.fromkeys(("visit", "gain"), height * forgets)
     return Walk(
         **{
             name: np.zeros(sizes.get(name, height), entry.dtype)
@@ -454,5 +466,4 @@ def tree_in(frame, job):
         chance_probs=tree.chance_probs,
         chance_cdf=tree.chance_cdf,
         utilities=tree.utilities,
-        ties=tree.ties[: np.int64(job[NUM_INFOSETS])],
     )

@@ -62,7 +62,13 @@ from mccfr_spiel.kernels.batches import (
     present_iteration,
     walk_number,
 )
-from mccfr_spiel.kernels.minimizers import rule_of
+from mccfr_spiel.kernels.forgetting import (
+    NOT_UPDATED,
+    apply_visits,
+    free_slots,
+    note_visit,
+)
+from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.picking import Pick, push_picked
 from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
 from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
@@ -324,13 +330,51 @@ def log_infoset(log, num_met, noted, infoset, start, stream, place, weight, node
     return num_met, noted, np.int64(LOG_FULL if num_met == len(log.event) else DONE)
 
 
-def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) -> Any:
-    """Makes `walk_on`, which walks from what is on the stack on, to the end of the walk
-    or to where it cannot go on.
+@inlined
+def room_of(
+    walk: Walk,
+    top: int,
+    noted: int,
+    num_met: int,
+    num_players: int,
+    learns: bool,
+    forgets: bool,
+) -> int:
+    """How many moves the node at hand may have: what it adds must fit the walk."""
+    free = len(walk.node) - top
+    if learns:
+        free = min(free, len(walk.note) - noted - 2)
+    if forgets:
+        free = min(free, free_slots(walk, num_met, num_players))
+    return free
+
+
+@inlined
+def draw_own(
+    tables: Tables,
+    policy: np.ndarray,
+    row: int,
+    start: int,
+    count: int,
+    epsilon: float,
+    draw: float,
+    explores: bool,
+) -> Any:
+    """Draws a move of the updated player; returns it and its probability."""
+    if explores:
+        return draw_explored(policy, row, count, epsilon, draw)
+    chosen = draw_action(tables.balance, start, count, draw)
+    return chosen, float(tables.balance[start + chosen])
+
+
+def make_walk(
+    sampled: Sampled, rule: int, source: Source, part: int = ALONE, forgets: Any = False
+) -> Any:
+    """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
     Its counts are passed and returned one by one, so that they stay in registers. In
-    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count the entries of
-    `event`, `fork` and `leaf`.
+    the top, `log` is a Log, and `num_met`, `noted` and `leaf` count its entries. Where
+    players `forgets`, `sequence` is a slot, and `num_met` counts visits.
     """
     in_top, in_block = part == TOP_PART, part == BLOCK_PART
     sampling, skips, learns = sampled.sampling, sampled.skips, sampled.learns
@@ -338,7 +382,7 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
     explores, player_sampled = sampling.player == "epsilon", sampling.player != "all"
     draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
-    carries, once = part == ALONE, once and not in_block
+    carries, once = part == ALONE and not forgets, once and not in_block
     enter, acting_at, pay, arrive, keep = source[:5]
     place_at, policy_at, descend, stop, start_new, fetch = source[5:]
 
@@ -347,8 +391,8 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
         task, tree, game, known, path, rules, tables, walk, log,
         stream, player, top, num_met, touched, noted, leaf, passed, pause, is_large,
     ):  # fmt: skip
-        settings, gradient = task.settings, tables.gradient
-        capacity, num_notes = len(walk.node), len(walk.note)
+        settings, num_players = task.settings, tree.utilities.shape[1]
+        gradient = walk.gain if forgets else tables.gradient
         status, is_far = np.int64(DONE), is_large and draws_own
         poor = poor_regret(stream, settings) if skips else 0.0
 
@@ -392,9 +436,9 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                                 noted = note(walk, noted, 0, 0, 0, payoff)
                             break
                 else:
-                    free = capacity - top
-                    if learns:
-                        free = min(free, num_notes - noted - 2)
+                    free = room_of(
+                        walk, top, noted, num_met, num_players, learns, forgets
+                    )
                     status, first, start, count, infoset = arrive(
                         tree, game, known, path, rules, node, acting, free
                     )
@@ -422,43 +466,42 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                 touched, chosen, q = touched + 1, 0, 1.0 * (acting == player)
                 if carries and acting == player:
                     settled, debt = carry(tables, infoset, sequence, debt)
-                at = Visit(first, start, count, sequence, weight, place, debt)
+                mine = start  # where the sequences, or slots, of the moves begin
+                if forgets and acting >= 0:
+                    above = sequence if acting == player else NOT_UPDATED
+                    num_met, mine = note_visit(
+                        walk, num_met, infoset, above, weight, count, num_players
+                    )
+                at = Visit(first, mine, count, sequence, weight, place, debt)
                 if is_far:
                     fetch(tree, at)
                 if acting == player:
-                    if not in_top:
+                    if not (in_top or forgets):
                         num_met = meet(
                             tables, walk, num_met, infoset, at, settled,
                             once, is_far, carries,
                         )  # fmt: skip
-                    if picks_own:
+                    if picks_own or (count > 1 and not draws_own):
                         keep(tree, game, known, path, rules, acting, start, count)
+                    if picks_own:
                         pick = Pick(settings, stream, own, chance)
                         top = push_picked(tables, walk, top, at, pick)
                         break
                     if draws_own:
-                        draw = uniform(stream, own)
-                        if explores:
-                            chosen, q = draw_explored(
-                                policy, row, count, settings[EPSILON], draw
-                            )
-                        else:
-                            chosen = draw_action(tables.balance, start, count, draw)
-                            q = float(tables.balance[start + chosen])
+                        chosen, q = draw_own(
+                            tables, policy, row, start, count,
+                            settings[EPSILON], uniform(stream, own), explores,
+                        )  # fmt: skip
                         weight /= q
+                    elif skips:
+                        top, weight = push_kept(tables, walk, top, at, poor, chance)
                     else:
-                        if count > 1:
-                            keep(tree, game, known, path, rules, acting, start, count)
-                        if skips:
-                            top, weight = push_kept(tables, walk, top, at, poor, chance)
-                        else:
-                            top = push_other_children(
-                                walk, top, at, weighted, chance, carries
-                            )
-                    sequence = start + chosen
+                        top = push_other_children(
+                            walk, top, at, weighted, chance, carries
+                        )
+                    sequence = mine + chosen
                 elif acting != CHANCE_NODE and opponents:
-                    draw = uniform(stream, own)
-                    chosen = draw_action(policy, row, count, draw)
+                    chosen = draw_action(policy, row, count, uniform(stream, own))
                 elif acting == CHANCE_NODE and chance:
                     if is_large and not draws_own:
                         fetch(tree, at)
@@ -473,10 +516,10 @@ def make_walk(sampled: Sampled, rule: int, source: Source, part: int = ALONE) ->
                     )
                     break
                 if learns and acting != CHANCE_NODE:
-                    adds = touched > passed
                     noted = control(
-                        tables, walk, noted, at, player, chosen, q, branches, adds
-                    )
+                        tables, gradient, walk, noted, at, start,
+                        player, chosen, q, branches, touched > passed,
+                    )  # fmt: skip
                 node = descend(
                     tree, game, known, path, rules, first, acting, start, chosen
                 )
@@ -495,15 +538,18 @@ def debt_at_root(task: Task, walk: Walk) -> float:
     return weight_of(task, weight, iteration)
 
 
-def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -> Any:
+def make_loop(
+    sampled: Sampled, rule: int, source: Source, forgets: bool = False
+) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
-    update."""
-    walk_on = make_walk(sampled, rule, source)
+    update. It is told whether players `forgets`."""
+    walk_on = make_walk(sampled, rule, source, forgets=forgets)
+    floored = rule == number_of("regret_matching_plus")
     skips, batched = sampled.skips, sampled.batched
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
     discounts = rule_of(rule).discounts
-    apply = make_apply(rule, tied, skips=skips, met_once=once, carried=True)
+    apply = make_apply(rule, skips=skips, met_once=once, carried=True)
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
@@ -557,7 +603,10 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
             begin_update(task, tables, walk, rule, discounts)
             if learns and not foresees:
                 learn(tables, walk, noted, task.settings, branches)
-            apply(task, tree, tables, walk, num_met)
+            if forgets:
+                apply_visits(tree, tables, walk, num_met, floored)
+            else:
+                apply(task, tree, tables, walk, num_met)
             if foresees:
                 learn(tables, walk, noted, task.settings, branches)
             marks[TOUCHED] = touched
@@ -571,7 +620,7 @@ def make_loop(sampled: Sampled, rule: int, source: Source, tied: bool = False) -
     return go_on
 
 
-def begin_again(walk: Walk, *, met_once: bool) -> None:
+def begin_again(walk: Walk, *, drops_met: bool) -> None:
     """Takes a walk that stopped back to its root, after its nodes were dropped.
 
     What it added to the gradient stays, and is passed over when the walk, which makes
@@ -579,14 +628,14 @@ def begin_again(walk: Walk, *, met_once: bool) -> None:
 
     Args:
         walk: whose marks and stack change.
-        met_once: see `Sampled.meets_once`; otherwise `Tables.is_met` knows what is in
-            the list of infosets met.
+        drops_met: whether the walk will list again what it met. Otherwise
+            `Tables.is_met` knows which infosets are in the list.
     """
     marks = walk.marks
     if marks[TOP] == 0:
         return
     marks[PASSED] = max(marks[PASSED], marks[TOUCHED])
     marks[TOUCHED], marks[NOTED] = marks[TOUCHED_BEFORE], marks[NOTED_BEFORE]
-    if met_once:
+    if drops_met:
         marks[NUM_MET] = marks[NUM_MET_BEFORE]
     marks[TOP] = 0

@@ -76,7 +76,7 @@ def egt_steps(sides, order, first, iterations, scales, plans, scratch):
 
 @jit(nogil=True)
 def smoothed_values(sides, scales, gradients, scratch):
-    """The sum over both players of max <gradient, x> - mu d(x).
+    """The sum over both players of `max <gradient, x> - mu d(x)`.
 
     The excessive gap condition says that this sum is at most 0.
     """

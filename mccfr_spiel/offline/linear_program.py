@@ -191,7 +191,8 @@ def solve_lp(
         game: a game, its load string, its tree or its sequence form.
         method: "simplex" (HiGHS's dual simplex) or "interior_point" (with crossover).
         sparsify: solve the sparsified program, which has the same answer.
-        factorization: "differences" or "rank_one", see offline/sparsification.py.
+        factorization: "differences" (of similar rows) or "rank_one" (Zhang, Sandholm
+            2020), the way in which the payoff matrix is factored.
         time_limit: the most seconds that a solve may take.
         max_memory: bytes, or words such as "4GiB", for all of it, see
             `sequence_form`. HiGHS is counted with 600 bytes for each nonzero of the

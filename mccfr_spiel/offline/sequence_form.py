@@ -252,7 +252,7 @@ def maximize(first_sequence, num_actions, parent, gradient):
 
 
 def best_response_value(treeplex: Treeplex, gradient: np.ndarray) -> float:
-    """The maximum of <gradient, x> over the treeplex; `gradient` is `[m]`."""
+    """The maximum of `<gradient, x>` over the treeplex; `gradient` is `[m]`."""
     _, _, _, first_sequence, num_actions, parent = treeplex
     return float(maximize(first_sequence, num_actions, parent, gradient.copy()))
 

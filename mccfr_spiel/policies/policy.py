@@ -184,7 +184,7 @@ class SequencePolicy(openspiel_policy.Policy):
         rows = rows_of(tree, self.vector, self._num_infosets, basis, most)
         hidden = self._num_infosets - len(rows)
         note = f"{more_rows(hidden)}; see policy.table()" if hidden else ""
-        return html_rows(str(self), rows, note)
+        return html_rows(tree.game, str(self), rows, note)
 
     def _facts(self) -> tuple[str, ...]:
         return (

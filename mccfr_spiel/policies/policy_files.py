@@ -25,6 +25,9 @@ JSON_INFOSETS = 100_000
 
 _JSON_PROBABILITIES = 10 * JSON_INFOSETS
 
+PLAIN = False, checkpoint.OWN_STRINGS
+"""What a header says of strings that are the game's own, as JSON has them."""
+
 SMALL = 20_000
 """The most nodes of a game that is expanded to check a policy that was read, which
 takes a fraction of a second."""
@@ -35,10 +38,11 @@ def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
 
     The file is `policy.json` (see policies/policy_json.py), or `policy.bin` if the
     policy has more than JSON_INFOSETS information sets or ten times as many
-    probabilities. `load_policy` reads both.
+    probabilities, or an abstraction. `load_policy` reads both.
     """
     few = policy.num_infosets <= JSON_INFOSETS
     small = few and len(policy.vector) <= _JSON_PROBABILITIES
+    small &= checkpoint.saved_abstraction(policy.tree.abstraction) in PLAIN
     name, other = (POLICY, BINARY_POLICY) if small else (BINARY_POLICY, POLICY)
     if small:
         write_json(folder / name, to_json(policy))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+import pyspiel
 
 from mccfr_spiel.display.lines import (
     brief,
@@ -21,6 +22,8 @@ from mccfr_spiel.policies.action_names import (
     names_at,
     names_without_state,
     plain_names,
+    said,
+    said_info_state,
 )
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.tree.game_tree import GameTree
@@ -64,9 +67,13 @@ class PolicyRow(NamedTuple):
     probabilities: tuple[float, ...]
     reach: float | None
 
-    def policy_in_words(self) -> str:
-        """`Pass 0.787, Bet 0.213`; of many actions only the most probable ones."""
-        pairs = list(zip(self.names, self.probabilities, strict=True))
+    def policy_in_words(self, names: Sequence[str] = ()) -> str:
+        """`Pass 0.787, Bet 0.213`; of many actions only the most probable ones.
+
+        Args:
+            names: `[A]` other names than the game's own.
+        """
+        pairs = list(zip(names or self.names, self.probabilities, strict=True))
         left_out = len(pairs) - _MOST_ACTIONS
         if left_out > 0:
             pairs.sort(key=lambda pair: -pair[1])
@@ -87,12 +94,15 @@ class PolicyTable(Sequence[PolicyRow]):
 
     Attributes:
         title: of the game.
-        rows: the rows.
+        rows: the rows, with OpenSpiel's strings; printed are they as people say them.
+        game: the turn-based game.
     """
 
-    def __init__(self, title: str, rows: Sequence[PolicyRow]) -> None:
+    def __init__(
+        self, title: str, rows: Sequence[PolicyRow], game: pyspiel.Game
+    ) -> None:
         """Keeps the rows."""
-        self.title = title
+        self.title, self.game = title, game
         self.rows = list(rows)
 
     def __len__(self) -> int:
@@ -104,7 +114,7 @@ class PolicyTable(Sequence[PolicyRow]):
     def __getitem__(self, index: slice) -> "PolicyTable": ...
     def __getitem__(self, index: int | slice) -> "PolicyRow | PolicyTable":
         if isinstance(index, slice):
-            return PolicyTable(self.title, self.rows[index])
+            return PolicyTable(self.title, self.rows[index], self.game)
         return self.rows[index]
 
     def __iter__(self) -> Iterator[PolicyRow]:
@@ -112,7 +122,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     def __str__(self) -> str:
         """The first rows as text."""
-        rows = _cells(self.rows[:SHOWN])
+        rows = _cells(self.game, self.rows[:SHOWN])
         lines = [self._heading(), text_table(_HEADER, rows, {0, 3})]
         if len(self) > SHOWN:
             lines.append(more_rows(len(self) - SHOWN))
@@ -126,7 +136,7 @@ class PolicyTable(Sequence[PolicyRow]):
     @never_raises
     def _repr_html_(self) -> str:
         note = more_rows(len(self) - SHOWN) if len(self) > SHOWN else ""
-        return html_rows(self._heading(), self.rows[:SHOWN], note)
+        return html_rows(self.game, self._heading(), self.rows[:SHOWN], note)
 
     def _heading(self) -> str:
         return f"{self.title}: {counted(len(self), 'information state')}"
@@ -165,19 +175,24 @@ def more_rows(number: int) -> str:
     return f"... and {counted(number, 'more row')}"
 
 
-def html_rows(heading: str, rows: Sequence[PolicyRow], note: str) -> str:
+def html_rows(
+    game: pyspiel.Game, heading: str, rows: Sequence[PolicyRow], note: str
+) -> str:
     """Rows of a table as HTML."""
-    return html_table(_HEADER, _cells(rows), {0, 3}, caption=heading, note=note)
+    return html_table(_HEADER, _cells(game, rows), {0, 3}, caption=heading, note=note)
 
 
-def _cells(rows: Sequence[PolicyRow]) -> list[tuple[str, str, str, str]]:
+def _cells(
+    game: pyspiel.Game, rows: Sequence[PolicyRow]
+) -> list[tuple[str, str, str, str]]:
     """What is shown of rows, under `_HEADER`."""
-    strings = one_lines([row.info_state for row in rows], _MOST_OF_STRING)
+    words = [said_info_state(game, row.player, row.info_state) for row in rows]
+    strings = one_lines(words, _MOST_OF_STRING)
     return [
         (
             str(row.player),
             string,
-            row.policy_in_words(),
+            row.policy_in_words(said(game, row.player, row.names)),
             "-" if row.reach is None else f"{row.reach:.4g}",
         )
         for row, string in zip(rows, strings, strict=True)
@@ -198,7 +213,7 @@ def table_of(
         num_infosets: the number of infosets it knows.
     """
     rows = rows_of(tree, vector, num_infosets, _basis(tree))
-    return PolicyTable(title(tree.source), rows)
+    return PolicyTable(title(tree.source), rows, tree.game)
 
 
 def rows_of(

@@ -273,7 +273,6 @@ class _Growing:
         tree = TreeArrays(
             nodes=self._nodes,
             infosets=self.store.infosets,
-            ties=np.zeros((0, 3), np.int32),
             **self._one,
         )
         store = self.store

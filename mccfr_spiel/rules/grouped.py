@@ -451,7 +451,7 @@ def make_grouped(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate(frame, frames, stores, rules, plan, desk, leads)`; see
     `make_grouped_iterate`."""
     walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
-    apply = make_apply(rule, False, skips=False, met_once=False, carried=False)
+    apply = make_apply(rule, skips=False, met_once=False, carried=False)
     discounts = rule_of(rule).discounts
 
     @inlined

@@ -176,7 +176,6 @@ def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
         chance_probs=tree.chance_probs,
         chance_cdf=tree.chance_cdf,
         utilities=tree.utilities,
-        ties=tree.ties,
     )
 
 

@@ -163,10 +163,9 @@ def tree_of(
             len(strings), infosets, arrays["actions"], tree.num_players
         )
         names = set(zip(infosets["player"].tolist(), strings, strict=True))
-        if abstraction is None and len(names) != len(strings):
+        if len(names) != len(strings):
             raise checkpoint.DamagedError("A player has a string twice in the file.")
         tree.recall(strings, infosets, arrays["actions"])
-        _check_tied_alike(tree)
     else:
         tree.expand_all()
     return tree
@@ -187,16 +186,6 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         )
 
 
-def _check_tied_alike(tree: GameTree) -> None:
-    """Raises DamagedError if tied infosets differ in what a policy goes by."""
-    if tree.abstraction is None:
-        return
-    mine, leaders = tree.infosets, tree.infosets[tree.ties[:, 0]]
-    for field in ("place", "num_actions", "player"):
-        if (mine[field] != leaders[field]).any():
-            raise checkpoint.DamagedError("The checkpoint's ties do not fit together.")
-
-
 def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as values of JSON's types; functions by their names and sources."""
     sampling, minimizer = algorithm.sampling, algorithm.minimizer
@@ -207,7 +196,7 @@ def algorithm_to_json(algorithm: Algorithm) -> dict[str, Any]:
             **minimizer._asdict(),
             **_own_fields(minimizer),
         },
-        "averaging": algorithm.averaging._asdict(),
+        "averaging": _own_fields(algorithm.averaging) or algorithm.averaging._asdict(),
         "alternating": algorithm.alternating,
         "batch": algorithm.batch,
     }
@@ -217,8 +206,7 @@ def _own_fields(part: Part) -> dict[str, Any]:
     """What stands in a file for a part that is a user's function; of others nothing."""
     if not isinstance(part, OwnPart):
         return {}
-    key = "update" if isinstance(part, OwnRule) else "estimate"
-    found: dict[str, Any] = {key: part.name, "source": part.digest}
+    found: dict[str, Any] = {part.key: part.name, "source": part.digest}
     if isinstance(part, OwnRule):
         found["numbers"] = list(part.numbers)
     return found
@@ -228,6 +216,7 @@ def algorithm_from_json(
     values: dict[str, Any],
     minimizer: Minimizer | None = None,
     sampling: Sampling | None = None,
+    averaging: Averaging | None = None,
 ) -> Algorithm:
     """The algorithm of which `algorithm_to_json` made these values.
 
@@ -235,6 +224,7 @@ def algorithm_from_json(
         values: the JSON.
         minimizer: the rule, if it is a user's own.
         sampling: the estimator, if it is a user's own.
+        averaging: the average, if it is a user's own.
 
     Raises:
         CheckpointError: a part is a user's own and is not given, or is another one than
@@ -252,10 +242,15 @@ def algorithm_from_json(
         estimator = _checked_own(of_sampling, "estimate", "sampling", sampling)
     else:
         estimator = Sampling(**of_sampling)
+    of_average = values["averaging"]
+    if averaging is not None or "weight" in of_average:
+        average = _checked_own(of_average, "weight", "averaging", averaging)
+    else:
+        average = Averaging(**of_average)
     return Algorithm(
         estimator,
         rule,
-        Averaging(**values["averaging"]),
+        average,
         values["alternating"],
         values.get("batch", 1),  # older files have none
     )

@@ -42,6 +42,11 @@ def prepare_tree(
     """
     if tree.abstraction is not None:
         _check_supports_abstraction(algorithm)
+        if tree.num_players < 2:
+            raise ValueError(
+                f"{brief(tree.game)} has one player. With an abstraction the average "
+                "is made in the walks for other players, so there must be two or more."
+            )
     if algorithm.sampling.prunes_by_regret and tree.num_players != 2:
         raise ValueError(
             f'prune="regret" sums up what the other player has played, and '
@@ -132,8 +137,8 @@ def _check_takes_worlds(algorithm: Algorithm) -> None:
 def _check_supports_abstraction(algorithm: Algorithm) -> None:
     if isinstance(algorithm.sampling, OwnEstimator):
         raise ValueError(
-            f"{algorithm.sampling.name} gives gradients by sequences, which an "
-            "abstraction ties; drop one of them."
+            f"{algorithm.sampling.name} gives gradients by sequences of players who "
+            "forget nothing; drop it or the abstraction."
         )
     if not algorithm.minimizer.allows_abstraction:
         raise ValueError(
@@ -147,8 +152,8 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
         )
     if algorithm.sampling.player == "average":
         raise ValueError(
-            "Average-strategy sampling asks what has been played at an infoset, which "
-            "with an abstraction depends on the order in which ways to it are met; use "
+            "Average-strategy sampling asks how often an infoset has been played to, "
+            "which is not known of players who forget; with an abstraction use "
             "outcome(epsilon)."
         )
     for given, is_given in (
@@ -157,6 +162,6 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
     ):
         if is_given:
             raise ValueError(
-                f"{given} goes by the regrets of one infoset, which an abstraction "
-                "adds up over several; drop one of them."
+                f"{given} goes by the regrets of players who forget nothing; drop it "
+                "or the abstraction."
             )

@@ -17,8 +17,10 @@ from mccfr_spiel.algorithms import (
     Algorithm,
     EntropyMinimizer,
     Minimizer,
+    OwnAveraging,
     OwnEstimator,
     OwnRule,
+    most_iterations,
 )
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
@@ -92,8 +94,8 @@ def can_take_worlds(algorithm: Algorithm) -> bool:
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
     """Whether several threads can share a pass.
 
-    An abstraction ties infosets of different blocks, and a rule in plain Python runs in
-    one thread at a time.
+    With an abstraction blocks share rows, and a rule in plain Python runs in one thread
+    at a time.
     """
     return tree.abstraction is None and getattr(minimizer, "compiled", True)
 
@@ -105,7 +107,8 @@ _LARGEST_SUM = 1e300
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
     """What kernels are told of an algorithm."""
     sampling, averaging = algorithm.sampling, algorithm.averaging
-    settings = np.zeros(layout.NUM_SETTINGS)
+    is_own = isinstance(averaging, OwnAveraging)
+    settings = np.zeros(layout.NUM_SETTINGS + layout.WEIGHTS_AHEAD * is_own)
     settings[layout.EPSILON] = sampling.epsilon
     settings[layout.THRESHOLD] = sampling.threshold
     settings[layout.BONUS] = sampling.bonus
@@ -153,7 +156,7 @@ class SolverState:
         batch: the walks for each player in an iteration, or `GROWING`.
         store, path: for walks over compiled rules, the infosets that these have met and
             where the walk is; None for walks over the tree.
-        walks: whether the algorithm samples, so that its average is settled lazily.
+        walks: whether the algorithm walks, and makes no passes over a whole tree.
         counts: the walk's cursor, which is never replaced, as a `memoryview`: that is
             quicker to read. Only whole updates move it on.
         marks: the same of the walk's marks, which say how far the next update is.
@@ -209,8 +212,10 @@ class SolverState:
                 self.sharing = SharedWalks(tree, sampled, rule, most_threads)
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
-        notes = sampling.baseline != ""
-        self.walk = layout.empty_walk(HEIGHT, HEIGHT, notes=notes)
+        self._forgets = tree.abstraction is not None
+        self.walk = layout.empty_walk(
+            HEIGHT, HEIGHT, notes=sampling.baseline != "", forgets=self._forgets
+        )
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
@@ -221,7 +226,7 @@ class SolverState:
             self._lock(infosets)
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
-        self.walks = sampling.is_sampled or sampling.prune is True
+        self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
         self.whole: (
             tuple[()]
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
@@ -437,6 +442,19 @@ class SolverState:
                     "step size, or sample less."
                 )
 
+    def weigh_ahead(self, done: int) -> int:
+        """Writes the weights of the next iterations, if they are a user's own; returns
+        the last iteration that may be run by them."""
+        averaging, settings = self._algorithm.averaging, self._task.settings
+        if not isinstance(averaging, OwnAveraging):
+            return most_iterations(averaging)
+        first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
+        if not 1 <= first <= done + 1 < first + ahead // 2:
+            first = done + 1
+            settings[layout.NUM_SETTINGS :] = averaging.weights(first, ahead)
+            settings[layout.WEIGHTS_FROM] = first
+        return first + ahead - 1
+
     # --- growing -------------------------------------------------------------
 
     def _fit_tables(self) -> None:
@@ -475,7 +493,10 @@ class SolverState:
     def raise_stack(self) -> None:
         """Makes the stack of the walk, and its notes, about twice as high."""
         walk = self.walk
-        for name in ("node", "sequence", "weight", "place", "debt", "note"):
+        size = 2 * (walk.visit.nbytes + walk.gain.nbytes)  # all decisions of a batch
+        self._tree.budget.require(size, "What walks visit before an update takes")
+        names = ("node", "sequence", "weight", "place", "debt", "note", "visit", "gain")
+        for name in names:
             old = getattr(walk, name)
             if len(old):
                 height = 2 * len(old) + 2**16

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import types
 import zipfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.storage.atomic import part_of, write_file
+from mccfr_spiel.storage.sources import digest_of
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
@@ -236,10 +238,14 @@ def odd_contents_in_words(kind: Kind = SOLVER) -> Iterator[None]:
 
 
 def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
-    """What a header says of an abstraction: whether there is one, or that it is the
-    game's own strings."""
-    is_own = abstraction == pyspiel.State.information_state_string
-    return OWN_STRINGS if is_own else abstraction is not None
+    """What a header says of an abstraction: that it is the game's own strings, or a
+    function's name and a hash of its source; or whether there is one."""
+    if abstraction == pyspiel.State.information_state_string:
+        return OWN_STRINGS
+    if isinstance(abstraction, types.FunctionType):
+        name = f"{abstraction.__module__}:{abstraction.__qualname__}"
+        return f"{name} {digest_of(abstraction)}"
+    return abstraction is not None
 
 
 def loaded_abstraction(
@@ -252,7 +258,8 @@ def loaded_abstraction(
         abstraction: what the user gives, None for nothing.
 
     Raises:
-        CheckpointError: the abstraction is missing, or given needlessly.
+        CheckpointError: the abstraction is missing, given needlessly, or is a function
+            of another source.
     """
     if saved == OWN_STRINGS and abstraction is None:
         return pyspiel.State.information_state_string
@@ -264,6 +271,13 @@ def loaded_abstraction(
     if abstraction is not None and not saved:
         raise CheckpointError(
             "The file is of a solver or policy without abstraction; drop abstraction."
+        )
+    given = saved_abstraction(abstraction)
+    if isinstance(saved, str) and saved.split()[-1] != str(given).split()[-1]:
+        raise CheckpointError(
+            f"The file was made with the abstraction {saved.split()[0]}; "
+            f"{str(given).split()[0]} is another one, or its source has changed. Undo "
+            "the change, or begin anew."
         )
     return abstraction
 

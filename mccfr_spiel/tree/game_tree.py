@@ -7,6 +7,7 @@ is the one step of it: it reads a state and writes down all that solvers need of
 """
 
 import collections
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,9 +92,8 @@ class GameTree(ReadableTree):
 
         With an abstraction, the histories at which the function gives a player the same
         string are one information set. The player may forget: where a string is
-        reached after different own moves, each past makes an infoset of its own, so
-        that infosets keep one parent. Those of one string are *tied*: they share one
-        policy.
+        reached after different own moves, the infoset's parent is the sequence before
+        the first history met.
 
         Args:
             game: a game or its load string. Simultaneous moves become turns.
@@ -104,7 +104,7 @@ class GameTree(ReadableTree):
             abstraction: (state of `self.game`, player) -> string. States with the same
                 string must have the same legal actions and must not lie on one history.
                 The function must read nothing that the player does not know.
-            twin: whether `expand_all` uses the game's compiled twin (docs/twins.md),
+            twin: whether `expand_all` uses the game's compiled twin,
                 which makes the same tree in less time, and whether solvers walk over it
                 where they keep no nodes. By default both is so if the game has one and
                 the tree is so large that this saves time. True uses it for small trees,
@@ -595,7 +595,7 @@ class GameTree(ReadableTree):
                     or met.parents[infoset] != parent  # which tells the player, too
                     or met.legal_actions[infoset] != actions
                 ):
-                    infoset = self._meet(info_state, state, parent, actions)
+                    infoset = self._meet(node, info_state, state, parent, actions)
                 start = met.starts[infoset]
             elif player == CHANCE_NODE:
                 infoset = -1
@@ -631,13 +631,20 @@ class GameTree(ReadableTree):
         return actions, player, first, start, infoset
 
     def _meet(
-        self, info_state: str, state: pyspiel.State, parent: int, actions: list[int]
+        self,
+        node: int,
+        info_state: str,
+        state: pyspiel.State,
+        parent: int,
+        actions: list[int],
     ) -> int:
         """The infoset of a state whose string, past or actions are new."""
         player = state.current_player()
         infoset = self.met.names.find(info_state, player)
         if infoset >= 0:
-            return self.met.meet_again(infoset, info_state, parent, actions)
+            above = functools.partial(self.node_store.infosets_above, node)
+            self.met.meet_again(infoset, info_state, parent, actions, above)
+            return infoset
         if self._is_python or not actions:
             self._check_decision(info_state, player, state, actions)
         place = self.place(info_state, player, state)

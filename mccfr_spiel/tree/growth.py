@@ -152,7 +152,8 @@ class Growth:
 
         Another solver on the tree has dropped them, and may have reused their numbers.
         """
-        begin_again(walk, met_once=self._met_once)
+        forgets = self._tree.abstraction is not None
+        begin_again(walk, drops_met=self._met_once or forgets)
         self._open.clear()
         self._coming.clear()
         self.generation = self._tree.generation

@@ -1,17 +1,15 @@
-"""The infosets that a tree has met: their records, names, actions, pasts and ties.
+"""The infosets that a tree has met: their records, names, actions and pasts.
 
 Infosets are numbered by first visit, and each belongs to one player with one past: its
 `parent`, the player's last sequence before it. Under an abstraction a player may reach
-one string after different pasts; then there is an infoset for each past, and those of
-one string are *tied*. The first of them is the leader, whose number the names give.
+one string after different pasts; then `parent` is of the past that was met first.
 """
 
-import bisect
 import hashlib
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,7 +67,6 @@ class Infosets:
 
     Attributes:
         records: `[I + room]` of dtype INFOSET.
-        ties: `[I + room, 3]` with an abstraction, else `[0, 3]`: see `GameTree.ties`.
         names: what tells the infosets apart.
         number_of: that of `names`.
         parents, starts: `[I]` of the records, the parent and the first sequence.
@@ -84,7 +81,7 @@ class Infosets:
         num_players: int,
         budget: Budget,
         *,
-        may_be_tied: bool,
+        may_forget: bool,
     ) -> None:
         """No infosets, and each player's empty sequence.
 
@@ -92,10 +89,10 @@ class Infosets:
             game: for messages.
             num_players: of the game.
             budget: from which the bytes of infosets are taken.
-            may_be_tied: whether there is an abstraction.
+            may_forget: whether there is an abstraction.
         """
         self._game, self._budget = game, budget
-        self._may_be_tied = may_be_tied
+        self._may_forget = may_forget
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
         # The next four are NumPy's, or a tree's on disk, after `take_over`.
         self.parents: Any = array("i")
@@ -104,8 +101,6 @@ class Infosets:
         self.legal_actions: list[list[int]] = []
         self._set_names(MetNames())
         self._set_records(np.zeros(_FEW, INFOSET))
-        self.ties = np.zeros((0, 3), np.int32)
-        self._joined: dict[tuple[int, int], int] = {}  # (leader, parent) -> infoset
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
         self._bytes_of_lists = 0  # of legal actions, taken from the budget
 
@@ -132,11 +127,6 @@ class Infosets:
         """`[I]` the records."""
         count = len(self)  # first: another thread may enlarge both
         return self.records[:count]
-
-    def used_ties(self) -> np.ndarray:
-        """`[I, 3]` the ties, `[0, 3]` without an abstraction."""
-        count = len(self)
-        return self.ties[:count]
 
     def action_array(self) -> np.ndarray:
         """`[S]` the actions as an array."""
@@ -169,7 +159,6 @@ class Infosets:
     def memory(self) -> dict[str, int]:
         """Bytes of all that is known of `infosets`, and of their `names`."""
         lists = self.parents, self.starts, self.legal_actions, self.actions
-        lists += self.ties, self._joined
         size = self.records.nbytes + sum(map(_size_of, lists))
         names = sys.getsizeof(self._strings) + self.names.nbytes
         return {"infosets": size + self._bytes_of_lists, "names": names}
@@ -177,23 +166,25 @@ class Infosets:
     # --- meeting infosets ----------------------------------------------------
 
     def meet_again(
-        self, infoset: int, info_state: str, parent: int, actions: list[int]
-    ) -> int:
-        """The infoset of a state whose string, but perhaps not whose past, is known.
+        self,
+        infoset: int,
+        info_state: str,
+        parent: int,
+        actions: list[int],
+        above: Callable[[], Iterable[int]],
+    ) -> None:
+        """Checks a state whose string, but perhaps not whose past, is known.
 
         Args:
-            infoset: the player's first one with that string.
+            infoset: the player's one with that string.
             info_state: the string.
             parent: the player's last sequence before the state.
             actions: the state's legal actions.
-
-        Returns:
-            With an abstraction, the infoset of that past, new if need be; else the
-            infoset itself.
+            above: gives the infosets of the nodes above the state.
 
         Raises:
-            GameError: the actions or, without an abstraction, the past differ.
-            MemoryBudgetError: a new infoset does not fit.
+            GameError: the actions or, without an abstraction, the past differ; or, with
+                one, the history has met the infoset before.
         """
         player = int(self.records[infoset]["player"])
         where = f"the information state {info_state!r} of {brief(self._game)}"
@@ -203,14 +194,14 @@ class Infosets:
                 f"{self.legal_actions[infoset]} and {actions}."
             )
         if self.parents[infoset] == parent:
-            return infoset
-        if self._may_be_tied:
-            joined = self._joined.get((infoset, parent), -1)
-            if joined >= 0:
-                return joined
-            self._check_not_above(infoset, parent, where)
-            return self.add(info_state, player, parent, actions, self.place(infoset))
-        raise no_recall(player, where)
+            return
+        if not self._may_forget:
+            raise no_recall(player, where)
+        if infoset in above():
+            raise GameError(
+                f"One history meets {where} twice (absentmindedness): the "
+                "abstraction must tell a player's earlier states from later ones."
+            )
 
     def add(
         self, info_state: str, player: int, parent: int, actions: list[int], place: int
@@ -242,17 +233,11 @@ class Infosets:
             self.legal_actions.append(legal)
             self.actions.extend(actions)
             self.starts.append(num_sequences)
-            leader = self.names.add(info_state, player)
-            if self._may_be_tied:
-                self.ties = reserve(self.ties, infoset + 1)
-                self._tie(infoset, leader, parent)
+            self.names.add(info_state, player)
         except BaseException:
             del self.parents[infoset:], self.legal_actions[infoset:]
             del self.actions[num_sequences:], self.starts[infoset:]
             self.names.drop(infoset)
-            leader = self.names.find(info_state, player)
-            if self._joined.get((leader, parent)) == infoset:
-                self._untie(infoset, leader, parent)
             raise
         if legal is actions:  # the first infoset with these actions keeps the list
             more = bytes_of_actions(actions)
@@ -269,36 +254,6 @@ class Infosets:
             "sampling, which keep only what they meet (on the command line with "
             "--evaluate=sampled)."
         )
-
-    # --- ties ----------------------------------------------------------------
-
-    def _tie(self, infoset: int, leader: int, parent: int) -> None:
-        """Puts an infoset second in the chain of those tied to a leader."""
-        self.ties[infoset] = leader, -1, self._infoset_of(parent)
-        if infoset != leader:
-            self._joined[leader, parent] = infoset
-            self.ties[infoset, 1] = self.ties[leader, 1]
-            self.ties[leader, 1] = infoset
-
-    def _untie(self, infoset: int, leader: int, parent: int) -> None:
-        del self._joined[leader, parent]
-        if self.ties[leader, 1] == infoset:
-            self.ties[leader, 1] = self.ties[infoset, 1]
-
-    def _infoset_of(self, sequence: int) -> int:
-        """The infoset of a sequence, -1 for an empty one."""
-        return bisect.bisect_right(self.starts, sequence) - 1
-
-    def _check_not_above(self, leader: int, parent: int, where: str) -> None:
-        """Raises GameError if an infoset tied to `leader` is on the way to `parent`."""
-        above = self._infoset_of(parent)
-        while above >= 0:
-            if self.ties[above, 0] == leader:
-                raise GameError(
-                    f"One history meets {where} twice (absentmindedness): the "
-                    "abstraction must tell a player's earlier states from later ones."
-                )
-            above = self.ties[above, 2]
 
     # --- all at once ---------------------------------------------------------
 
@@ -318,7 +273,8 @@ class Infosets:
         size = sum(map(bytes_of_string, strings))
         self._budget.meet(len(strings), len(actions), size)
         names = MetNames()
-        leaders = list(map(names.add, strings, records["player"].tolist()))
+        for string, player in zip(strings, records["player"].tolist(), strict=True):
+            names.add(string, player)
         self._set_names(names)
         self._set_records(np.array(records, INFOSET))
         self.parents = array("i", records["parent"].tobytes())
@@ -326,10 +282,6 @@ class Infosets:
         self.actions = array("q", actions.tobytes())
         self.legal_actions = []
         self.list_actions()
-        if self._may_be_tied:
-            self.ties = np.zeros((len(strings), 3), np.int32)
-            for infoset, leader in enumerate(leaders):
-                self._tie(infoset, leader, self.parents[infoset])
 
     def take_over(
         self, names: InfosetNames, records: np.ndarray, actions: np.ndarray
@@ -350,13 +302,9 @@ class Infosets:
                 self.legal_actions.append(legal)
 
     def forget_since(self, num_infosets: int, num_sequences: int) -> None:
-        """Forgets the infosets from a number on, and gives their bytes back.
-
-        With an abstraction it forgets all of them or none, since earlier infosets may
-        be tied to later ones.
-        """
+        """Forgets the infosets from a number on, and gives their bytes back."""
         num_dropped = len(self) - num_infosets
-        if not num_dropped or (self._may_be_tied and num_infosets):
+        if not num_dropped:
             return
         num_actions = len(self.actions) - num_sequences
         numbers = range(num_infosets, len(self))
@@ -367,8 +315,7 @@ class Infosets:
         del self._strings[num_infosets:]
         self._budget.meet(-num_dropped, -num_actions, -strings)
         if not num_infosets:
-            self._joined, self._action_lists = {}, {}
-            self.ties = np.zeros((0, 3), np.int32)
+            self._action_lists = {}
             self._budget.take(-self._bytes_of_lists)
             self._bytes_of_lists = 0
             self._set_records(np.zeros(_FEW, INFOSET))

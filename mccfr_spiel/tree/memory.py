@@ -1,4 +1,4 @@
-"""The bytes that a solver takes, by what they are for; docs/memory.md has figures."""
+"""The bytes that a solver takes, by what they are for; docs/scaling.md has figures."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,8 +1,7 @@
 """The names of infosets: their information-state strings, and which infoset has one.
 
 An infoset is told apart by its string and its player, since a few of OpenSpiel's games
-give two players the same string. Under an abstraction, infosets with different pasts
-are tied by one string; it finds the first of them.
+give two players the same string.
 
 There are three sources of strings: `MetNames` has them in memory, for trees that grow;
 `KeyNames` spells them from information keys, for what compiled rules have met; and

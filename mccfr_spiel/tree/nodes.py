@@ -191,6 +191,11 @@ class Nodes:
 
     # --- going up ------------------------------------------------------------
 
+    def infosets_above(self, node: int) -> list[int]:
+        """The infosets of the nodes above one, the lowest first; -1 for chance."""
+        path, root = self.way_to(node, ())
+        return [self.record(above)[2] for above in [*path[1:], root]]
+
     def way_to(self, node: int, known: Container[int]) -> tuple[list[int], int]:
         """The nodes from one upward, up to the first that is known or the root.
 

@@ -62,7 +62,7 @@ class ReadableTree:
         budget: the bytes that the tree and what is made of it may take.
         max_nodes, abstraction: as given.
         num_players: P.
-        lock: see tree/lock.py.
+        lock: the lock that every method takes while it runs.
         rules: the game's compiled rules, by which the tree can be expanded at compiled
             speed; None if it has none, or there is an abstraction.
         rule_store: where walks over these rules keep the infosets that they meet; None
@@ -121,7 +121,7 @@ class ReadableTree:
             self.game,
             self.num_players,
             self.budget,
-            may_be_tied=abstraction is not None,
+            may_forget=abstraction is not None,
         )
         self.infoset_place = self.met.place
         self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
@@ -207,13 +207,6 @@ class ReadableTree:
         return self.met.used()
 
     @property
-    def ties(self) -> np.ndarray:
-        """`[I, 3]` for each infoset: its leader, which is the first infoset with its
-        string; the next with its string, or -1; and the infoset of its parent, or -1.
-        `[0, 3]` without abstraction."""
-        return self.met.used_ties()
-
-    @property
     @reads
     def actions(self) -> np.ndarray:
         """`[S]` OpenSpiel's action of each sequence, -1 for the empty ones."""
@@ -252,7 +245,6 @@ class ReadableTree:
             chance_probs=self.chance_probs,
             chance_cdf=self.chance_cdf,
             utilities=self.utilities,
-            ties=self.ties,
         )
 
     @property
@@ -266,7 +258,6 @@ class ReadableTree:
             chance.probs,
             chance.cdf,
             self.payoffs.values,
-            met.ties,
         )
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -325,8 +316,6 @@ class ReadableTree:
         Args:
             info_state: the information-state string.
             player: whose; needed only where players share a string.
-
-        With an abstraction: the first of the infosets tied by that string.
         """
         return self.met.names.find(info_state, player)
 

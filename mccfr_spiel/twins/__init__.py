@@ -1,4 +1,4 @@
-"""Compiled twins of OpenSpiel's own games; see docs/twins.md."""
+"""Compiled twins of OpenSpiel's own games; see docs/large_games.md."""
 
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.twin import BoundTwin, Twin, make_twin

@@ -328,7 +328,6 @@ class _Finding:
         tree = TreeArrays(
             nodes=np.zeros(0, NODE),
             infosets=store.infosets,
-            ties=np.zeros((0, 3), np.int32),
             **self._one,
         )
         kept = self._worlds, self._leaves, self._search

@@ -350,7 +350,6 @@ class HistoryPass:
             tree = TreeArrays(
                 nodes=np.zeros(0, NODE),
                 infosets=store.infosets,
-                ties=np.zeros((0, 3), np.int32),
                 **self._one,
             )
             frame = _LAYOUT.frame_of(tree, store.game, store.known, self._path, walk)

@@ -208,14 +208,22 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
+def _make_pieces_of_player(views: Any, has_blocks: bool) -> Any:
+    @inlined
+    def pieces_of_player(frame):
+        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+
+    return pieces_of_player
+
+
 def _make_share(do_piece: Any, views: Any, has_blocks: bool) -> Any:
     """Shares the players' gradients among threads, each player's a piece, or one for
     each block."""
+    pieces_of_player = _make_pieces_of_player(views, has_blocks)
 
     @inlined
     def share_players(frame, desk, first, end):
-        desk[WAY] = ACROSS
-        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+        desk[WAY], each = ACROSS, pieces_of_player(frame)
         share(do_piece, frame, desk, first * each, end * each)
 
     return share_players
@@ -224,7 +232,7 @@ def _make_share(do_piece: Any, views: Any, has_blocks: bool) -> Any:
 def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
 
-    move = make_piece(number, False, has_rows=False)
+    move = make_piece(number, has_rows=False)
 
     @inlined
     def do_piece(frame, desk, piece):
@@ -248,7 +256,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
 
-    loop = make_loop(number, False, do_piece, deliver)
+    loop = make_loop(number, do_piece, deliver)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):

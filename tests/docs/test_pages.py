@@ -137,6 +137,19 @@ def test_every_block_of_code_is_run_or_says_why_not(name):
             assert not block.title, block
 
 
+def test_pages_are_few_and_short():
+    ours = [page for name, page in PAGES.items() if name != "README.md"]
+    assert len(ours) <= 32
+    assert sum(len(page.read_text("utf-8").split()) for page in ours) <= 26_000
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_links_say_titles_and_pages_name_no_program_of_a_checkout(name):
+    text = PAGES[name].read_text(encoding="utf-8")
+    assert not re.findall(r"\[[^\]\n]*\.md\]\(", text)
+    assert "run_experiments.py" not in text or name == "README.md"
+
+
 WITH_CODE = [
     name
     for name in sorted(PAGES.keys() - RUN_ELSEWHERE)

@@ -66,6 +66,7 @@ def test_a_tutorial_shows_what_its_page_shows(name, tmp_path):
     kept, fresh = run(name, str(tmp_path))
     for before, after in zip(kept.cells, fresh.cells, strict=True):
         assert shown(after) == shown(before), before.source
+    assert not [*tmp_path.iterdir()], "a notebook leaves files behind"
 
 
 if __name__ == "__main__":

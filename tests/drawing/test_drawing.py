@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,6 +13,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.drawing.layout import lay_out
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.drawing.trees import spots_of
+from mccfr_spiel.policies.action_names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,10 +57,11 @@ def test_every_node_move_and_return_is_drawn(name):
             assert returns in written
         elif state.current_player() >= 0:
             player = state.current_player()
-            string = state.information_state_string(player).replace("\n", "\\n")
-            assert f"player {player}: {string}" in shown
-            for action in state.legal_actions():
-                assert state.action_to_string(player, action) in written
+            string = state.information_state_string(player)
+            known = said_info_state(state.get_game(), player, string)
+            assert f"player {player}: {known}" in shown
+            for name in said_at(state, player, state.legal_actions()):
+                assert name in written
 
 
 def test_a_policy_is_at_its_edges_as_number_and_width():
@@ -174,3 +177,31 @@ def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
     root = parsed(drawing)
     size = [round(float(root.get(name, 0)) * 200 / 96) for name in ("height", "width")]
     assert abs(np.subtract(pixels.shape[:2], size)).max() <= 1
+
+
+def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():
+    history = [0, 3, 2]  # Jack and Queen; player 0 has bet
+    policy = ms.Solver("leduc_poker", seed=1).average_policy()
+    root = parsed(ms.draw_tree("leduc_poker", policy, around="0, 3, 2", depth=1))
+    written = words(root)
+    assert {"Fold 0.33", "Call 0.33", "Raise 0.33"} <= set(written)
+    assert written.count("\u2026") == 2  # a chance node, and player 0 after a raise
+    assert "1, -1" in written  # after a fold, a leaf
+    whole = words(parsed(ms.draw_tree("kuhn_poker", around=[], depth=9)))
+    numbered = words(parsed(ms.draw_tree("kuhn_poker")))  # in another order
+    assert [w for w in whole if not w[0].isdigit()] == [
+        w for w in numbered if not w[0].isdigit()
+    ]
+    large = "goofspiel(imp_info=True,num_cards=13,points_order=descending)"
+    wrong: Any = (
+        ({"around": [*history, 7]}, r"7 is none of the moves \[0, 1, 2\] after"),
+        ({"around": "two"}, "is no list of actions, such as"),
+        ({"around": [], "depth": -1}, "depth=-1 is not an integer"),
+    )
+    for given, said in wrong:
+        with pytest.raises(ValueError, match=said):
+            ms.draw_tree("leduc_poker", **given)
+    with pytest.raises(ValueError, match="more than 400 nodes there"):
+        ms.draw_tree(large, around=[], depth=4)
+    with pytest.raises(ValueError, match="with an OpenSpiel policy, not with"):
+        ms.draw_tree("leduc_poker", {}, around=history)

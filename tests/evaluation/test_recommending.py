@@ -48,7 +48,7 @@ def test_a_target_that_is_not_above_0_is_refused(target):
 
 
 def test_the_table_is_that_of_the_page():
-    page = (DOCS / "league.md").read_text(encoding="utf-8")
+    page = (DOCS / "measured.md").read_text(encoding="utf-8")
     assert len({place.game for place in league()}) == 12
     for place in league():
         assert f"| {place.game} | {place.nodes:,} |" in page

@@ -1,6 +1,8 @@
 """Runs of games whose strings forget, from the first row to a policy that plays."""
 
 import json
+import linecache
+import sys
 
 import pyspiel
 import pytest
@@ -35,6 +37,9 @@ def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     own = [player["value_against_itself"]["mean"] for player in found["players"]]
     assert own[0] == -own[1]
+    picture = (tmp_path / "run" / "convergence.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
 
 
 def test_such_a_run_goes_on_where_it_was(tmp_path):
@@ -67,3 +72,35 @@ def test_what_is_saved_needs_no_function_where_it_is_the_games_own_strings(tmp_p
     other.save(tmp_path / "other")
     with pytest.raises(ms.CheckpointError, match="no file can hold"):
         ms.Solver.load(tmp_path / "other")
+
+
+BUCKETS = '''
+def bucket(state, player):
+    """Kuhn poker in which the lower two cards look alike."""
+    return state.information_state_string(player).replace("1", "0", 1)
+'''
+
+
+def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "kuhn_buckets.py"
+    source.write_text(BUCKETS)
+    command = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
+    flag = "--abstraction=kuhn_buckets.py:bucket"
+    assert main([*command, flag, "--iterations=50"]) == 0
+    assert main([*command, "--resume", "--iterations=90"]) == 0
+    play = ["play", "run", flag, "--against=uniform", "--deals=20"]
+    assert main(play) == 0
+    assert "Against uniform:" in capsys.readouterr().out
+    assert main([*play[:-1], "--deals=1"]) == 1
+    assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
+    assert "abstraction=kuhn_buckets.py:bucket, not" in capsys.readouterr().err
+    source.write_text(BUCKETS.replace("look alike", "are one"))
+    monkeypatch.delitem(sys.modules, "kuhn_buckets")
+    linecache.clearcache()
+    assert main([*command, "--resume", "--iterations=95"]) == 1
+    assert "source has changed" in capsys.readouterr().err
+    assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
+    assert "no MODULE:FUNCTION" in capsys.readouterr().err

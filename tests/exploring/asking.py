@@ -32,9 +32,10 @@ VISIT = "0123456789abcdef"
 HOST = "127.0.0.1:8000"
 
 
-def printed(values):
+def printed(values, digits=6):
     """Numbers as the page prints them."""
-    return [f"{x:.6f}".replace("-0.000000", "0.000000") for x in values]
+    zero = f"{0:.{digits}f}"
+    return [f"{x:.{digits}f}".replace(f"-{zero}", zero) for x in values]
 
 
 class Reply(NamedTuple):

@@ -230,7 +230,7 @@ def test_chance_and_ends_are_shown_with_openspiels_numbers():
         state.apply_action(action)
     assert end["returns"] == state.returns()
     assert (end["moves"], end["text"]) == ([], str(state))
-    assert [name for _, name in end["path"]][2:] == ["Raise", "Fold"]
+    assert [name for _, name in end["path"]][2:] == ["Bet", "Fold"]
 
 
 def test_others_get_nothing():
@@ -277,7 +277,7 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "query", "words"),
     [
-        ("state", {"history": "0,0"}, "no move 0 after Deal:0"),
+        ("state", {"history": "0,0"}, "no move 0 after deals Jack"),
         ("state", {"history": "0;1"}, "no list of moves"),
         ("state", {"history": "", "policy": "7"}, "none of the policies"),
         ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),

@@ -105,6 +105,12 @@ class Tab:
             "return document.querySelector(arguments[0])?.innerText || ''", selector
         )
 
+    def content(self, selector):
+        """The same, though it is folded up."""
+        return self.script(
+            "return document.querySelector(arguments[0])?.textContent || ''", selector
+        )
+
     def click(self, selector):
         element = self.one(selector)
         self.script("arguments[0].scrollIntoView({block: 'center'})", element)
@@ -134,19 +140,19 @@ def test_a_state_shows_its_moves_with_the_numbers_of_openspiel(browser, leduc):
         state.apply_action(action)
     assert tab.text("h1") == "Leduc Poker"
     assert tab.text("#text").split() == str(state).split()
-    assert tab.text("#info-state") == state.information_state_string()
+    assert tab.content("#info-state") == state.information_state_string()
     odds = solver.average_policy().action_probabilities(state)
     shown = [cell.text for cell in tab.all("#moves .p")]
-    assert shown == [f"{p:.4f}" for p in odds.values()]
+    assert shown == [f"{p:.3f}" for p in odds.values()]
     names = [button.text for button in tab.all("#moves button.move")]
-    assert names == [state.action_to_string(1, action) for action in odds]
+    assert names == ["Check", "Bet"]
     tab.click("#tab-whole")
     tab.until(lambda: tab.all("#nash-conv"))
     nash_conv = ms.nash_conv("leduc_poker", solver.average_policy())
-    assert tab.text("#nash-conv") == f"{nash_conv:.6f}"
+    assert tab.text("#nash-conv") == f"{nash_conv:.3f}"
     returns = ms.expected_returns("leduc_poker", solver.average_policy())
     assert [cell.text for cell in tab.all("#overview tbody tr td:nth-child(2)")] == [
-        f"{x:.6f}" for x in returns
+        f"{x:.3f}" for x in returns
     ]
     assert not tab.complaints()
 
@@ -184,12 +190,13 @@ def test_searching_by_the_key_and_opening_what_was_found(browser, leduc):
     tab.until(
         lambda: (
             tab.all("#results .mono")
-            and all("[Private: 4][Round 2]" in one.text for one in tab.all(".mono"))
+            and all("[Private: 4][Round 2]" in one for one in titles(tab))
         )
     )
-    wanted = tab.all("#results .mono")[0].text
+    wanted = titles(tab)[0]
+    assert tab.all("#results .mono")[0].text.startswith("K\u2660 | ")
     tab.click("#results li button")
-    tab.until(lambda: tab.text("#info-state") == wanted)
+    tab.until(lambda: tab.content("#info-state") == wanted)
     Select(tab.one("#list")).select_by_value("gain")
     tab.until(lambda: tab.all("#results .amount"))
     amounts = [float(cell.text) for cell in tab.all("#results .amount")]
@@ -210,10 +217,10 @@ def test_comparing_two_policies(browser, leduc):
     current = solver.current_policy().action_probabilities(state)
     tab.until(lambda: len(tab.all("#moves .p")) == 2 * len(average))
     shown = [cell.text for cell in tab.all("#moves .p")]
-    assert shown[1::2] == [f"{current[a]:.4f}" for a in average]
+    assert shown[1::2] == [f"{current[a]:.3f}" for a in average]
     apart = [float(cell.text) for cell in tab.all("#moves td.n:nth-child(4)")]
     assert apart == pytest.approx(
-        [average[a] - current[a] for a in average], abs=5.1e-5
+        [average[a] - current[a] for a in average], abs=1.1e-3
     )
     Select(tab.one("#list")).select_by_value("changed")
     tab.until(lambda: tab.all("#results .amount"))
@@ -233,9 +240,7 @@ def test_fixing_solving_on_and_undoing(browser):
             field.send_keys(number)
         tab.click("#fix")
         tab.until(lambda: tab.text("#changes").startswith("Fixed 0"))
-        tab.until(
-            lambda: [p.text for p in tab.all("#moves .p")] == ["0.0000", "1.0000"]
-        )
+        tab.until(lambda: [p.text for p in tab.all("#moves .p")] == ["0.000", "1.000"])
         tab.click("#solve")
         tab.until(lambda: "Solved for 500" in tab.text("#changes"))
         tab.until(lambda: tab.all("#nash-conv-after"))
@@ -260,8 +265,9 @@ def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
         if tab.all("#result"):
             break
         known = tab.text("#knows")
-        assert "[Observer: 0]" in known
-        [call] = [b for b in tab.all("#hand-moves button") if b.text == "Call"]
+        assert known[0] in "JQK"
+        buttons = tab.all("#hand-moves button")
+        [call] = [b for b in buttons if b.text in ("Call", "Check")]
         call.click()
         tab.until(lambda known=known: tab.all("#result") or tab.text("#knows") != known)
     result = re.search(r"you got ([+-]?\d+)", tab.text("#result"))
@@ -319,17 +325,17 @@ def test_an_exported_page_needs_no_server(browser, tmp_path):
     tab = Tab(browser, path.as_uri(), 0, 1)
     tab.wait_for_values()
     odds = solver.average_policy()["0"]
-    assert [p.text for p in tab.all("#moves .p")] == [f"{p:.4f}" for p in odds.values()]
+    assert [p.text for p in tab.all("#moves .p")] == [f"{p:.3f}" for p in odds.values()]
     tab.click("#moves button.move")
     tab.until(lambda: tab.text("#where") == "Player 1 is to move")
     box = tab.one("#search")
     box.send_keys("2pb", Keys.ENTER)
-    tab.until(lambda: [m.text for m in tab.all("#results .mono")] == ["2pb"])
+    tab.until(lambda: texts(tab, "#results .mono") == ["K | pass, bet"])
     tab.click("#results li button")
-    tab.until(lambda: tab.text("#info-state") == "2pb")
+    tab.until(lambda: tab.content("#info-state") == "2pb")
     tab.click("#tab-whole")
     nash_conv = ms.nash_conv("kuhn_poker", solver.average_policy())
-    tab.until(lambda: tab.text("#nash-conv") == f"{nash_conv:.6f}")
+    tab.until(lambda: tab.text("#nash-conv") == f"{nash_conv:.3f}")
     Select(tab.one("#other")).select_by_visible_text("current policy")
     tab.until(lambda: len(tab.all("#moves thead th")) == 7)
     assert not tab.complaints()
@@ -352,8 +358,9 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
         assert len(seen) / len(hands) == pytest.approx(1 / 3, abs=0.05)
         assert sum(seen) / len(seen) == pytest.approx(policy[str(card)][1], abs=0.08)
     for history, names, knows, over in hands:
-        assert names == [None, f"Deal:{history[1]}", "Bet" if history[2] else "Pass"]
-        assert (knows, over) == (f"{history[1]}{'pb'[history[2]]}", False)
+        card = ("Jack", "Queen", "King")[history[1]]
+        assert names == [None, f"deals {card}", "Bet" if history[2] else "Pass"]
+        assert (knows, over) == (f"{card[0]} | {names[2].lower()}", False)
     tab.click("#tab-play")
     tab.click("#deal")
     for _ in range(2):
@@ -370,9 +377,9 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
         const moves = Array.from(tables[tables.length - 2].tBodies[0].rows);
         const chosen = moves.filter((row) => row.innerText.includes("yours"));
         return [numbers(last, 1), numbers(last, 2), numbers(chosen, 2)[0]]""")
-    assert sum(beliefs) == pytest.approx(1, abs=1e-4)
+    assert sum(beliefs) == pytest.approx(1, abs=2e-3)
     pairs = zip(beliefs, worths, strict=True)
-    assert sum(b * w for b, w in pairs) == pytest.approx(mine, abs=5e-4)
+    assert sum(b * w for b, w in pairs) == pytest.approx(mine, abs=3e-3)
     tab.click("#tab-change")
     assert "takes the page's server" in tab.text("#needs-server")
     assert not tab.complaints()
@@ -410,7 +417,7 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
             tab.until(lambda tab=tab: len(tab.all("#course tbody tr")) == 4)
             shown = [cell.text for cell in tab.all("#course tbody td")]
             odds = [p for policy in kept for p in policy["0"].values()]
-            assert shown == [f"{p:.4f}" for p in odds]
+            assert shown == [f"{p:.3f}" for p in odds]
             for step in (0, 2):
                 tab.script(
                     "const slider = document.querySelector('#slider');"
@@ -418,11 +425,16 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
                     "slider.dispatchEvent(new Event('input'));",
                     step,
                 )
-                here = [f"{p:.4f}" for p in kept[step]["0"].values()]
+                here = [f"{p:.3f}" for p in kept[step]["0"].values()]
                 tab.until(lambda tab=tab, here=here: texts(tab, "#moves .p") == here)
                 marked = tab.all("#course tr[aria-current] th")
                 assert [one.text for one in marked] == [f"{10**step:,}"]
             assert not tab.complaints()
+
+
+def titles(tab):
+    """OpenSpiel's strings of what was found."""
+    return [one.get_attribute("title") for one in tab.all("#results .mono")]
 
 
 def texts(tab, selector):
@@ -443,10 +455,10 @@ def test_numbers_of_five_games_are_printed_as_the_functions_give_them(browser):
             tab.click("#tab-whole")
             tab.until(lambda tab=tab: tab.all("#nash-conv"))
             cells = texts(tab, "#overview tbody td")
-            assert cells[1::4] == printed(returns)
-            assert cells[2::4] == printed([best[p][p] for p in range(len(best))])
+            assert cells[1::4] == printed(returns, 3)
+            assert cells[2::4] == printed([best[p][p] for p in range(len(best))], 3)
             gap = ms.nash_conv(game, policy)
-            assert texts(tab, "#nash-conv") == printed([gap])
+            assert texts(tab, "#nash-conv") == printed([gap], 3)
 
 
 @pytest.mark.parametrize("width", [1300, 390])

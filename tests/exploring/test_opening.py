@@ -210,10 +210,10 @@ def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypa
     monkeypatch.setattr("mccfr_spiel.exploring.subjects.KEPT_BYTES", 1_000)
     began, may_go_on = threading.Event(), threading.Event()
 
-    def slowly(tree, policy):
+    def slowly(*given):
         began.set()
         assert may_go_on.wait(60)
-        return numbers_of(tree, policy)
+        return numbers_of(*given)
 
     monkeypatch.setattr("mccfr_spiel.exploring.subjects.numbers_of", slowly)
     tree = ms.GameTree("leduc_poker").expand_all()

@@ -29,6 +29,7 @@ from mccfr_spiel.kernels import (
     averaging,
     baselines,
     batches,
+    forgetting,
     minimizers,
     passes,
     picking,
@@ -36,7 +37,6 @@ from mccfr_spiel.kernels import (
     stack,
     stored,
     tables,
-    ties,
     walk,
 )
 from mccfr_spiel.kernels import sampling as draws
@@ -86,7 +86,7 @@ PIECES = (
     stack,
     stored,
     tables,
-    ties,
+    forgetting,
     walk,
 )
 
@@ -125,7 +125,7 @@ class SourceOfWalk:
         # One more player, to whom nothing belongs, puts off the update.
         nothing = np.zeros((len(tree.utilities), 1))
         utilities = np.append(tree.utilities, nothing, axis=1)
-        storage = (*tree.storage[:4], utilities, tree.ties)
+        storage = (*tree.storage[:4], utilities)
         monkeypatch.setattr(GameTree, "storage", storage)
         self.monkeypatch = monkeypatch
 

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -199,7 +200,8 @@ def test_the_cost_is_known_before_the_tree_is_made():
     found = ms.poker.cost(game)
     assert found[:2] == (tree.num_infosets, tree.num_sequences)
     solver = ms.Solver(game, ms.DCFR, max_memory=found.bytes)
-    arrays = (*solver.state.tables, *tree.worlds, tree.infosets, tree.actions)
+    worlds: Any = tree.worlds
+    arrays = (*solver.state.tables, *worlds, tree.infosets, tree.actions)
     assert sum(array.nbytes for array in arrays) <= found.bytes
     with pytest.raises(MemoryBudgetError, match="are left"):
         ms.Solver(game, ms.DCFR, max_memory=found.bytes - 1)

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pathlib
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -272,7 +273,8 @@ def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
     for least, threads in ((2**40, 1), (5000, 1), (5000, 3)):
         monkeypatch.setattr(hand_lists, "LEAST_BLOCK", least)
         solver = ms.Solver(game, ms.CFR_PLUS, threads=threads)
-        blocks = solver.tree.worlds.num_blocks
+        worlds: Any = solver.tree.worlds
+        blocks = worlds.num_blocks
         assert blocks == 1 if least > 5000 else blocks > 5
         assert solver.state.num_threads == threads
         solver.iterate(5)

@@ -12,6 +12,7 @@ let history = [];          // the moves so far
 let shown = null;          // the newest answer for the state
 let change = { changes: [], fixed: [] };
 let tab = "find";
+let allDigits = false;     // else three
 let ticket = 0;            // of the newest view, so that late answers are dropped
 
 const $ = (id) => document.getElementById(id);
@@ -49,14 +50,18 @@ const known = (x) => x !== null && x !== undefined;
 
 function fixedTo(x, digits) {
   if (!known(x)) return "\u2013";
+  if (allDigits) return String(x);
   const words = x.toFixed(digits);
   return Number(words) === 0 ? words.replace("-", "") : words;
 }
-const value = (x) => fixedTo(x, 6);
-const chance = (x) => fixedTo(x, 4);
-const small = (x) => (known(x) && x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(3) : value(x));
+const value = (x) => fixedTo(x, 3);
+const small = (x) => (known(x) && !allDigits && x !== 0 && Math.abs(x) < 1e-3 ? x.toExponential(2) : value(x));
 const signed = (x, write) => (known(x) && Number(write(x)) > 0 ? "+" : "") + write(x);
-const tone = (x) => (!known(x) || Math.abs(x) < 5e-7 ? "" : x > 0 ? "up" : "down");
+const tone = (x) => (!known(x) || Math.abs(x) < 5e-4 ? "" : x > 0 ? "up" : "down");
+// Where there is little room: `J\u2660` for "deals Jack of spades".
+const SIGNS = { spades: "\u2660", hearts: "\u2665", diamonds: "\u2666", clubs: "\u2663" };
+const shortName = (name) => name.replace(/^(deals|rolls) /, "").replace(/^Player \d+ (\w+): /, "$1 ").replace(/^(\w+) of (spades|hearts|diamonds|clubs)$/,
+  (_, rank, suit) => (/^\d/.test(rank) ? rank : rank[0]) + SIGNS[suit]);
 const oneLine = (text) => text.replace(/\s*\n\s*/g, " \u00b7 ").trim();
 
 function bar(x, kind) {
@@ -64,7 +69,7 @@ function bar(x, kind) {
   const part = h("span", { class: "fill " + (kind || "") });
   part.style.width = 100 * x + "%";
   return h("div", { class: "odds" },
-    h("div", { class: "track", "aria-hidden": "true" }, part), h("span", { class: "p" }, chance(x)));
+    h("div", { class: "track", "aria-hidden": "true" }, part), h("span", { class: "p" }, value(x)));
 }
 
 function facts(pairs) {
@@ -142,16 +147,29 @@ function fromHash() {
   return show();
 }
 
+// A link with impossible moves: it is said, and Start is here.
+function lost(error) {
+  shown = null;
+  fill("path", h("button", { type: "button", onclick: () => go([]) }, "Start"));
+  $("where").textContent = "This link leads nowhere. " + error.message;
+  $("text").textContent = "";
+  $("printed").hidden = true;
+  for (const id of ["moves", "near", "infoset", "belief"]) fill(id);
+  $("working").hidden = true;
+}
+
 async function show(keepFocus) {
   const mine = ++ticket;
   const still = () => mine === ticket;
   const query = { history: history.join(","), ...policyParts() };
   const isWhole = (answer) => !answer.infoset || known(answer.infoset.reach) || about.tree === "none";
   await guarded(async () => {
-    let answer = await ask("state", query);
+    let answer;
+    try { answer = await ask("state", query); } catch (error) { if (still()) lost(error); throw error; }
     if (!still()) return;
     shown = answer;
     draw(answer, keepFocus);
+    if (isWhole(answer)) drawNear(answer, still);
     $("working").hidden = isWhole(answer);
     if (!answer.infoset || !keepFocus) fill("belief");
     if (answer.infoset && answer.infoset.number !== null) {
@@ -166,6 +184,7 @@ async function show(keepFocus) {
       if (!still() || !isWhole(answer)) continue;
       shown = answer;
       draw(answer, true);
+      drawNear(answer, still);
       $("working").hidden = true;
     }
   });
@@ -187,10 +206,11 @@ function draw(answer, keepFocus) {
       h("span", { class: "who" }, player === -1 ? "chance" : "P" + player), name));
   });
   fill("path", crumbs);
+  $("printed").hidden = false;
   $("text").textContent = state.text || "(the game prints nothing here)";
   const compared = Boolean(other);
   $("where").textContent = state.returns ? "The end of the game" : who(state.player) +
-    (state.player === -1 ? " deals" : " is to move");
+    (state.player >= 0 ? " is to move" : about.cards === "Cards" ? " deals" : " decides");
   if (state.returns) {
     fill("moves", table(["Player", headNum("Return")],
       state.returns.map((x, p) => ["Player " + p, num(value(x), tone(x))])));
@@ -204,14 +224,15 @@ function draw(answer, keepFocus) {
     headNum("Regret", "What always playing this move here would gain, each time play comes here"));
   const sums = infoset && infoset.cumulative_regrets;
   if (sums) head.push(headNum("Cumulative regret", "The sum of counterfactual regrets by which the solver's rule plays"));
-  const rows = state.moves.map((move, i) => {
+  const rowOf = (move) => {
+    const i = state.moves.indexOf(move);
     const odds = infoset ? (infoset.probabilities ? infoset.probabilities[i] : null) : move.probability;
     const row = [h("button", { class: "move", type: "button", "data-action": move.action,
       onclick: () => go([...state.history, move.action]) }, move.name), bar(odds)];
     if (compared) {
       const its = other.probabilities ? other.probabilities[i] : null;
       const apart = known(its) && known(odds) ? odds - its : null;
-      row.push(bar(its, "other"), num(signed(apart, chance), tone(apart)));
+      row.push(bar(its, "other"), num(signed(apart, value), tone(apart)));
     }
     if (infoset) {
       row.push(num(hasValues ? value(infoset.values[i]) : "\u2013"));
@@ -220,9 +241,10 @@ function draw(answer, keepFocus) {
       if (sums) row.push(num(signed(sums[i], value), "sum " + tone(sums[i])));
     }
     return row;
-  });
-  fill("moves", table(head, rows),
-    state.left_out ? h("p", { class: "soft" }, state.left_out + " more moves") : null);
+  };
+  if (state.player === -1 && state.moves.length > MANY) fill("moves", outcomes(state, head, rowOf));
+  else fill("moves", table(head, state.moves.map(rowOf)));
+  if (state.left_out) $("moves").append(h("p", { class: "soft" }, state.left_out + " more moves"));
   drawInfoset(infoset, other);
   if (keepFocus && focused >= 0) {
     $("moves").querySelectorAll("button.move")[focused]?.focus({ preventScroll: true });
@@ -232,17 +254,41 @@ function draw(answer, keepFocus) {
   }
 }
 
+// Many outcomes of chance are searched, not listed.
+const MANY = 12;
+function outcomes(state, head, rowOf) {
+  const place = h("div", {}), box = h("input", { type: "search", id: "outcome", "aria-label": "Search outcomes",
+    placeholder: "Search " + state.moves.length + " outcomes", oninput: () => list() });
+  const list = () => {
+    const found = state.moves.filter((move) => move.name.toLowerCase().includes(box.value.trim().toLowerCase()));
+    place.replaceChildren(found.length ? table(head, found.slice(0, 8).map(rowOf)) : h("p", { class: "soft" }, "None has this text."),
+      found.length > 8 ? h("p", { class: "soft" }, found.length - 8 + " more; write a part of the name.") : "");
+  };
+  list();
+  return [h("div", { class: "row" }, box), place];
+}
+
+// How often walks came somewhere, and whether that is too rare for its numbers to mean anything.
+const RARE = 100;
+const isRare = (visits) => known(visits) && visits < RARE;
+const times = (visits) => (visits < 0.5 ? "hardly ever" : "about " + Math.round(visits).toLocaleString("en") + (visits < 1.5 ? " time" : " times"));
+const rareNote = (whose) => h("p", { class: "rare-note" }, whose + " sampled too rarely (fewer than " + RARE + " times) for the numbers to mean much.");
+
 function drawInfoset(infoset, other) {
   if (!infoset) { fill("infoset"); return; }
   const has = known(infoset.reach);
   fill("infoset",
     h("h2", {}, "What player " + infoset.player + " knows"),
-    h("pre", { tabindex: "0", id: "info-state", "aria-label": "Information state" }, infoset.info_state || "(nothing)"),
+    h("p", { id: "words" }, infoset.words || "(nothing)"),
+    isRare(infoset.visits) ? rareNote("This information set was") : null,
+    h("details", {}, h("summary", {}, "OpenSpiel's string"),
+      h("pre", { tabindex: "0", id: "info-state", "aria-label": "Information state" }, infoset.info_state)),
     has ? facts([
       ["Value here", value(infoset.value), "value-here"],
       other && known(other.value) ? ["of the other policy", value(other.value)] : null,
       ["Reach", small(infoset.reach), "reach"],
       ["Reach by the others", small(infoset.others_reach)],
+      known(infoset.visits) ? ["Sampled", times(infoset.visits), "visits"] : null,
       ["Best response", value(Math.max(...infoset.best_values.filter(known), -Infinity) === -Infinity
         ? null : Math.max(...infoset.best_values.filter(known))), "best-here"],
       ["Part of the gain", small(infoset.gain), "gain-here"],
@@ -251,10 +297,95 @@ function drawInfoset(infoset, other) {
       "Under this policy the others never let play come here, so there are no values.") : null);
 }
 
+// The neighbourhood: two moves back and two on, as a tree from left to right.
+
+const NEAR = 5;            // children drawn of one node, at most
+const COLUMN = 128, ROW = 28;
+
+// A node after `moves`. `rest` leads on to the state that is shown; below that come `levels` more.
+async function nearNode(moves, rest, levels, isAsked, about) {
+  const node = { moves, ...about, below: [], key: null };
+  if (!isAsked) return node;
+  const { state, infoset } = await ask("state", { history: moves.join(","), ...policyParts(), other: "" });
+  Object.assign(node, { player: state.player, returns: state.returns, rare: infoset && isRare(infoset.visits) });
+  if (infoset) Object.assign(node, { key: infoset.player + " " + infoset.info_state, words: infoset.words });
+  if (state.returns || (!rest.length && !levels)) return node;
+  const at = state.moves.findIndex((move) => move.action === rest[0]);
+  const from = Math.max(0, Math.min(at - 2, state.moves.length - NEAR));
+  const few = state.moves.slice(from, from + NEAR);
+  node.below = await Promise.all(few.map((move, k) => {
+    const p = infoset ? infoset.probabilities && infoset.probabilities[from + k] : move.probability;
+    const isOn = at >= 0 && move.action === rest[0];
+    const left = isOn ? rest.slice(1) : [];
+    const deeper = rest.length ? (isOn && !left.length ? 2 : 0) : levels - 1;
+    return nearNode([...moves, move.action], left, deeper, rest.length > 0 || deeper > 0, { name: move.name, p });
+  }));
+  const more = state.moves.length + state.left_out - few.length;
+  if (more) node.below.push({ more, below: [], key: null });
+  return node;
+}
+
+async function drawNear(answer, still) {
+  const here = answer.state.history, base = Math.max(here.length - 2, 0);
+  if (!here.length && answer.state.returns) { fill("near"); return; }
+  let root;
+  try {
+    root = await nearNode(here.slice(0, base), here.slice(base), here.length === base ? 2 : 0, true, {});
+  } catch (error) { root = null; }  // the state itself says what is wrong
+  if (!still()) return;
+  if (!root) { fill("near"); return; }
+  const nodes = [];
+  let rows = 0;
+  const place = (node, depth) => {
+    node.x = 16 + depth * COLUMN;
+    node.below.forEach((child) => place(child, depth + 1));
+    const ys = node.below.filter((child) => !child.more).map((child) => child.y);
+    node.y = ys.length ? (ys[0] + ys[ys.length - 1]) / 2 : 20 + ROW * rows++;
+    nodes.push(node);
+  };
+  place(root, 0);
+  const width = Math.max(...nodes.map((node) => node.x)) + 80;
+  const frame = svg("svg", { viewBox: [0, 0, width, ROW * rows + 12].join(" "), width, role: "group", "aria-label": "Moves around this state" });
+  frame.style.width = width + "px";
+  for (const node of nodes) for (const child of node.below.filter((one) => !one.more)) {
+    const bend = node.x + COLUMN * 0.2;
+    frame.append(svg("path", { class: "edge", d: "M" + node.x + " " + node.y + "L" + bend + " " + child.y + "H" + child.x }));
+  }
+  const sets = Map.groupBy ? Map.groupBy(nodes.filter((node) => node.key), (node) => node.key) : new Map();
+  for (const alike of sets.values()) {
+    if (alike.length > 1) frame.append(svg("polyline", { class: "set", points: alike.map((node) => node.x + "," + node.y).join(" ") }));
+  }
+  for (const node of nodes) frame.append(nearLink(node, here.join(",") === (node.moves || [""]).join(",")));
+  fill("near", h("details", { open: true }, h("summary", {}, "The moves around this state"), h("div", { class: "scroll" }, h("div", {}, frame)),
+    h("p", { class: "legend" }, Array.from({ length: about.players }, (_, p) => h("span", {}, h("span", { class: "disc who" + p }), "Player " + p)),
+      h("span", {}, h("span", { class: "disc square" }), "Chance"),
+      h("span", {}, "A dashed line joins states of one information set" + (nodes.some((node) => node.rare) ? "; hollow ones are sampled too rarely to mean much" : "") + "."))));
+}
+
+function nearLink(node, isHere) {
+  const { x, y } = node;
+  if (node.more) return svg("text", { x: x - 9, y: y + 4, "text-anchor": "end" }, "+ " + node.more + " more");
+  const label = (node.name || "Start") + (known(node.p) ? " " + node.p.toFixed(2) : "");
+  const ends = node.returns ? node.returns.map((one) => Number(one.toFixed(2))).join(", ") : "";
+  const link = svg("a", { href: "#" + node.moves.join(","), class: "near" + (isHere ? " here" : ""), "aria-label": label + (ends && ": " + ends) },
+    svg("title", {}, label + (node.words ? "\n" + node.words : "")));
+  const kind = node.rare ? "hollow who" : "who";
+  if (node.player >= 0) link.append(svg("circle", { class: kind + (node.player % 4), cx: x, cy: y, r: 7 }));
+  else if (node.player === -1) link.append(svg("rect", { class: "square", x: x - 6, y: y - 6, width: 12, height: 12 }));
+  else link.append(svg("circle", { class: "square", cx: x, cy: y, r: 3 }));
+  if (node.name) {
+    const most = Math.floor((COLUMN * 0.75) / 6) - (known(node.p) ? 5 : 0);
+    const name = shortName(node.name), short = name.length > most ? name.slice(0, most - 1) + "\u2026" : name;
+    link.append(svg("text", { x: x - 9, y: y - 4, "text-anchor": "end" }, short + (known(node.p) ? " " + node.p.toFixed(2) : "")));
+  }
+  if (ends) link.append(svg("text", { x: x + 8, y: y + 4 }, ends));
+  return link;
+}
+
 function drawBelief(belief) {
   if (!belief.rows || !belief.rows.length) { fill("belief"); return; }
   const rows = belief.rows.map((row) => [
-    h("button", { class: "move history", type: "button", onclick: () => go(row.history) }, row.names.join(" ") || "Start"),
+    h("button", { class: "move history", type: "button", onclick: () => go(row.history) }, row.names.map(shortName).join(", ") || "Start"),
     bar(row.belief)]);
   fill("belief", table(["History", "Belief"], rows, "Where the player may be"),
     belief.left_out ? h("p", { class: "soft" }, belief.left_out.toLocaleString("en") + " more histories") : null);
@@ -264,15 +395,19 @@ function drawBelief(belief) {
 
 const NEEDS_SERVER = "To fix a policy and to solve on takes the page's server, and this page is a file. " +
   "Open it with mccfr-spiel explore, or ms.explore, for that.";
-const TABS = [["find", "Find"], ["whole", "Overview"], ["cards", "Cards"], ["curve", "Curve"],
-  ["change", "Change"], ["play", "Play"]];
+const tabs = () => [["find", "Find"], ["whole", "Overview"], ["cards", about.cards], ["curve", "Curve"],
+  ["change", "Change"], ["play", "Play"]].filter(([, words]) => words);
 
 function drawTabs() {
-  fill("tabs", TABS.map(([name, words]) => h("button", {
+  fill("tabs", tabs().map(([name, words]) => h("button", {
     type: "button", role: "tab", id: "tab-" + name, "aria-selected": String(name === tab),
     "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
     onclick: () => openTab(name), onkeydown: tabKeys }, words)));
   $("panel").setAttribute("aria-labelledby", "tab-" + tab);
+  // Who plays sees the own hand in the place of the walk, which shows all cards.
+  document.body.dataset.tab = tab;
+  $("position").hidden = tab === "play";
+  $("hand").hidden = tab !== "play";
 }
 
 function tabKeys(event) {
@@ -350,10 +485,10 @@ function foundList(rows, kind) {
       const answer = await ask("infoset", { number: row.infoset, ...policyParts() });
       go(answer.history);
     }) },
-    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono" }, oneLine(row.info_state) || "(nothing)"),
+    h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
       known(row.amount) ? h("span", { class: "amount" }, kind === "mixed" ? row.amount.toFixed(3) + " bits" : small(row.amount)) : null),
-    h("div", { class: "soft" }, row.policy.map(([name, p]) => name + " " + p.toFixed(3)).join(", ") +
-      (row.left_out ? ", " + row.left_out + " more" : ""))))));
+    h("div", { class: isRare(row.visits) ? "soft rare" : "soft" }, row.policy.map(([name, p]) => name + " " + fixedTo(p, 3)).join(", ") +
+      (row.left_out ? ", " + row.left_out + " more" : "") + (known(row.visits) ? "; sampled " + times(row.visits) + (isRare(row.visits) ? ": too rarely" : "") : ""))))));
 }
 
 // The policy as a whole.
@@ -398,20 +533,29 @@ function shade(cell, part, kind) {
   return cell;
 }
 
-// In "All actions" a cell is striped by how often its hands take each action.
-function stripes(cell, grid, odds) {
-  const colors = grid.actions.map((name, i) => name === "Fold" ? "var(--accent)" : name === "Check" || name === "Call" ? "var(--up)" :
-    "color-mix(in srgb, var(--down) " + (40 + Math.round(60 * (i + 1) / grid.actions.length)) + "%, var(--other))");
+// A cell is striped by how often its hands take each action; a pointer sees the numbers.
+const colorsOf = (names) => names.map((name, i) => /^Fold|^Pass/.test(name) ? "var(--accent)" : /^Check|^Call/.test(name) ? "var(--up)" :
+  names.length > 5 ? "hsl(" + Math.round((300 * i) / names.length) + " 55% 55%)" : "color-mix(in srgb, var(--down) " + (30 + Math.round((70 * (i + 1)) / names.length)) + "%, var(--other))");
+
+function stripes(cell, names, odds) {
+  const colors = colorsOf(names);
   let from = 0;
-  const bands = odds.slice(0, grid.actions.length).map((part, i) => {
-    const to = from + 100 * (part || 0), color = "color-mix(in srgb, " + colors[i] + " 60%, transparent)";
-    const band = color + " " + from.toFixed(1) + "% " + to.toFixed(1) + "%";
+  const bands = names.map((_, i) => {
+    const to = from + 100 * (odds[i] || 0);
+    const band = "color-mix(in srgb, " + colors[i] + " 60%, transparent) " + from.toFixed(1) + "% " + to.toFixed(1) + "%";
     from = to;
     return band;
   });
-  cell.style.background = "linear-gradient(90deg, " + bands.join(", ") + ")";
+  cell.style.background = "linear-gradient(90deg, " + bands.join(", ") + ", transparent 0)";
+  cell.title = names.map((name, i) => name + " " + (known(odds[i]) ? percent(odds[i]) : "is not possible")).join(", ");
   return cell;
 }
+
+const legend = (names) => h("p", { class: "legend" }, names.map((name, i) => {
+  const key = h("span", { class: "swatch", "aria-hidden": "true" });
+  key.style.background = "color-mix(in srgb, " + colorsOf(names)[i] + " 60%, transparent)";
+  return h("span", {}, key, name);
+}));
 
 function handsTable(grid, rows) {
   const share = (row) => (known(row.value) && row.equity > 0 ? percent(row.value / (row.equity * (grid.evs[0] + grid.evs[1]))) : "\u2013");
@@ -427,11 +571,10 @@ let gridCell = "";
 
 function drawGrid(grid) {
   const extras = grid.extras || [];
-  const columns = [...grid.actions, ...extras, ...(extras.length ? ["All actions"] : [])];
+  const columns = ["All actions", ...grid.actions, ...extras];
   if (gridMove >= columns.length) gridMove = 0;
-  if (extras.length && drawGrid.last !== "hands") gridMove = columns.length - 1;
-  drawGrid.last = extras.length ? "hands" : "";
-  const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its cards")];
+  const word = about.cards === "Dice" ? "dice" : about.cards.slice(0, -1).toLowerCase();
+  const parts = [h("h2", {}, "Player " + grid.player + "'s policy by its " + about.cards.toLowerCase()), legend(grid.actions)];
   if (extras.length) {
     parts.push(h("p", { class: "soft" }, grid.words || "At the start"));
     parts.push(facts([...grid.actions.map((name, i) => [h("button", { type: "button", onclick: () => go(grid.next[i]) }, name), percent(grid.totals[i])]),
@@ -444,32 +587,35 @@ function drawGrid(grid) {
     const hand = (row, column) => (row === column ? ranks[row] + ranks[row] :
       row < column ? ranks[row] + ranks[column] + "s" : ranks[column] + ranks[row] + "o");
     const kind = (name) => (name[0] === name[2] ? name[0] + name[2] : name[0] + name[2] + (name[1] === name[3] ? "s" : "o"));
-    const isMove = gridMove < grid.actions.length, isEv = columns[gridMove] === "EV";
+    const isMove = gridMove > 0 && gridMove <= grid.actions.length, isEv = columns[gridMove] === "EV";
     const pot = extras.length ? grid.evs[0] + grid.evs[1] : 1;
     parts.push(h("div", { class: "row" }, h("label", {}, isMove ? "Percent of " : "Show ", choice)));
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
-        const at = cell ? cell[gridMove] : null;
-        const shown = !cell ? "\u2013" : columns[gridMove] === "All actions" ? percent(cell[grid.actions.length]).replace(" %", "") :
+        const at = cell && gridMove ? cell[gridMove - 1] : null;
+        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? percent(cell[grid.actions.length]).replace(" %", "") : "") :
           !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
         const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
         const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
         if (!cell) return box;
-        return columns[gridMove] === "All actions" ? stripes(box, grid, cell) : known(at) ? shade(box, isEv ? at / pot : at, isEv ? "value" : "") : box;
+        return !gridMove ? stripes(box, grid.actions, cell) : known(at) ? shade(box, isEv ? at / pot : at, isEv ? "value" : "") : box;
       })))))));
     parts.push(h("p", { class: "soft" }, "Suited hands (s) stand above the diagonal of pairs, others (o) below it; each is the mean over its suits." +
       (extras.length ? " Numbers are percent of the range, if not of what is chosen; an EV is what a hand gets out of the pot. Click on hands to see their suits." : "")));
     const open = extras.length ? grid.rows.filter((row) => kind(row.label) === gridCell) : [];
     if (open.length) parts.push(h("h2", {}, gridCell), handsTable(grid, open));
   } else {
-    parts.push(table(["Card", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
-      h("th", { scope: "row" }, row.label),
-      ...grid.actions.map((_, i) => row.probabilities ?
-        shade(h("td", { class: "cell" }, chance(row.probabilities[i])), row.probabilities[i]) : h("td", { class: "cell" }, ""))])));
+    parts.push(table([word[0].toUpperCase() + word.slice(1), "All actions", ...grid.actions.map((name) => headNum(name))], grid.rows.map((row) => [
+      h("th", { scope: "row", class: isRare(row.visits) ? "rare" : "" }, row.label),
+      row.probabilities ? stripes(h("td", { class: "cell all" }), grid.actions, row.probabilities) : h("td", { class: "cell" }),
+      ...grid.actions.map((_, i) => num(row.probabilities ? value(row.probabilities[i]) : "", isRare(row.visits) ? "rare" : ""))])));
+  }
+  if (grid.rows.some((row) => isRare(row.visits))) {
+    parts.push(rareNote(grid.rows.every((row) => isRare(row.visits)) ? "All of these were" : "Those in italics were"));
   }
   if (grid.cells.length) {
     const largest = Math.max(...grid.cells.flat().filter(known).map(Math.abs), 1e-9);
-    parts.push(h("h2", {}, "What player " + grid.player + " gets, by its card and the other's"));
+    parts.push(h("h2", {}, "What player " + grid.player + " gets, by its " + word + " and the other's"));
     parts.push(table(["", ...grid.columns.map((name) => headNum(name))], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
       ...row.map((x) => known(x) ? shade(h("td", { class: "cell" }, fixedTo(x, 3)), x / largest, "value") : h("td", { class: "cell" }, ""))])));
   }
@@ -486,7 +632,8 @@ async function drawCurve(still) {
   const names = Object.keys(columns).filter((name) => !["iteration", "nodes_touched", "seconds", "due"].includes(name));
   const metric = names.includes("nash_conv") ? "nash_conv" : names[0];
   const parts = [];
-  if (x && metric) parts.push(h("h2", {}, metric + " by iterations"), curve(x, columns[metric]));
+  const words = { nash_conv: "NashConv", exploitability: "Exploitability" }[metric] || metric;
+  if (x && metric) parts.push(h("h2", {}, words + (columns.iteration ? " by iterations" : " by nodes touched")), curve(x, columns[metric], words));
   else parts.push(h("p", { class: "soft" }, "There are no rows: the curve is that of a run's results.csv, or of solver.run."));
   if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
   if (rows.damaged) parts.push(h("p", { class: "down" }, rows.damaged + " damaged lines of results.csv are left out."));
@@ -497,7 +644,7 @@ async function drawCurve(still) {
   if (x && metric) {
     const last = x.length - 1;
     parts.push(facts([["Rows", String(x.length)], ["Newest iteration", known(x[last]) ? x[last].toLocaleString("en") : ""],
-      [metric, known(columns[metric][last]) ? columns[metric][last].toPrecision(6) : "", "newest"]]));
+      [words, small(columns[metric][last]), "newest"]]));
   }
   fill("panel", parts);
   guarded(drawCourse);
@@ -521,8 +668,8 @@ function slider(steps) {
   const words = (one) => one.iteration.toLocaleString("en") + " iterations";
   const chosen = steps.findIndex((one) => String(one.i) === $("policy").value);
   const at = chosen < 0 ? steps.length - 1 : chosen;
-  const label = h("output", { for: "slider" }, chosen < 0 ? "\u2026 iterations: move the slider" : words(steps[at]));
-  return [h("label", { for: "slider" }, "Average policy after "), label,
+  const label = h("output", { for: "slider" }, words(steps[at]));
+  return [h("label", { for: "slider" }, "Show the average policy after "), label,
     h("input", { type: "range", id: "slider", min: 0, max: steps.length - 1, value: at, oninput: (event) => {
       const one = steps[Number(event.target.value)];
       label.textContent = words(one);
@@ -574,17 +721,17 @@ async function drawCourse() {
   const shades = names.map((_, i) => "line" + (i % 6));
   const rows = steps.map((one, k) => h("tr", { "data-iteration": String(one.iteration) },
     h("th", { scope: "row" }, one.iteration.toLocaleString("en")),
-    (course.odds[k] || names.map(() => null)).map((p) => num(chance(p)))));
+    (course.odds[k] || names.map(() => null)).map((p) => num(value(p)))));
   $("course").replaceChildren(h("h2", {}, "How the policy here has changed"),
-    plot(steps.map((one) => one.iteration), names.map((_, i) => course.odds.map((odds) => odds && odds[i])), shades),
+    plot(steps.map((one) => one.iteration), names.map((_, i) => course.odds.map((odds) => odds && odds[i])), shades, names),
     h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Iterations"),
-      names.map((name, i) => h("th", { class: "n", scope: "col" }, h("span", { class: "key " + shades[i], "aria-hidden": "true" }, "\u25ac "), name)))),
+      names.map((name, i) => h("th", { class: "n " + shades[i], scope: "col" }, name)))),
     h("tbody", {}, rows))));
   const chosen = about.policies[Number($("policy").value)];
   if (chosen) markStep(chosen.iteration);
 }
 
-const left = (v, x0, x1) => 50 + (360 * (v - x0)) / (x1 - x0);
+const left = (v, x0, x1) => 50 + (280 * (v - x0)) / (x1 - x0);
 const power = (v) => (Math.abs(v) > 3 ? "1e" + v : String(Number((10 ** v).toPrecision(3))));
 
 function decades(values) {
@@ -601,24 +748,37 @@ function frameOf(x0, x1, title) {
 }
 
 function level(frame, y, words) {
-  frame.append(svg("line", { class: "axis", x1: 50, x2: 410, y1: y, y2: y }),
+  frame.append(svg("line", { class: "axis", x1: 50, x2: 330, y1: y, y2: y }),
     svg("text", { x: 45, y: y + 4, "text-anchor": "end" }, words));
 }
 
-function plot(iterations, lines, shades) {
+// The names of curves at their ends, moved apart where they would cover each other.
+function endNames(frame, ends) {
+  let last = -Infinity;
+  for (const [y, words, kind] of ends.sort((a, b) => a[0] - b[0])) {
+    last = Math.max(y + 4, last + 12);
+    const name = svg("text", { x: 336, y: last, class: "end " + kind }, words.length > 13 ? words.slice(0, 12) + "\u2026" : words);
+    name.append(svg("title", {}, words));
+    frame.append(name);
+  }
+}
+
+function plot(iterations, lines, shades, names) {
   const logs = iterations.map((one) => Math.log10(Math.max(one, 1)));
   const [x0, x1] = decades(logs);
   const frame = frameOf(x0, x1, "Probabilities of the moves by iterations");
-  const top = (p) => 200 - 185 * p;
+  const top = (p) => 200 - 185 * p, ends = [];
   for (const p of [0, 0.5, 1]) level(frame, top(p), String(p));
   lines.forEach((line, i) => {
     const points = line.map((p, k) => [left(logs[k], x0, x1), p]).filter(([, p]) => known(p));
     frame.append(svg("polyline", { class: "curve " + shades[i], points: points.map(([x, p]) => x + "," + top(p)).join(" ") }));
+    if (points.length) ends.push([top(points[points.length - 1][1]), names[i], shades[i]]);
   });
+  endNames(frame, ends);
   return frame;
 }
 
-function curve(x, y) {
+function curve(x, y, words) {
   const points = x.map((one, i) => [one, y[i]]).filter(([a, b]) => known(a) && known(b) && a > 0 && b > 0);
   if (!points.length) return frameOf(0, 1, "No points yet");
   const logs = points.map(([a, b]) => [Math.log10(a), Math.log10(b)]);
@@ -629,6 +789,7 @@ function curve(x, y) {
   frame.append(svg("polyline", { class: "curve", points: logs.map(([a, b]) => left(a, x0, x1) + "," + top(b)).join(" ") }));
   const [a, b] = logs[logs.length - 1];
   frame.append(svg("circle", { class: "dot", cx: left(a, x0, x1), cy: top(b), r: 4 }));
+  endNames(frame, [[top(b), words, "line0"]]);
   return frame;
 }
 
@@ -710,52 +871,63 @@ let seat = 0;
 let total = 0;
 let hands = 0;
 
+let played = null;         // the newest answer of the hand that is played
+
 function drawPlay(still) {
   const choice = h("select", { id: "seat", "aria-label": "Your seat", onchange: () => { seat = Number(choice.value); } },
     Array.from({ length: about.players }, (_, p) => h("option", { value: p, selected: p === seat }, "Player " + p)));
-  const place = h("div", { id: "hand", "aria-live": "polite" });
   fill("panel", h("div", { class: "row" }, h("label", { for: "seat" }, "Your seat"), choice,
-    h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, place, still) }, "Deal")), place,
+    h("button", { type: "button", id: "deal", class: "main", onclick: () => playStep("deal", { seat }, still) }, "Deal")),
+    h("p", { class: "soft" }, "You play against the policy, and see only what your seat may see."),
     h("p", { class: "soft", id: "score" }, score()));
+  if (played) drawHand(played, still);
+  else fill("hand", h("p", { class: "soft" }, "Choose your seat, and deal."));
 }
 
 const score = () => (hands ? "You got " + signed(total, (x) => String(Number(x.toFixed(6)))) + " in " + hands + (hands === 1 ? " game." : " games.") : "");
 
-function playStep(name, body, place, still) {
+function playStep(name, body, still) {
   return guarded(async () => {
-    const hand = await ask(name, null, { ...policyParts(), ...body });
-    if (still()) drawHand(hand, place, still);
+    played = await ask(name, null, { ...policyParts(), ...body });
+    if (played.over) { hands += 1; total += played.returns[played.seat]; }
+    if (still()) drawHand(played, still);
   });
 }
 
-function drawHand(hand, place, still) {
-  const log = hand.log.map((one) => h("li", {}, who(one.player) + (one.player === hand.seat ? " (you)" : "") + ": " +
-    (one.name === null ? "a move that you do not see" : one.name)));
-  const parts = [h("ol", { class: "log" }, log)];
+function drawHand(hand, still) {
+  const place = $("hand");
+  const step = (player, name) => h("li", {}, who(player) + (player === hand.seat ? " (you)" : "") + ": " +
+    (name === null ? "a move that you do not see" : name));
+  const log = hand.log.map((one) => step(one.player, one.name));
+  const parts = [h("h2", {}, "The game as you see it"), h("ol", { class: "log" }, log)];
   if (!hand.over) {
-    parts.push(h("h2", {}, "You know"), h("pre", { id: "knows", tabindex: "0" }, hand.knows || "(nothing yet)"),
+    parts.push(h("h2", {}, "You know"), h("p", { id: "knows" }, hand.knows || "(nothing yet)"),
       h("div", { class: "row", id: "hand-moves" }, hand.moves.map((move) => h("button", { type: "button", class: "play",
-        onclick: () => playStep("move", { action: move.action }, place, still) }, move.name))));
+        onclick: () => playStep("move", { action: move.action }, still) }, move.name))));
     place.replaceChildren(...parts);
     place.querySelector("button.play")?.focus();
     return;
   }
   const mine = hand.returns[hand.seat];
-  hands += 1; total += mine;
   const after = h("div", {}, waitingLine());
   parts.push(h("h2", { id: "result" }, "The end: you got " + signed(mine, (x) => String(Number(x.toFixed(6))))),
-    h("pre", {}, hand.text), h("button", { type: "button", onclick: () => go(hand.history) }, "Walk to the end of this hand"), after);
+    h("details", {}, h("summary", {}, "The state as the game prints it"), h("pre", {}, hand.text)), h("button", { type: "button", onclick: () => { openTab("find"); go(hand.history); } }, "Walk to the end of this hand"), after);
   place.replaceChildren(...parts);
   $("score").textContent = score();
+  // Now all moves may be known.
+  guarded(async () => {
+    const { state } = await ask("state", { history: hand.history.join(","), ...policyParts(), other: "" });
+    if (still()) place.querySelector(".log").replaceChildren(...state.path.map(([player, name]) => step(player, name)));
+  });
   guarded(async () => {
     const review = await askUntilDone("review", policyParts(), still);
     if (!review) return;
     if (review.none) { after.replaceChildren(h("p", { class: "soft" }, review.none)); return; }
     const tables = review.decisions.map((one) => table(["Move", "Policy", headNum("Value")], one.names.map((name, i) => [
       i === one.chosen ? h("strong", {}, name + " (yours)") : name, bar(one.probabilities[i]), num(value(one.values[i]))]),
-      "You knew: " + oneLine(one.info_state)));
+      "You knew: " + oneLine(one.words)));
     if (review.hands.length) tables.push(table(["What it may have been", "Belief", headNum("Worth of your move")],
-      review.hands.map((row) => [row.names.join(" "), bar(row.belief), num(value(row.value), tone(row.value))]),
+      review.hands.map((row) => [row.names.map(shortName).join(", "), bar(row.belief), num(value(row.value), tone(row.value))]),
       "At your last move, for each hand that fits what you knew"));
     after.replaceChildren(h("div", { id: "review" }, tables));
   });
@@ -799,6 +971,25 @@ function theme() {
   });
 }
 
+function digits() {
+  $("digits").addEventListener("click", () => {
+    allDigits = !allDigits;
+    $("digits").setAttribute("aria-pressed", String(allDigits));
+    if (shown) draw(shown, true);
+    show(true); drawPanel();
+  });
+}
+
+// What is wider than its place says that it scrolls.
+function scrolls() {
+  const mark = () => document.querySelectorAll(".scroll").forEach((box) => {
+    const inside = box.firstElementChild;
+    box.toggleAttribute("data-wide", Boolean(inside) && inside.scrollWidth > box.clientWidth + 1);
+  });
+  new MutationObserver(() => requestAnimationFrame(mark)).observe(document.querySelector("main"), { childList: true, subtree: true });
+  window.addEventListener("resize", mark);
+}
+
 function keys(event) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
@@ -807,6 +998,7 @@ function keys(event) {
   }
   const moves = Array.from($("moves").querySelectorAll("button.move"));
   const at = moves.indexOf(document.activeElement);
+  if (tab === "play") return;
   if (event.key === "/") {
     event.preventDefault();
     openTab("find");
@@ -826,7 +1018,7 @@ function keys(event) {
 }
 
 async function begin() {
-  theme();
+  theme(); digits(); scrolls();
   document.addEventListener("keydown", keys);
   await guarded(async () => {
     await refreshAbout();

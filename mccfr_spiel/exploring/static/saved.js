@@ -43,7 +43,7 @@ const fileAnswers = {
     const rows = [];
     let at = Number(query.first || 0);
     for (; at < all.length && rows.length < 25; at += 1) {
-      if (all[at].info_state.toLowerCase().includes(wanted)) rows.push(all[at]);
+      if ((all[at].info_state + "\n" + all[at].words).toLowerCase().includes(wanted)) rows.push(all[at]);
     }
     return { rows, next: at < all.length ? at : null, total: all.length };
   },
