@@ -46,7 +46,7 @@ infosets = np.zeros(1, [(n, "i8") for n in ("place", "first_sequence", "parent",
 infosets[0] = 5, 0, 0, 2, 0
 tree = TreeArrays(nodes=np.zeros(0), infosets=infosets,
                   chance_probs=np.zeros(0), chance_cdf=np.zeros(0),
-                  utilities=np.zeros((0, 2)), ties=np.zeros((0, 3), np.int32))
+                  utilities=np.zeros((0, 2)))
 tables = empty_tables(1, 2, 1, OPTIONAL)
 known = np.zeros(1, np.int64)
 start_tables = make_start_tables("regret_matching")
