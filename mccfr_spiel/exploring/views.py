@@ -17,8 +17,8 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.action_names import said_info_state
 from mccfr_spiel.tree.game_tree import GameTree
 
-MOST_MOVES = 400
-"""Moves shown at a state."""
+MOST_MOVES = 2_000
+"""Moves that the page knows of a state: all 1,326 hands, among which it searches."""
 
 MOST_HISTORIES = 60
 """Histories shown of an information set."""

@@ -13,6 +13,7 @@ from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, wi
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
 from mccfr_spiel.limits.budget import in_words
+from mccfr_spiel.policies.action_names import said_info_state
 
 MOST_ITERATIONS = 100_000
 
@@ -102,7 +103,8 @@ class Visit:
         tree = subject.need_tree()
         with self._lock:
             base = self._base(subject, which)
-            name = tree.info_state(infoset)
+            player = int(tree.infosets[infoset]["player"])
+            name = said_info_state(tree.game, player, tree.info_state(infoset))
             if row is None:
                 words, policy = f"Freed {name}", base.policy
                 fixed = base.fixed - {infoset}

@@ -346,3 +346,25 @@ def test_damaged_files_are_refused_in_words(tmp_path):
     (tmp_path / "policy.json").write_text("{")
     with pytest.raises(ValueError, match=r"policy\.json"):
         look_at(tmp_path / "policy.json")
+
+
+def test_walks_that_come_to_an_infoset_are_counted_as_they_sample():
+    """In Kuhn poker after pass and bet: a third of the deals, the other's bets, and, if
+    the walk draws the player's own moves, its draws of the pass."""
+    walks = 3_000
+    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, ms.CFR):
+        solver = ms.Solver("kuhn_poker", algorithm, seed=1)
+        solver.iterate(walks)
+        page = Page(solver)
+        page.ask("overview")
+        view = page.ask("state", history="0,1,0,1")["infoset"]
+        policy = solver.average_policy()
+        bets = (policy["1p"][1] + policy["2p"][1]) / 6
+        share = algorithm.sampling.epsilon
+        drawn = share / 2 + (1 - share) * policy["0"][0]
+        expected = {
+            ms.EXTERNAL_SAMPLING: walks * bets,
+            ms.OUTCOME_SAMPLING: walks * bets * drawn,
+            ms.CFR: walks,
+        }[algorithm]
+        assert view["visits"] == pytest.approx(expected)

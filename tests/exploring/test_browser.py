@@ -239,7 +239,7 @@ def test_fixing_solving_on_and_undoing(browser):
             field.clear()
             field.send_keys(number)
         tab.click("#fix")
-        tab.until(lambda: tab.text("#changes").startswith("Fixed 0"))
+        tab.until(lambda: tab.text("#changes").startswith("Fixed J"))
         tab.until(lambda: [p.text for p in tab.all("#moves .p")] == ["0.000", "1.000"])
         tab.click("#solve")
         tab.until(lambda: "Solved for 500" in tab.text("#changes"))
@@ -496,3 +496,82 @@ def test_everything_has_a_name_for_screen_readers(browser, leduc):
         tab.click(f"#tab-{name}")
         tab.one("#panel button")
         tab.until(lambda: nameless(tab) == [])
+
+
+def test_an_impossible_link_says_so_and_leads_to_the_start(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url, 99, 98)
+    assert "no move 99 after the beginning" in tab.text("#where")
+    tab.click("#path button")
+    tab.until(lambda: tab.text("#where") == "Chance deals")
+
+
+def test_the_moves_around_a_state_are_a_tree_to_walk_by(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url, 0, 2)
+    tab.wait_for_values()
+    tab.until(lambda: tab.all("#near a.here"))
+    links = tab.script(
+        "return Array.from(document.querySelectorAll('#near a.near'), "
+        "(link) => link.getAttribute('href').slice(1))"
+    )
+    assert {"", "0", "0,2", "0,2,1", "0,2,2", "0,2,1,1", "0,2,2,0"} <= set(links)
+    # Player 0 cannot tell the five cards that the other may have got.
+    [joined] = [
+        one
+        for one in tab.all("#near polyline.set")
+        if len(one.get_attribute("points").split()) == 5
+    ]
+    assert joined
+    tab.script("document.querySelector('#near a[href=\"#0,2,2,0\"]').focus()")
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    tab.until(lambda: tab.text("#where") == "The end of the game")
+    assert not tab.complaints()
+
+
+def test_rows_that_are_sampled_too_rarely_say_so(browser):
+    solver = ms.Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=1)
+    solver.iterate(60)
+    with ms.explore(solver) as page:
+        numbers_of_first(page.subject)
+        tab = Tab(browser, page.url, 0, 2)
+        tab.wait_for_values()
+        assert tab.text("#visits") == "about 10 times"  # 60 walks, a sixth of the cards
+        assert "too rarely" in tab.text("#infoset .rare-note")
+        tab.until(lambda: tab.all("#results .rare"))
+        tab.click("#tab-cards")
+        tab.until(lambda: "All of these were sampled too rarely" in tab.text("#panel"))
+
+
+def test_the_walk_is_hidden_while_one_plays(browser, leduc):
+    _, page = leduc
+    tab = Tab(browser, page.url, 0, 2)
+    tab.wait_for_values()
+    tab.click("#tab-play")
+    tab.click("#deal")
+    tab.one("#hand-moves button")
+    assert not tab.one("#position").is_displayed()
+    assert "a move that you do not see" in tab.text("#hand")
+    tab.click("#tab-find")
+    assert tab.one("#position").is_displayed()
+
+
+def test_all_digits_are_shown_on_request(browser, leduc):
+    solver, page = leduc
+    tab = Tab(browser, page.url, 0, 2)
+    tab.wait_for_values()
+    tab.click("#digits")
+    odds = solver.average_policy()[tab.content("#info-state")]
+    tab.until(
+        lambda: [float(one) for one in texts(tab, "#moves .p")] == [*odds.values()]
+    )
+
+
+def test_many_outcomes_of_chance_are_searched(browser):
+    solver = solved("first_sealed_auction(max_value=20,players=2)")
+    with ms.explore(solver) as page:
+        tab = Tab(browser, page.url)
+        tab.until(lambda: len(tab.all("#moves button.move")) == 8)
+        tab.one("#outcome").send_keys("value: 17")
+        tab.until(lambda: texts(tab, "#moves button.move") == ["Player 0 value: 17"])
+        assert "Values" in tab.text("#tab-cards")

@@ -11,6 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.policies.action_names import said_info_state
 from tests.exploring.asking import Page, solved
 
 
@@ -148,12 +149,12 @@ def test_the_page_fixes_solves_and_undoes():
     before = page.ask("overview")
     number = page.tree.find("0", 0)
     view = page.do("fix", policy="0", number=number, row=[0, 3]).json()
-    assert (view["fixed"], view["changes"]) == ([number], ["Fixed 0"])
+    assert (view["fixed"], view["changes"]) == ([number], ["Fixed J"])
     assert page.ask("state", history="0,1", policy="mine")["infoset"][
         "probabilities"
     ] == [0.0, 1.0]
     page.do("solve", policy="0", iterations=1_000)
-    assert wait(page)["changes"] == ["Fixed 0", "Solved for 1,000 iterations"]
+    assert wait(page)["changes"] == ["Fixed J", "Solved for 1,000 iterations"]
     after = page.ask("overview", policy="mine")
     value = restricted_value("kuhn_poker", {"0": [0.0, 1.0]})
     assert after["returns"][0] == pytest.approx(value, abs=2e-3)
@@ -184,7 +185,11 @@ def test_a_page_forgets_its_oldest_changes_and_says_so(monkeypatch):
         view = page.do("fix", number=number, row=[1, *[0] * 2][: size_of(page, number)])
         assert view.status == 200, view.text
         page.ask("overview", policy="mine")
-    names = [page.tree.info_state(number) for number in range(60)]
+    tree, players = page.tree, page.tree.infosets["player"]
+    names = [
+        said_info_state(tree.game, int(players[number]), tree.info_state(number))
+        for number in range(60)
+    ]
     left = view.json()["changes"]
     assert 3 <= len(left) < 6
     assert left == [f"Fixed {name}" for name in names[-len(left) :]]

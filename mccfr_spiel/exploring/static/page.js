@@ -242,7 +242,7 @@ function draw(answer, keepFocus) {
     }
     return row;
   };
-  if (state.player === -1 && state.moves.length > MANY) fill("moves", outcomes(state, head, rowOf));
+  if (state.moves.length > (state.player === -1 ? MANY : 400)) fill("moves", outcomes(state, head, rowOf));
   else fill("moves", table(head, state.moves.map(rowOf)));
   if (state.left_out) $("moves").append(h("p", { class: "soft" }, state.left_out + " more moves"));
   drawInfoset(infoset, other);
@@ -254,7 +254,7 @@ function draw(answer, keepFocus) {
   }
 }
 
-// Many outcomes of chance are searched, not listed.
+// Many outcomes of chance, and very many moves, are searched, not listed.
 const MANY = 12;
 function outcomes(state, head, rowOf) {
   const place = h("div", {}), box = h("input", { type: "search", id: "outcome", "aria-label": "Search outcomes",
