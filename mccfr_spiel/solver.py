@@ -429,9 +429,8 @@ class Solver:
             self._growth.go_on()
         if done >= self.most_iterations:
             self._refuse_iterations()
-        job[layout.LAST_ITERATION] = min(
-            done + most_iterations, state.weigh_ahead(done)
-        )
+        last = min(done + most_iterations, self.most_iterations)
+        job[layout.LAST_ITERATION] = state.weigh_ahead(done, last)
         touched = counts[layout.NODES_TOUCHED]
         job[layout.NODE_LIMIT] = min(touched + self._slice, most_nodes)
         job[layout.PAUSE_LIMIT] = (

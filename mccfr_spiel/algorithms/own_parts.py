@@ -14,7 +14,7 @@ from mccfr_spiel.algorithms.averaging import Averaging
 from mccfr_spiel.algorithms.minimizers import Minimizer
 from mccfr_spiel.algorithms.parts import Part
 from mccfr_spiel.algorithms.sampling import Sampling
-from mccfr_spiel.storage.sources import digest_of
+from mccfr_spiel.storage.sources import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
 """Of an iteration in an average; so 1e20 of them add up to a double."""
@@ -28,9 +28,20 @@ class OwnPart(Part):
 
     Attributes:
         key: the field that holds the function, and its name in files.
+        maker: what makes the part of the function.
+        arguments: of the function.
     """
 
     key: ClassVar[str] = ""
+    maker: ClassVar[str] = ""
+    arguments: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        given = _checked_function(getattr(self, self.key), self.key, self.arguments)
+        self.fill(**{self.key: given})
+
+    def __repr__(self) -> str:
+        return self.call(self.maker)
 
     @property
     def function(self) -> types.FunctionType:
@@ -40,7 +51,7 @@ class OwnPart(Part):
     @property
     def name(self) -> str:
         """The function's name with that of its module, `module:name`."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+        return name_of(self.function)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -104,17 +115,17 @@ class OwnRule(OwnPart, Minimizer):
     compiled: bool = True
     everywhere: bool = False
     key: ClassVar[str] = "update"
+    arguments = "policy", "memory", "gradient", "parameters", "t"
     rule: ClassVar[str] = "own_rule"
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
 
     def __post_init__(self) -> None:
-        arguments = "policy", "memory", "gradient", "parameters", "t"
         numbers = tuple(
             refusals.number(number, "parameters", -1e300, 1e300)
             for number in self.numbers
         )
-        update = _checked_function(self.update, "update", arguments)
-        self.fill(update=update, numbers=numbers)
+        super().__post_init__()
+        self.fill(numbers=numbers)
 
     def __repr__(self) -> str:
         more = {k: v for k, v in self.changed().items() if k != "update"}
@@ -151,13 +162,8 @@ class OwnEstimator(OwnPart, Sampling):
     opponents: bool = False
     estimate: Any = None
     key: ClassVar[str] = "estimate"
-
-    def __post_init__(self) -> None:
-        arguments = "tree", "policy", "player", "rng"
-        self.fill(estimate=_checked_function(self.estimate, "estimate", arguments))
-
-    def __repr__(self) -> str:
-        return self.call("own_estimator")
+    maker: ClassVar[str] = "own_estimator"
+    arguments = "tree", "policy", "player", "rng"
 
     def __str__(self) -> str:
         return self.function.__name__
@@ -176,12 +182,8 @@ class OwnAveraging(OwnPart, Averaging):
 
     weight: Any = None
     key: ClassVar[str] = "weight"
-
-    def __post_init__(self) -> None:
-        self.fill(weight=_checked_function(self.weight, "weight", ("t",)))
-
-    def __repr__(self) -> str:
-        return self.call("own_averaging")
+    maker: ClassVar[str] = "own_averaging"
+    arguments = ("t",)
 
     def __str__(self) -> str:
         return f"{self.function.__name__} average"

@@ -163,17 +163,16 @@ def draw_tree(
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
     if around is None:
-        tree, node, most, after = _small_tree(game, max_nodes), 0, None, ""
+        tree, node, most, moves = _small_tree(game, max_nodes), 0, None, []
+        ask = policy_vector
     else:
-        most = refusals.integer(depth, "depth", 0)
-        moves = _moves_in(around)
+        most, moves = refusals.integer(depth, "depth", 0), _moves_in(around)
         tree, node = _part_of_tree(game, moves, most, max_nodes)
-        after = f", after {', '.join(map(str, moves))}" if moves else ""
-    vector = None
-    if policy is not None:
-        is_part = around is not None
-        vector = _asked(tree, policy) if is_part else policy_vector(tree, policy)
-    name = title(tree.source) + after
+        ask = _asked
+    vector = None if policy is None else ask(tree, policy)
+    name = title(tree.source)
+    if moves:
+        name += f", after {', '.join(map(str, moves))}"
     picture = _Picture(tree, spots_of(tree, vector, node, most), name)
     words = f"{name}, {counted(len(picture.spots), 'node')}"
     return TreeDrawing(picture.svg(), words)

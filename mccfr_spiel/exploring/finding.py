@@ -47,8 +47,11 @@ def search(tree: GameTree, wanted: str, first: int = 0) -> dict[str, Any]:
         if at % _AT_ONCE == 0 and time.monotonic() > end:
             break
         string = tree.info_state(at)
-        words = said_info_state(tree.game, int(tree.infosets[at]["player"]), string)
-        if wanted in f"{string}\n{words}".casefold():
+        player = int(tree.infosets[at]["player"])
+        if (
+            wanted in string.casefold()
+            or wanted in said_info_state(tree.game, player, string).casefold()
+        ):
             found.append(at)
         at += 1
     return {"infosets": found, "next": at if at < count else None, "total": count}

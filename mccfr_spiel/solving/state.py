@@ -20,7 +20,6 @@ from mccfr_spiel.algorithms import (
     OwnAveraging,
     OwnEstimator,
     OwnRule,
-    most_iterations,
 )
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
@@ -442,18 +441,18 @@ class SolverState:
                     "step size, or sample less."
                 )
 
-    def weigh_ahead(self, done: int) -> int:
-        """Writes the weights of the next iterations, if they are a user's own; returns
-        the last iteration that may be run by them."""
+    def weigh_ahead(self, done: int, last: int) -> int:
+        """Writes the weights of the iterations after `done`, if they are a user's own;
+        returns the last iteration, at most `last`, that may be run by them."""
         averaging, settings = self._algorithm.averaging, self._task.settings
         if not isinstance(averaging, OwnAveraging):
-            return most_iterations(averaging)
+            return last
         first, ahead = int(settings[layout.WEIGHTS_FROM]), layout.WEIGHTS_AHEAD
         if not 1 <= first <= done + 1 < first + ahead // 2:
             first = done + 1
             settings[layout.NUM_SETTINGS :] = averaging.weights(first, ahead)
             settings[layout.WEIGHTS_FROM] = first
-        return first + ahead - 1
+        return min(last, first + ahead - 1)
 
     # --- growing -------------------------------------------------------------
 

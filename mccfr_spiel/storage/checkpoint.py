@@ -23,7 +23,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.storage.atomic import part_of, write_file
-from mccfr_spiel.storage.sources import digest_of
+from mccfr_spiel.storage.sources import digest_of, name_of
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
@@ -243,8 +243,7 @@ def saved_abstraction(abstraction: Callable[..., str] | None) -> bool | str:
     if abstraction == pyspiel.State.information_state_string:
         return OWN_STRINGS
     if isinstance(abstraction, types.FunctionType):
-        name = f"{abstraction.__module__}:{abstraction.__qualname__}"
-        return f"{name} {digest_of(abstraction)}"
+        return f"{name_of(abstraction)} {digest_of(abstraction)}"
     return abstraction is not None
 
 

@@ -5,6 +5,11 @@ import inspect
 import types
 
 
+def name_of(function: types.FunctionType) -> str:
+    """A function's name with that of its module, `module:name`."""
+    return f"{function.__module__}:{function.__qualname__}"
+
+
 def digest_of(function: types.FunctionType) -> str:
     """A hash of a function's source, or of its bytecode if there is no source."""
     try:

@@ -208,18 +208,9 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 
-def _make_pieces_of_player(views: Any, has_blocks: bool) -> Any:
-    @inlined
-    def pieces_of_player(frame):
-        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-
-    return pieces_of_player
-
-
-def _make_share(do_piece: Any, views: Any, has_blocks: bool) -> Any:
+def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
     """Shares the players' gradients among threads, each player's a piece, or one for
     each block."""
-    pieces_of_player = _make_pieces_of_player(views, has_blocks)
 
     @inlined
     def share_players(frame, desk, first, end):
@@ -242,7 +233,13 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
         else:
             move(frame, desk, piece)
 
-    share_players = _make_share(do_piece, views, kind is Hands)
+    has_blocks = kind is Hands
+
+    @inlined
+    def pieces_of_player(frame):
+        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+
+    share_players = _make_share(do_piece, pieces_of_player)
 
     @inlined
     def deliver(frame, desk, tables, first, end):

@@ -14,6 +14,14 @@ HOLDEM = (
 )
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 
+
+def state_after(name, history):
+    state = pyspiel.load_game(name).new_initial_state()
+    for action in history:
+        state.apply_action(action)
+    return state
+
+
 MOVES = [
     ("kuhn_poker", [], ["deals Jack", "deals Queen", "deals King"]),
     ("kuhn_poker", [0, 1], ["Pass", "Bet"]),
@@ -35,9 +43,7 @@ MOVES = [
 
 @pytest.mark.parametrize(("name", "history", "words"), MOVES)
 def test_moves_and_deals(name, history, words):
-    state = pyspiel.load_game(name).new_initial_state()
-    for action in history:
-        state.apply_action(action)
+    state = state_after(name, history)
     player = state.current_player()
     moves = state.legal_actions()
     assert said_at(state, player, moves)[: len(words)] == words
@@ -52,9 +58,7 @@ KNOWN = [
 
 @pytest.mark.parametrize(("name", "history", "words"), KNOWN)
 def test_what_a_player_knows(name, history, words):
-    state = pyspiel.load_game(name).new_initial_state()
-    for action in history:
-        state.apply_action(action)
+    state = state_after(name, history)
     player = state.current_player()
     known = state.information_state_string(player)
     assert said_info_state(state.get_game(), player, known) == words
