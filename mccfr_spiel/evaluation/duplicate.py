@@ -71,7 +71,7 @@ def duplicate_returns(
             "two swap seats."
         )
     loaded = turn_based(source)
-    bots = [_bots_of(one, source, seed) for one in (first, second)]
+    bots = [bots_of(one, source, seed) for one in (first, second)]
     means = np.zeros(deals)
     for deal in range(deals):
         for seat in range(2):
@@ -101,7 +101,7 @@ def _play(
     return state.returns()
 
 
-def _bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
+def bots_of(given: Any, game: pyspiel.Game, seed: int) -> Sequence[pyspiel.Bot]:
     """A bot for each seat, of whatever `duplicate_returns` takes."""
     if is_one_for_each(given):
         if len(given) != 2 or not all(isinstance(one, pyspiel.Bot) for one in given):
@@ -126,20 +126,42 @@ class _Always:
     """A policy of poker that always calls, or always raises, where it can."""
 
     def __init__(self, word: str) -> None:
-        self._wanted = [PASSIVE] if word == "call" else [ACTIVE, PASSIVE]
+        self._raises = word == "raise"
 
     def action_probabilities(
         self, state: pyspiel.State, player_id: int | None = None
     ) -> dict[int, float]:
         """The move with probability 1."""
-        player = state.current_player() if player_id is None else player_id
-        legal = state.legal_actions(player)
-        names = [state.action_to_string(player, action).lower() for action in legal]
-        for words in self._wanted:
-            for action, name in zip(legal, names, strict=True):
-                if any(word in name for word in words):
+        if self._raises:
+            for action, name in _names(state).items():
+                if any(word in name for word in ACTIVE):
                     return {action: 1.0}
-        raise ValueError(
-            f"No move of {names} has a name of poker ({', '.join(PASSIVE + ACTIVE)}); "
-            'give a policy in place of "call" or "raise".'
-        )
+        return {passive_move(state): 1.0}
+
+
+def _names(state: pyspiel.State) -> dict[int, str]:
+    """The names of the moves of the player who acts."""
+    player = state.current_player()
+    legal = state.legal_actions()
+    return {one: state.action_to_string(player, one).lower() for one in legal}
+
+
+def passive_move(state: pyspiel.State) -> int:
+    """The move that checks or calls, by its name. In Kuhn's betting that is Pass, or
+    Bet after a Bet.
+
+    Raises:
+        ValueError: no move has a name of poker.
+    """
+    names = _names(state)
+    for action, name in names.items():
+        if any(word in name for word in PASSIVE):
+            return action
+    if sorted(names.values()) == ["bet", "pass"]:
+        last = state.full_history()[-1]
+        is_bet = last.player >= 0 and names.get(last.action) == "bet"
+        return next(one for one in names if (names[one] == "bet") == is_bet)
+    raise ValueError(
+        f"No move of {[*names.values()]} has a name of poker ({', '.join(PASSIVE)}, or "
+        "pass and bet), so nobody can tell what it is to call."
+    )
