@@ -150,9 +150,7 @@ class _Response(SeatBot):
         weights = np.array([weight for _, weight in pairs])
         self._weights = weights / weights.sum()
 
-    def _value(
-        self, state: pyspiel.State, stays: bool, draws: random.Random
-    ) -> float:
+    def _value(self, state: pyspiel.State, stays: bool, draws: random.Random) -> float:
         """What the seat gets, with one hand of the other's, after its move there.
 
         Args:

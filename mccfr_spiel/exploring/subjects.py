@@ -49,8 +49,8 @@ _one_at_a_time = threading.Lock()
 
 
 class Evaluation:
-    """A policy over a whole tree: its vector, and its numbers (or, over a tree of hands,
-    a study) once they were asked for, both computed in threads.
+    """A policy over a whole tree: its vector, and once they were asked for its numbers
+    (over a tree of hands a study), both computed in threads.
 
     Attributes:
         is_wanted: whether an answer may still be asked for.
@@ -131,7 +131,7 @@ class Subject:
         self.candidates: list[Candidate] = []
         self.folder: pathlib.Path | None = None
         self.history: Sequence[Mapping[str, Any]] = ()
-        self._run = ""
+        self._run, self._abstraction = "", tree.abstraction if tree else None
         for label, one in given.items():
             found = candidates_of(one, label, game, tree)
             self.candidates += found
@@ -176,7 +176,7 @@ class Subject:
         return title(self.source)
 
     def tree(self, seconds: float = 0.0) -> GameTree | None:
-        """The whole tree of histories; None if it is not there after so many seconds."""
+        """The whole tree of histories; None if it is not there after that time."""
         if self.is_holdem or self._tree is None or self._tree.error is not None:
             return None
         try:
@@ -185,8 +185,8 @@ class Subject:
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
-        """Says "ready", "working", "hands" or "none" of the tree of histories, and why it
-        is not there."""
+        """Says "ready", "working", "hands" or "none" of the tree of histories, and why
+        it is not there."""
         if self.tree() is not None:
             return "ready", ""
         if self.is_holdem:
@@ -258,7 +258,7 @@ class Subject:
                 known = {one.iteration for one in self.candidates if one.run == run}
                 self.candidates += [
                     one
-                    for one in kept_in(self.folder, run, self.source)
+                    for one in kept_in(self.folder, run, self.source, self._abstraction)
                     if one.iteration not in known
                 ]
         return len(self.candidates)
