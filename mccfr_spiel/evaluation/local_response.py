@@ -18,7 +18,7 @@ from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.duplicate import bots_of, duplicate_returns, passive_move
 from mccfr_spiel.evaluation.sampled import CONFIDENCE, Estimate
 from mccfr_spiel.policies.bot import SeatBot
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.loading import load_game, turn_based
 
 _RUNOUTS = 1_000
 """Ways in which chance is followed to the end at a decision, for all hands together."""
@@ -61,7 +61,8 @@ def local_best_response(
     bots = bots_of(policy, source, refusals.integer(seed, "seed", 0))
     if not all(bot.provides_policy() for bot in bots):
         raise ValueError("A local best response needs bots that tell their policies.")
-    responses = [_Response(seat, bots[1 - seat], seed) for seat in range(2)]
+    played = turn_based(source)
+    responses = [_Response(played, seat, bots[1 - seat], seed) for seat in range(2)]
     how = {"deals": deals, "seed": seed, "confidence": confidence}
     return duplicate_returns(source, responses, bots, **how)
 
@@ -73,23 +74,23 @@ class _Response(SeatBot):
     as it is seen, and the weight of each.
     """
 
-    def __init__(self, player: int, other: pyspiel.Bot, seed: int) -> None:
+    def __init__(
+        self, game: pyspiel.Game, player: int, other: pyspiel.Bot, seed: int
+    ) -> None:
         pyspiel.Bot.__init__(self)
         self.player, self._other = player, other
         self._draws = random.Random(2 * seed + player)
+        self._game = game
         self.restart()
 
     def restart(self) -> None:
         """Knows of no deal yet."""
-        self._played: pyspiel.State | None = None
-        self._states: list[pyspiel.State] = []
+        self._played = self._game.new_initial_state()
+        self._states = [self._played.clone()]
         self._weights = np.ones(1)
 
     def step(self, state: pyspiel.State) -> int:
         """The move that looks best."""
-        if self._played is None:
-            self._played = state.get_game().new_initial_state()
-            self._states = [self._played.clone()]
         for move in state.full_history()[len(self._played.history()) :]:
             if self._played.is_chance_node():
                 self._see(move.action)
@@ -110,11 +111,10 @@ class _Response(SeatBot):
 
     def _see(self, action: int) -> None:
         """Takes in a move of chance, of which only what the seat sees is used."""
-        assert self._played is not None
         seat, outcomes = self.player, self._played.legal_actions()
         if len(outcomes) * len(self._states) > _MOST_DEALS:
             raise ValueError(
-                f"{brief(self._played.get_game())} deals hands in more than "
+                f"{brief(self._game)} deals hands in more than "
                 f"{_MOST_DEALS:,} ways, too many for a local best response to follow."
             )
         children = [self._played.child(one) for one in outcomes]

@@ -821,7 +821,7 @@ async function drawChangePanel(still) {
     const inputs = shown.state.moves.map((move, i) => h("input", { type: "number", min: 0, step: "any", class: "fix",
       value: infoset.probabilities[i].toFixed(4), "aria-label": "Probability of " + move.name }));
     parts.push(table(["Move", "Probability"], shown.state.moves.map((move, i) => [move.name, inputs[i]])));
-    const all = h("input", { type: "checkbox", id: "all-hands" });
+    const all = h("input", { type: "checkbox", id: "all-hands", checked: allHands, onchange: () => { allHands = all.checked; } });
     const what = () => ({ number, all_hands: all.checked });
     if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand player " + infoset.player + " has")));
     parts.push(h("div", { class: "row" },
@@ -861,6 +861,8 @@ async function drawChangePanel(still) {
     });
   }
 }
+
+let allHands = false;
 
 let base = "0";
 function basePolicy() {
