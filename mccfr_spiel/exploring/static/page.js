@@ -188,7 +188,7 @@ async function show(keepFocus) {
       $("working").hidden = true;
     }
   });
-  if (still() && ["cards", "change"].includes(tab)) drawPanel();
+  if (still() && (tab === "cards" || (tab === "change" && numberShown() !== changeAt))) drawPanel();
   if (still() && tab === "curve") guarded(drawCourse);
 }
 
@@ -593,7 +593,7 @@ function drawGrid(grid) {
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
         const at = cell && gridMove ? cell[gridMove - 1] : null;
-        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? percent(cell[grid.actions.length]).replace(" %", "") : "") :
+        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? (100 * cell[grid.actions.length]).toFixed(0) : "") :
           !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
         const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
         const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
@@ -809,9 +809,12 @@ function afterChange(answer, still) {
   show(true);
 }
 
+const numberShown = () => (shown && shown.infoset ? shown.infoset.number : null);
+let changeAt = null;       // the information set that the panel is about
+
 async function drawChangePanel(still) {
-  const infoset = shown && shown.infoset;
-  const number = infoset ? infoset.number : null;
+  const infoset = shown && shown.infoset, number = numberShown();
+  changeAt = number;
   const isFixed = number !== null && change.fixed.includes(number);
   const post = (name, body) => guarded(async () => afterChange(await ask(name, null, { visit: VISIT, policy: basePolicy(), ...body }), still));
   const parts = [h("h2", {}, "Fix the policy here")];
