@@ -8,6 +8,7 @@ from open_spiel.python.algorithms import exploitability
 from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation import local_best_response
 
 pytestmark = pytest.mark.interpreted
@@ -177,6 +178,18 @@ def test_what_is_no_poker_is_refused_in_words():
     ):
         with pytest.raises(ValueError, match=words):
             local_best_response(game, policy, deals=2)
+
+
+def test_the_program_plays_a_local_best_response(capsys):
+    flags = ["--iterations=10", "--seed=3", "--deals=20", "--against=lbr"]
+    assert main(["play", "kuhn_poker", *flags]) == 0
+    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    found = local_best_response("kuhn_poker", policy, deals=20, seed=3)
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told.startswith("A local best response, no more than a best response, gets ")
+    assert f" {found} a play" in told
 
 
 class Silent(pyspiel.Bot):
