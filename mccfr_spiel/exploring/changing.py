@@ -17,7 +17,7 @@ from mccfr_spiel.exploring.numbers import (
 )
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.hand_names import HandNames
+from mccfr_spiel.tree.infosets import HandNames
 
 _SHARE = 0.1
 """Of the largest regret, with which solving on begins."""
