@@ -1,11 +1,9 @@
 from mccfr_spiel.evaluation.duplicate import duplicate_returns as duplicate_returns
+from mccfr_spiel.evaluation.duplicate import local_best_response as local_best_response
 from mccfr_spiel.evaluation.exact import best_response_policy as best_response_policy
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
-from mccfr_spiel.evaluation.local_response import (
-    local_best_response as local_best_response,
-)
 from mccfr_spiel.evaluation.recommending import Recommendation as Recommendation
 from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.evaluation.rule_check import RuleReport as RuleReport

@@ -134,8 +134,15 @@ def test_the_page_locks_a_hand_and_solves_on(folds, evs):
 def test_the_page_locks_all_hands_of_a_decision_and_frees_them():
     page = Page(ms.Solver(STRING, ms.CFR_PLUS))
     start = page.ask("grid", history="")
-    facing = ",".join(map(str, start["next"][1]))
-    number = page.ask("state", history=facing)["infoset"]["number"]
+    mine, _, bet = start["next"][1]
+    facing = f"{mine},{ms.poker.hand('2d2c')},{bet}"
+    infoset = page.ask("state", history=facing)["infoset"]
+    number, hand = infoset["number"], infoset["info_state"][:4]
+    page.do("fix", number=number, row=[1, 3])
+    rows = page.ask("grid", history=facing, policy="mine")["rows"]
+    changed = [row["label"] for row in rows if row["probabilities"] == [0.25, 0.75]]
+    assert changed == [hand]
+    page.do("undo")
     view = page.do("fix", number=number, row=[3, 1], all_hands=True).json()
     assert view["changes"][0].startswith("Fixed all hands, as ")
     grid = page.ask("grid", history=facing, policy="mine")
