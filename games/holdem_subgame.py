@@ -9,7 +9,7 @@ their sizes.
 
 Where an exchange of suits changes neither the first board nor the ranges, what it makes
 of an information state is the same information state: its string has the cards that
-stand for all of these, as `mccfr_spiel.poker.suits` says. With ranges that do not
+stand for all of these, as `mccfr_spiel.poker.cards` says. With ranges that do not
 depend on suits, AhKc and AhKd have one string on QsJh2h.
 """
 
@@ -30,9 +30,8 @@ from mccfr_spiel.poker.betting import (
     Node,
     said,
 )
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, strengths
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HANDS, kept, stand_for, strengths
 from mccfr_spiel.poker.subgames import DEFAULTS, Subgame, fits
-from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import public_tree
 from mccfr_spiel.worlds.public_tree import PublicTree

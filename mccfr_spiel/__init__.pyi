@@ -80,8 +80,8 @@ from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
 from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.experiments.comparing import compare as compare
 from mccfr_spiel.exploring.opening import explore as explore
-from mccfr_spiel.limits.budget import MemoryBudgetError as MemoryBudgetError
-from mccfr_spiel.limits.budget import TreeFullError as TreeFullError
+from mccfr_spiel.limits import MemoryBudgetError as MemoryBudgetError
+from mccfr_spiel.limits import TreeFullError as TreeFullError
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
 from mccfr_spiel.online import online_bot as online_bot
 from mccfr_spiel.online.online_bot import (
@@ -89,7 +89,7 @@ from mccfr_spiel.online.online_bot import (
 )
 from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
-from mccfr_spiel.reading.policies import load_policy as load_policy
+from mccfr_spiel.reading import load_policy as load_policy
 from mccfr_spiel.rules.description import GameError as GameError
 from mccfr_spiel.solver import Solver as Solver
 from mccfr_spiel.storage.checkpoint import CheckpointError as CheckpointError

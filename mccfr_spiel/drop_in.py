@@ -32,7 +32,7 @@ from mccfr_spiel.algorithms import (
     regret_matching,
 )
 from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
-from mccfr_spiel.display.lines import line, never_raises
+from mccfr_spiel.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.tabular import TabularPolicy
 from mccfr_spiel.solver import Solver

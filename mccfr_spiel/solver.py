@@ -23,17 +23,24 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.cluster.batches import Cluster, ClusterBatches, check_can_split
+from mccfr_spiel.cluster import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED, working_clock
-from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
-from mccfr_spiel.display.tables import html_table
+from mccfr_spiel.display import (
+    brief,
+    counted,
+    html_table,
+    line,
+    never_raises,
+    short,
+    title,
+)
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
-from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running

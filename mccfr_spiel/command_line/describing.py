@@ -12,11 +12,10 @@ from absl import flags
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, EXTERNAL_SAMPLING, Algorithm
 from mccfr_spiel.command_line.running import imported_games
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.exact import nash_conv
 from mccfr_spiel.experiments.single_run import show
-from mccfr_spiel.limits.budget import TreeFullError, in_words
-from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
+from mccfr_spiel.limits import NODE_BYTES, Forecast, TreeFullError, forecast, in_words
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solver import Solver

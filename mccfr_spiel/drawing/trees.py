@@ -17,7 +17,7 @@ from open_spiel.python.policy import Policy
 
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.display.lines import (
+from mccfr_spiel.display import (
     brief,
     counted,
     line,
@@ -36,7 +36,7 @@ from mccfr_spiel.drawing.layout import (
     lay_out,
 )
 from mccfr_spiel.drawing.printing import printed
-from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.folders import write_file

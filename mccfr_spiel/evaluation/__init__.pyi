@@ -4,6 +4,8 @@ from mccfr_spiel.evaluation.exact import best_response_policy as best_response_p
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
+from mccfr_spiel.evaluation.metrics import GameValue as GameValue
+from mccfr_spiel.evaluation.metrics import game_value as game_value
 from mccfr_spiel.evaluation.recommending import Recommendation as Recommendation
 from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.evaluation.rule_check import RuleReport as RuleReport
@@ -12,5 +14,3 @@ from mccfr_spiel.evaluation.sampled import Estimate as Estimate
 from mccfr_spiel.evaluation.sampled import LearnedResponse as LearnedResponse
 from mccfr_spiel.evaluation.sampled import learned_response as learned_response
 from mccfr_spiel.evaluation.sampled import sampled_returns as sampled_returns
-from mccfr_spiel.evaluation.value import GameValue as GameValue
-from mccfr_spiel.evaluation.value import game_value as game_value

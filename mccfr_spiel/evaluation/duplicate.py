@@ -21,12 +21,12 @@ import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
 from mccfr_spiel import refusals
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.sampled import CONFIDENCE, Estimate, estimate_of
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.bot import PolicyBot, SeatBot
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
-from mccfr_spiel.reading.policies import load_policy
+from mccfr_spiel.reading import load_policy
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
 PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")

@@ -6,8 +6,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass

@@ -30,17 +30,18 @@ from mccfr_spiel.algorithms import (
     regret_matching_plus,
 )
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display.lines import brief, counted, line, never_raises, plus_minus
-from mccfr_spiel.evaluation.fixed_rules import FixedRules, fixed_rules
+from mccfr_spiel.display import brief, counted, line, never_raises, plus_minus
 from mccfr_spiel.evaluation.rule_plays import (
+    FixedRules,
     Layer,
+    fixed_rules,
     hashes_of,
     layers_of,
     returns_by_rules,
     rows_of,
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
+from mccfr_spiel.limits import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
 from mccfr_spiel.rules.description import (
     Declared,

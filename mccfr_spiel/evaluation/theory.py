@@ -23,7 +23,7 @@ from mccfr_spiel.algorithms import (
     regret_matching,
 )
 from mccfr_spiel.arrays import TERMINAL
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass

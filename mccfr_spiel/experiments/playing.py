@@ -6,7 +6,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.evaluation.sampled import Estimate, learned_response, sampled_returns
-from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy
 
 ONLY_A_BOUND = (

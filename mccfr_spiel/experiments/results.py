@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
-from mccfr_spiel.cluster.batches import Cluster
+from mccfr_spiel.cluster import Cluster
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.runs import COLUMNS, policy_dues, row_dues
 from mccfr_spiel.experiments.settings import (

@@ -38,7 +38,7 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, Setting, table_of
-from mccfr_spiel.limits.budget import (
+from mccfr_spiel.limits import (
     Budget,
     MaxMemory,
     free_memory,

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel.cluster.batches import Cluster
+from mccfr_spiel.cluster import Cluster
 from mccfr_spiel.compiled.jit import seconds_compiled
-from mccfr_spiel.display.lines import brief, counted
+from mccfr_spiel.display import brief, counted
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.evaluation.value import known_value
+from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import results, runs
 from mccfr_spiel.experiments.algorithm_names import name_of, parts_of
 from mccfr_spiel.experiments.playing import evaluation
@@ -33,7 +33,7 @@ from mccfr_spiel.experiments.settings import (
     description,
     named_settings,
 )
-from mccfr_spiel.limits.budget import in_words, resident
+from mccfr_spiel.limits import in_words, resident
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable

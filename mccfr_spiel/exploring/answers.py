@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.exploring import finding, grids, live_rows, places, views
-from mccfr_spiel.exploring.candidates import Candidate
+from mccfr_spiel.display import brief
+from mccfr_spiel.exploring import grids, places, subjects, views
 from mccfr_spiel.exploring.changing import beside
-from mccfr_spiel.exploring.hands import Hand
+from mccfr_spiel.exploring.grids import Hand
 from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
 from mccfr_spiel.exploring.visits import Visit, Visits
 
@@ -71,7 +71,7 @@ class Answers:
                 }
                 for one in subject.candidates
             ],
-            "lists": finding.LISTS,
+            "lists": views.LISTS,
             "tree": kind,
             "why": why,
             "nodes": None if tree is None else tree.num_nodes,
@@ -122,10 +122,10 @@ class Answers:
         if policy is None:
             return WORKING
         wanted = str(query.get("text", ""))[:_LONGEST]
-        found = finding.search(tree, wanted, max(_whole(query, "first", 0), 0))
+        found = views.search(tree, wanted, max(_whole(query, "first", 0), 0))
         numbers = self._numbers(query)
         visits = None if numbers is None else numbers.visits
-        rows = [finding.row_of(tree, policy, i, visits) for i in found["infosets"]]
+        rows = [views.row_of(tree, policy, i, visits) for i in found["infosets"]]
         return {"rows": rows, "next": found["next"], "total": found["total"]}
 
     def list(self, query: Query) -> Any:
@@ -139,9 +139,9 @@ class Answers:
         if numbers is None:
             return WORKING
         rows = [
-            finding.row_of(tree, numbers.policy, infoset, numbers.visits)
+            views.row_of(tree, numbers.policy, infoset, numbers.visits)
             | {"amount": amount}
-            for infoset, amount in finding.listed(numbers, tree, kind, other)
+            for infoset, amount in views.listed(numbers, tree, kind, other)
         ]
         return {"rows": rows}
 
@@ -180,7 +180,7 @@ class Answers:
 
     def rows(self, _: Query) -> Any:
         """The rows of the run, as far as it is."""
-        found = live_rows.rows_of(self.subject.folder, self.subject.history)
+        found = subjects.rows_of(self.subject.folder, self.subject.history)
         return found | {"policies": self.subject.look_again()}
 
     def visit(self, query: Query) -> Any:

@@ -12,14 +12,13 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.exploring import finding, places, views
+from mccfr_spiel.display import brief
+from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.hands import is_seen
+from mccfr_spiel.exploring.grids import deals, is_seen
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.limits.budget import in_words
+from mccfr_spiel.limits import in_words
 from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -133,7 +132,7 @@ def _of_policy(
     for one in beliefs:
         one["left_out"] += len(one["rows"][_BELIEFS:])
         del one["rows"][_BELIEFS:]
-    lists: dict[str, Any] = {k: listed(kind=k) for k in finding.LISTS if k != "changed"}
+    lists: dict[str, Any] = {k: listed(kind=k) for k in views.LISTS if k != "changed"}
     lists["changed"] = []  # has a list for each other policy
     for other in range(len(subject.candidates)):
         subject.evaluation(other).numbers(600.0)
@@ -145,7 +144,7 @@ def _of_policy(
         "grids": [answers.grid(mine | {"history": key}) for key in grids],
         "beliefs": beliefs,
         "rows_of_lists": [
-            finding.row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
+            views.row_of(tree, numbers.policy, i, numbers.visits) for i in infosets
         ],
         "lists": lists,
     }

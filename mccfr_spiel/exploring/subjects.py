@@ -3,29 +3,91 @@
 Policies answer for states at once. Values need the whole tree of the game. That of a
 solver may be whole already, or mapped from a cache; a small one is made in a thread of
 its own, and a large one is done without.
+
+The rows that a run has written so far, or a solver recorded.
+
+Work in a thread of its own, for which a page can wait a little.
 """
 
+import math
 import os
 import pathlib
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display.lines import brief, title
-from mccfr_spiel.exploring.background import Work
-from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
+from mccfr_spiel.display import brief, title
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
+from mccfr_spiel.exploring.places import Candidate, candidates_of, kept_in
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.storage.folders import LOCK
+from mccfr_spiel.storage.results_folder import RESULTS, read_table
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
+
+# --- work in a thread of its own, for which a page can wait a little ------------------
+
+
+_Result = TypeVar("_Result")
+
+
+class Work(Generic[_Result]):
+    """A call that runs in a thread, and what has become of it.
+
+    Attributes:
+        error: what the call raised; None if it raised nothing, or not yet.
+    """
+
+    def __init__(self, call: Callable[[], _Result]) -> None:
+        """Starts the call."""
+        self.error: Exception | None = None
+        self._began = time.monotonic()
+        self._found: list[_Result] = []
+        self._call = call
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._found.append(self._call())
+        except Exception as error:  # games raise what they like; the page says it
+            self.error = error
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result or an error."""
+        return bool(self._found) or self.error is not None
+
+    def result(self, seconds: float | None = 0.0) -> _Result | None:
+        """What the call returned; None if it is not done yet.
+
+        Args:
+            seconds: to wait, counted from the beginning of the call, so repeated
+                questions do not add up; None for as long as it takes.
+
+        Raises:
+            ValueError: the call raised an error, whose words these are.
+        """
+        if not self.is_done:
+            if seconds is not None:
+                seconds = max(self._began + seconds - time.monotonic(), 0.0)
+            self._thread.join(seconds)
+        if self.error is not None:
+            raise ValueError(str(self.error)) from self.error
+        return self._found[0] if self._found else None
+
+
+# --- what a page looks at -------------------------------------------------------------
+
 
 PATIENCE = 0.2
 """Seconds that an answer waits for work in another thread, before it says that the work
@@ -300,3 +362,43 @@ def _game_of(policies: Sequence[Any], game: pyspiel.Game | str | None) -> pyspie
             "A dictionary or an array does not name its game; give it (game=...)."
         )
     return found
+
+
+# --- the rows that a run has written so far, or a solver recorded ---------------------
+
+
+_MOST = 5_000
+
+
+def rows_of(
+    folder: pathlib.Path | None, history: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The columns of numbers in results.csv, or else in a solver's history.
+
+    Args:
+        folder: of results, or None.
+        history: of a solver.
+    """
+    rows, damaged, running = history, 0, False
+    if folder is not None:
+        rows, damaged, _ = read_table(folder / RESULTS)
+        # A run that was killed leaves its lock behind. To try the lock would keep a run
+        # from starting in that moment.
+        running = (folder / LOCK).exists()
+    rows = rows[-_MOST:]
+    names = list(rows[0]) if rows else []
+    columns = {name: [_number(row.get(name)) for row in rows] for name in names}
+    numeric = {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None for value in values)
+    }
+    return {"columns": numeric, "damaged": damaged, "running": running}
+
+
+def _number(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
-from mccfr_spiel.exploring.hands import Hand
-from mccfr_spiel.exploring.subjects import Evaluation, Subject
-from mccfr_spiel.limits.budget import in_words
+from mccfr_spiel.exploring.grids import Hand
+from mccfr_spiel.exploring.subjects import Evaluation, Subject, Work
+from mccfr_spiel.limits import in_words
 from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.tree.loading import pot_of
 

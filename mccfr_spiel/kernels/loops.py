@@ -55,8 +55,8 @@ def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
     threads.
 
     No player forgets, and the walks are such that `can_be_shared`.
-    shared_walks.py says what the frame holds, and its `PLAN_SIZE` what the plan does. It
-    returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
+    shared_walks.py says what the frame holds, and its `PLAN_SIZE` what the plan does.
+    It returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
     STACK_FULL or LOG_FULL. With the last three `drop_shared` must be called.
 
     Args:

@@ -14,7 +14,7 @@ import pyspiel
 
 from mccfr_spiel import refusals
 from mccfr_spiel.compiled.jit import working_clock
-from mccfr_spiel.display.lines import counted, line, never_raises, short, title
+from mccfr_spiel.display import counted, line, never_raises, short, title
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from mccfr_spiel.display.lines import counted, line, never_raises
+from mccfr_spiel.display import counted, line, never_raises
 from mccfr_spiel.offline.sequence_form import Csr, SequenceForm, constraints, csr
 from mccfr_spiel.offline.sparsification import Factorization, trivial_factors
 

@@ -20,9 +20,9 @@ from mccfr_spiel.compiled.randomness import (
     plain_stream_key,
     plain_uniform,
 )
-from mccfr_spiel.display.lines import counted, line, never_raises
+from mccfr_spiel.display import counted, line, never_raises
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.limits.budget import Budget, MaxMemory, MemoryBudgetError, make_budget
+from mccfr_spiel.limits import Budget, MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.online.table import FORGOTTEN, Table, below, bytes_of, table_of
 from mccfr_spiel.policies.bot import SeatBot
 from mccfr_spiel.storage import checkpoint

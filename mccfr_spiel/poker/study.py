@@ -20,12 +20,13 @@ from mccfr_spiel.poker.cards import (
     HAND_NAMES,
     HAND_OF,
     HANDS,
+    Range,
     cards_of,
+    kept,
+    stand_for,
     strengths,
 )
-from mccfr_spiel.poker.ranges import Range
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
-from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.full_pass import WorldPass, full_pass

@@ -23,9 +23,16 @@ from mccfr_spiel.poker.betting import (
     chips,
     read_sizes,
 )
-from mccfr_spiel.poker.cards import DECK, HANDS, cards_of
-from mccfr_spiel.poker.ranges import Range, RangeError, text_of, weights_of
-from mccfr_spiel.poker.suits import exchanges
+from mccfr_spiel.poker.cards import (
+    DECK,
+    HANDS,
+    Range,
+    RangeError,
+    cards_of,
+    exchanges,
+    text_of,
+    weights_of,
+)
 from mccfr_spiel.tree.loading import load_game
 
 GAME = "python_holdem_subgame"

@@ -23,7 +23,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
+from mccfr_spiel.display import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage.checkpoint import (

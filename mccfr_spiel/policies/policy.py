@@ -16,7 +16,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import refusals
-from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
+from mccfr_spiel.display import brief, counted, line, never_raises, title
 from mccfr_spiel.policies.measured import Snapshot
 from mccfr_spiel.policies.names import (
     Names,

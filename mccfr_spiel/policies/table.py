@@ -8,15 +8,16 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display.lines import (
+from mccfr_spiel.display import (
     brief,
     counted,
+    html_table,
     never_raises,
     one_line,
     one_lines,
+    text_table,
     title,
 )
-from mccfr_spiel.display.tables import html_table, text_table
 from mccfr_spiel.policies.names import (
     Names,
     Replay,

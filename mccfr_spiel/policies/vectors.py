@@ -10,7 +10,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.policies.names import Names, checked_vector
 from mccfr_spiel.policies.policy import (
     Answers,

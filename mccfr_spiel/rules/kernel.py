@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from mccfr_spiel.arrays import MAX_CHILDREN
 from mccfr_spiel.compiled.jit import IS_COMPILED, PASTED, jit, why_not
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, child_place, mix
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.rules.description import (
     CHANCE,
     MAX_KEY_VALUES,

@@ -12,7 +12,7 @@ import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, key_table, played
 from mccfr_spiel.rules.description import (
     SPARE,

@@ -21,8 +21,8 @@ from mccfr_spiel.algorithms import (
     Part,
     Sampling,
 )
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree

@@ -23,7 +23,7 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize

@@ -27,9 +27,9 @@ import pyspiel
 
 from mccfr_spiel.arrays import MAX_INDEX
 from mccfr_spiel.compiled.jit import package_digest
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.tables import Passes
-from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
+from mccfr_spiel.limits import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.key_table import RowTable, new_row_table

@@ -15,10 +15,10 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
+from mccfr_spiel.limits import MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,

@@ -15,7 +15,7 @@ import pyspiel
 
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     NODE_TO_GROW,
@@ -25,8 +25,14 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import begin_again
-from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
-from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
+from mccfr_spiel.limits import (
+    NODE_BYTES,
+    SECONDS,
+    MemoryBudgetError,
+    TreeFullError,
+    exceeds,
+    resident,
+)
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step

@@ -28,8 +28,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of

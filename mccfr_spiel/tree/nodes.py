@@ -17,9 +17,8 @@ from mccfr_spiel.arrays import (
     grown_size,
     reserve,
 )
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
-from mccfr_spiel.limits.forecast import NODE_BYTES
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import NODE_BYTES, Budget, MemoryBudgetError, TreeFullError
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.outcomes import refuse_children

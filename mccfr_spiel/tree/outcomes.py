@@ -6,8 +6,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import MAX_CHILDREN, TERMINAL, reserve
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.budget import Budget
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import Budget
 from mccfr_spiel.rules.description import (
     Declared,
     GameError,

@@ -14,11 +14,26 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
 from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
-from mccfr_spiel.display.tables import html_line, html_table, text_table
+from mccfr_spiel.display import (
+    brief,
+    counted,
+    html_line,
+    html_table,
+    line,
+    never_raises,
+    text_table,
+    title,
+)
 from mccfr_spiel.kernels.tables import TreeArrays
-from mccfr_spiel.limits.budget import MaxMemory, in_words, make_budget
-from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast, refusal
+from mccfr_spiel.limits import (
+    NODE_BYTES,
+    Forecast,
+    MaxMemory,
+    forecast,
+    in_words,
+    make_budget,
+    refusal,
+)
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore

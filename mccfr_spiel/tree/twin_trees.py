@@ -14,8 +14,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display.lines import brief
-from mccfr_spiel.limits.forecast import forecast, refusal
+from mccfr_spiel.display import brief
+from mccfr_spiel.limits import forecast, refusal
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.tree.infosets import KeyNames

@@ -18,7 +18,7 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import UNEXPANDED
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display.lines import brief
+from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -31,8 +31,7 @@ from mccfr_spiel.kernels.passes import (
 )
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits.budget import TreeFullError, resident
-from mccfr_spiel.limits.forecast import refusal
+from mccfr_spiel.limits import TreeFullError, refusal, resident
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED

@@ -7,7 +7,7 @@ import numpy as np
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (

@@ -14,7 +14,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.cluster import InThisProcess, Ray, batches
+from mccfr_spiel import cluster as batches
+from mccfr_spiel.cluster import InThisProcess, Ray
 from mccfr_spiel.experiments import Settings, runs
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.kernels.tables import PAUSED

@@ -11,7 +11,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.cluster import Ray, batches
+from mccfr_spiel import cluster as batches
+from mccfr_spiel.cluster import Ray
 from tests.cluster.test_cluster import batched, bits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -62,7 +63,8 @@ def test_ctrl_c_ends_a_run_on_ray_whose_checkpoint_goes_on(tmp_path):
     path = tmp_path / "solver"
     program = f"""
         import mccfr_spiel as ms
-        from mccfr_spiel.cluster import Ray, batches
+        from mccfr_spiel import cluster as batches
+        from mccfr_spiel.cluster import Ray
 
         batches.LEAST_NODES = 1
         algorithm = ms.EXTERNAL_SAMPLING._replace(batch=40)

@@ -6,16 +6,17 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr_spiel.display.lines import (
+from mccfr_spiel.display import (
     counted,
+    html_table,
     line,
     never_raises,
     one_line,
     one_lines,
     plus_minus,
+    text_table,
     title,
 )
-from mccfr_spiel.display.tables import html_table, text_table
 
 
 def test_a_title_names_the_parameters_that_are_not_the_defaults():

@@ -119,7 +119,7 @@ def exploit(game, policy):
             {state: sorted(row.items()) for state, row in policy.items()}
         )
         return pyspiel.nash_conv(loaded, policy) / 2
-    return exploitability.nash_conv(loaded, policy) / 2
+    return float(exploitability.nash_conv(loaded, policy)) / 2  # pyright: ignore
 
 
 class Calls(UniformRandomPolicy):

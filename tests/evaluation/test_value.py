@@ -4,7 +4,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation import GameValue, game_value
-from mccfr_spiel.evaluation.value import known_value
+from mccfr_spiel.evaluation.metrics import known_value
 from tests.small_games import leaf, move, small_game
 
 VALUES = {

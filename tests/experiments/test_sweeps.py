@@ -16,10 +16,10 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel import limits as budget
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.sweeps import Task, run_task
-from mccfr_spiel.limits import budget
 from mccfr_spiel.offline.methods import EGT
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -6,8 +6,8 @@ import pytest
 from open_spiel.python.algorithms import best_response, cfr, expected_game_score
 
 import mccfr_spiel as ms
-from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.exploring.server import HEADERS
 from tests.exploring.asking import (
     FIVE_GAMES,

@@ -15,7 +15,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.exploring import exporting, live_rows
+from mccfr_spiel.exploring import exporting, subjects
 from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST, listening
@@ -172,7 +172,7 @@ def test_rows_of_a_run_are_shown_as_they_come(results):
 def test_a_solvers_history_is_the_curve_without_a_folder():
     solver = ms.Solver("kuhn_poker", ms.CFR_PLUS)
     solver.run(10, metrics=ms.metrics.nash_conv)
-    columns = live_rows.rows_of(None, solver.history)["columns"]
+    columns = subjects.rows_of(None, solver.history)["columns"]
     assert columns["nash_conv"] == [row["nash_conv"] for row in solver.history]
 
 

@@ -9,7 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies import names
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass

@@ -18,13 +18,12 @@ import pytest
 from open_spiel.python import policy as openspiel_policy
 
 import mccfr_spiel as ms
+from mccfr_spiel import limits as budget
 from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import budget_of
 from mccfr_spiel.kernels.tables import WALKER
-from mccfr_spiel.limits import budget
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
-from mccfr_spiel.limits.forecast import exceeds
+from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
@@ -98,7 +97,7 @@ def test_the_default_is_half_of_what_is_free(monkeypatch):
 def test_a_limit_of_address_space_is_what_is_free():
     code = """
     import resource
-    from mccfr_spiel.limits.budget import free_memory
+    from mccfr_spiel.limits import free_memory
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     print(free_memory())
     """
@@ -295,7 +294,7 @@ def test_no_process_grows_by_more_than_its_budget(game, name):
     code = f"""
     import resource, time
     import mccfr_spiel as ms
-    from mccfr_spiel.limits.budget import resident
+    from mccfr_spiel.limits import resident
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     algorithm = ms.ALGORITHMS[{name!r}]
     warm = ms.Solver("leduc_poker", algorithm, max_memory="8MB")

@@ -13,7 +13,7 @@ import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
 from mccfr_spiel import Solver
-from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.online.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mccfr_spiel.poker.cards import HAND_NAMES
-from mccfr_spiel.poker.ranges import RangeError, text_of, weights_of
+from mccfr_spiel.poker.cards import HAND_NAMES, RangeError, text_of, weights_of
 
 pytestmark = pytest.mark.interpreted
 

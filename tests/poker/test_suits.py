@@ -10,9 +10,8 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
-from mccfr_spiel.poker.suits import exchanges
+from mccfr_spiel.limits import MemoryBudgetError
+from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS, exchanges
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 

@@ -12,7 +12,7 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
-from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.rules import grouped, store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault

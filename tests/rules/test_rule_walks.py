@@ -12,7 +12,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
+from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies.names import Names
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents

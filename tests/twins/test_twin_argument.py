@@ -7,8 +7,8 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.cluster import batches
-from mccfr_spiel.cluster.batches import InThisProcess
+from mccfr_spiel import cluster as batches
+from mccfr_spiel.cluster import InThisProcess
 from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.experiments import Settings, playing, results, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process

@@ -16,7 +16,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.limits.budget import TreeFullError
+from mccfr_spiel.limits import TreeFullError
 from mccfr_spiel.rules.expansion import expand_rules
 from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents

@@ -9,7 +9,7 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.limits.budget import MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of

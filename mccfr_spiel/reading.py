@@ -5,7 +5,7 @@ import pathlib
 
 import pyspiel
 
-from mccfr_spiel.limits.budget import MaxMemory
+from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import read_policy
 from mccfr_spiel.solver import Solver

@@ -1,1 +1,0 @@
-"""How objects look: a line of text, a table of text, a table in a notebook."""

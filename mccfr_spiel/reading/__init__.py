@@ -1,1 +1,0 @@
-"""Reads back what the package writes, whatever wrote it."""
