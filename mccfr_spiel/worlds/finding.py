@@ -6,10 +6,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_spiel.arrays import NODE
 from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display.lines import brief
-from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.calls import callable_world_rules
 from mccfr_spiel.rules.declared import GameError
@@ -17,30 +16,31 @@ from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.worlds.histories import Histories, find_infosets
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
-from mccfr_spiel.worlds.search import (
+from mccfr_spiel.worlds.entries import (
     ENTERS,
     HAS_CLASSES,
     HEIGHT,
     HISTORIES,
-    LAYOUT,
     LEVEL,
-    MANY_ENTRIES,
-    MOST_ACTIONS,
-    NOT_SHARED,
     NUM_AT,
     NUM_EDGES,
     NUM_LEAVES,
     NUM_RETURNS,
     NUM_STEPS,
     NUM_WORLDS,
-    OUT_OF_TIME,
     ROOM,
     Search,
-    Worlds,
-    find,
 )
+from mccfr_spiel.worlds.histories import (
+    OUT_OF_TIME,
+    Histories,
+    bar_for,
+    find_infosets,
+    share_over,
+    tree_of,
+)
+from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.search import LAYOUT, MANY_ENTRIES, NOT_SHARED, find
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
@@ -53,8 +53,6 @@ _SLICE = 5_000
 
 _TELLING = 0.05
 """From this share of the search on, its size at the end can be told from it."""
-
-_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 WORLDS, LISTS = "the lists of worlds", "the search for worlds"
 """Under these names a budget holds what `Worlds` takes, and `Search`."""
@@ -286,9 +284,7 @@ class _Finding:
         """
         most = _SLICE
         what = f"worlds of {self._rules.description.short_name}"
-        with tqdm(
-            desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
-        ) as bar:
+        with bar_for(what) as bar:
             while True:
                 status = self._go_on(most)
                 if status == DONE:
@@ -315,21 +311,12 @@ class _Finding:
             bar.set_postfix_str(f"about {steps / share:.2g} steps, {size}")
 
     def _share(self) -> float:
-        """The share of the search that is over, as if subtrees beside each other were
-        equally large."""
-        search, share, part = self._search, 0.0, 1.0
-        for level in range(int(search.at[LEVEL])):
-            part /= search.num_edges[level]
-            share += part * (search.next_edge[level] - 1)
-        return share
+        search, level = self._search, self._search.at[LEVEL]
+        return share_over(search.num_edges[:level], search.next_edge[:level])
 
     def _go_on(self, most: int) -> int:
         store = self._store
-        tree = TreeArrays(
-            nodes=np.zeros(0, NODE),
-            infosets=store.infosets,
-            **self._one,
-        )
+        tree = tree_of(store, self._one)
         kept = self._worlds, self._leaves, self._search
         frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
         return self.compiled(frame, store.called, self._more, most)

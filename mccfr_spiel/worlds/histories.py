@@ -10,7 +10,7 @@ fit, and a check of worlds.
 """
 
 import warnings
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -53,7 +53,7 @@ takes 10 s in each process and saves half of the time of a node."""
 _CACHED = 1 << 15
 """The infosets in the cache of a pass; a power of two."""
 
-_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}]"
+_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 
 class Histories(NamedTuple):
@@ -127,11 +127,11 @@ def _weight(walk, level, player):
 
 
 @inlined
-def _note(walk, spot, infoset, level):
+def note(noted, infoset, history, length):
     """Notes the way to the first state of an infoset."""
-    walk.noted[infoset, 0] = level
-    for k in range(level):
-        walk.noted[infoset, 1 + k] = spot.history[k]
+    noted[infoset, 0] = length
+    for k in range(length):
+        noted[infoset, 1 + k] = history[k]
 
 
 @inlined
@@ -206,7 +206,7 @@ def _enter(rules, game, tree, known, path, walk, level):
                 walk.moves[level, k] = path.moves[k]
                 walk.probs[level, k] = tree.chance_probs[k]
         elif status == DONE and infoset == before and len(walk.noted) > 0:
-            _note(walk, spot, infoset, level)
+            note(walk.noted, infoset, spot.history, level)
     else:
         infoset = _known_infoset(rules, game, tree, known, walk, spot, acting)
         count = np.int64(tree.infosets[infoset]["num_actions"])
@@ -285,6 +285,33 @@ def follow(frame, rules, most):
     return DONE
 
 
+def tree_of(store: RuleStore, one: dict[str, Any]) -> TreeArrays:
+    """The infosets met, and the arrays of one node, as `store.node_arrays` gives."""
+    return TreeArrays(nodes=np.zeros(0, NODE), infosets=store.infosets, **one)
+
+
+def bar_for(what: str) -> "tqdm[NoReturn]":
+    """A bar on a terminal for what takes seconds; `n` is the share that is over."""
+    return tqdm(
+        desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
+    )
+
+
+def share_over(counts: np.ndarray, following: np.ndarray) -> float:
+    """The share of a depth-first walk that is over, as if subtrees beside each other
+    were equally large.
+
+    Args:
+        counts, following: `[L]` of the nodes on the way to where the walk is, how many
+            children each has, and the number of the child after the one gone to.
+    """
+    share, part = 0.0, 1.0
+    for count, after in zip(counts.tolist(), following.tolist(), strict=True):
+        part /= count
+        share += part * (after - 1)
+    return share
+
+
 class HistoryPass:
     """A pass over histories under way.
 
@@ -347,11 +374,7 @@ class HistoryPass:
         if IS_COMPILED and walk.at[_NODES] >= _WORTH_COMPILING:
             called = *store.rules.description.rules, 0
         while True:
-            tree = TreeArrays(
-                nodes=np.zeros(0, NODE),
-                infosets=store.infosets,
-                **self._one,
-            )
+            tree = tree_of(store, self._one)
             frame = _LAYOUT.frame_of(tree, store.game, store.known, self._path, walk)
             with warnings.catch_warnings():  # of functions that are arguments
                 warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
@@ -369,21 +392,12 @@ class HistoryPass:
     def finish(self, what: str) -> "HistoryPass":
         """Goes on to the end, with a bar on a terminal; returns itself."""
         words = f"{what} {self._store.rules.description.short_name}"
-        with tqdm(
-            desc=words, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
-        ) as bar:
+        with bar_for(words) as bar:
             while not self.go_on():
-                bar.n = self._share()
+                on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
+                bar.n = share_over(on_the_way[_COUNT], on_the_way[_NEXT])
                 bar.refresh()
         return self
-
-    def _share(self) -> float:
-        """The share of the pass that is over, as if all subtrees were equally large."""
-        share, part = 0.0, 1.0
-        for node in self.walk.nodes[: self.walk.at[_LEVEL]].tolist():
-            part /= node[_COUNT]
-            share += part * (node[_NEXT] - 1)
-        return share
 
 
 def find_infosets(
