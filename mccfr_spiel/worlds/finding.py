@@ -16,26 +16,13 @@ from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.worlds.entries import (
-    ENTERS,
-    HAS_CLASSES,
-    HEIGHT,
-    HISTORIES,
-    LEVEL,
-    NUM_AT,
-    NUM_EDGES,
-    NUM_LEAVES,
-    NUM_RETURNS,
-    NUM_STEPS,
-    NUM_WORLDS,
-    ROOM,
-    Search,
-)
+from mccfr_spiel.worlds import entries as slots
+from mccfr_spiel.worlds.entries import Search
 from mccfr_spiel.worlds.histories import (
     OUT_OF_TIME,
     Histories,
+    HistoryPass,
     bar_for,
-    find_infosets,
     share_over,
     tree_of,
 )
@@ -131,12 +118,12 @@ def find_histories(
 
     Errors are those of `find_worlds`.
     """
-    store, histories, noted = find_infosets(
-        rules, budget, with_histories=with_histories
-    )
-    ends = int(histories.size[1])
-    actions, keys = store.known.actions, store.keys()
-    return Found(store.infosets, actions, keys, histories, ends, noted, store)
+    # Of its own, so that a search that fails has taken nothing.
+    store = RuleStore(rules, Budget(max(budget.left, 1), note=", which others left"))
+    walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
+    histories, noted = walk.finish("information sets of").found()
+    ends, actions = int(histories.size[1]), store.known.actions
+    return Found(store.infosets, actions, store.keys(), histories, ends, noted, store)
 
 
 def known_worlds(
@@ -244,7 +231,7 @@ class _Finding:
             H=moves + 1,
             I=int(with_histories),
             n=sizes.state,
-            NUM_AT=NUM_AT,
+            NUM_AT=slots.NUM_AT,
         )
         search.start[:] = rules.start()
         if with_states:
@@ -252,8 +239,8 @@ class _Finding:
         search.weights[:] = search.ways[:] = 1
         search.firsts[1, 0] = height * entries
         search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
-        search.counts[:, 0] = search.at[ENTERS] = 1
-        search.at[ROOM], search.at[HAS_CLASSES] = entries, self._has_classes
+        search.counts[:, 0] = search.at[slots.ENTERS] = 1
+        search.at[slots.ROOM], search.at[slots.HAS_CLASSES] = entries, self._has_classes
         return search
 
     @property
@@ -264,15 +251,18 @@ class _Finding:
         """How many rows of each array are used, and how many a world may add."""
         at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
         if self._has_classes:
-            steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
+            steps, leaves = (
+                (at[slots.NUM_STEPS], 2 * self._entries),
+                (at[slots.NUM_LEAVES], 1),
+            )
             return {
                 **dict.fromkeys(("steps", "classes", "weights"), steps),
                 **dict.fromkeys(("lengths", "sizes"), leaves),
-                "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
+                "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
             }
-        worlds, edges = (at[NUM_WORLDS], 1), (at[NUM_EDGES], actions)
+        worlds, edges = (at[slots.NUM_WORLDS], 1), (at[slots.NUM_EDGES], actions)
         return {
-            "steps": (at[NUM_STEPS], self._entries * actions),
+            "steps": (at[slots.NUM_STEPS], self._entries * actions),
             **dict.fromkeys(("actors", "edges"), worlds),
             **dict.fromkeys(("lengths", "ends", "returns"), edges),
         }
@@ -304,14 +294,14 @@ class _Finding:
     def _tell(self, bar: "tqdm[NoReturn]") -> None:
         """Shows how far the search is, and what its end may be, which is no reason to
         refuse it: in liar's dice the first of twenty subtrees is half of the game."""
-        share, steps = self._share(), int(self._search.at[NUM_STEPS])
+        share, steps = self._share(), int(self._search.at[slots.NUM_STEPS])
         bar.n = share
         if share >= _TELLING:
             size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
             bar.set_postfix_str(f"about {steps / share:.2g} steps, {size}")
 
     def _share(self) -> float:
-        search, level = self._search, self._search.at[LEVEL]
+        search, level = self._search, self._search.at[slots.LEVEL]
         return share_over(search.num_edges[:level], search.next_edge[:level])
 
     def _go_on(self, most: int) -> int:
@@ -360,7 +350,7 @@ class _Finding:
         store.trim()
         for name, (used, _) in self._rows().items():
             resize(getattr(kept, name), used)
-        self._worlds.height[0] = at[HEIGHT]
+        self._worlds.height[0] = at[slots.HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))
@@ -369,6 +359,6 @@ class _Finding:
             actions=store.known.actions,
             keys=store.keys(),
             worlds=kept,
-            num_histories=at[HISTORIES],
+            num_histories=at[slots.HISTORIES],
             histories=histories,
         )

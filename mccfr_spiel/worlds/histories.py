@@ -20,9 +20,7 @@ from mccfr_spiel.arrays import CHANCE_NODE, NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout, new_record
 from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.limits.budget import Budget
 from mccfr_spiel.rules.calls import APPLY_ACTION, INFO_KEY, call
-from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.kernel import INFOSETS, row_hash
 from mccfr_spiel.rules.key_table import find_key
 from mccfr_spiel.rules.played import (
@@ -399,24 +397,11 @@ class HistoryPass:
                 bar.refresh()
         return self
 
-
-def find_infosets(
-    rules: BoundRules, budget: Budget, *, with_histories: bool
-) -> tuple[RuleStore, Histories, np.ndarray]:
-    """Finds the infosets of a game by a pass over all of its histories.
-
-    Returns:
-        The infosets, what is known besides, and `Pass.noted`.
-
-    Raises:
-        MemoryBudgetError: the infosets do not fit the budget, which is left as it was.
-        GameError: the rules contradict themselves.
-    """
-    # Of its own, so that a search that fails has taken nothing.
-    store = RuleStore(rules, Budget(max(budget.left, 1), note=", which others left"))
-    searching = HistoryPass(store, np.zeros(0), with_histories=with_histories)
-    walk = searching.finish("information sets of").walk
-    store.trim()
-    if with_histories:
-        resize(walk.noted, len(store.infosets))
-    return store, Histories(walk.at[_NODES : _ENDS + 1].copy(), walk.bounds), walk.noted
+    def found(self) -> tuple[Histories, np.ndarray]:
+        """What a pass that found the infosets knows besides, and `Pass.noted`; frees
+        the room that both they and the notes have to spare."""
+        store, walk = self._store, self.walk
+        store.trim()
+        if len(walk.noted):
+            resize(walk.noted, len(store.infosets))
+        return Histories(walk.at[_NODES : _ENDS + 1].copy(), walk.bounds), walk.noted
