@@ -13,7 +13,7 @@ from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.compiled.frame import Entry
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG, TreeArrays
-from mccfr_spiel.rules.calls import APPLY_ACTION, LEGAL_ACTIONS, call
+from mccfr_spiel.rules.kernel import APPLY_ACTION, LEGAL_ACTIONS, call
 from mccfr_spiel.rules.played import NUM_MOVES, Game, Known, Path, move_on, who_acts
 from mccfr_spiel.worlds.listing import Leaves, Worlds
 

@@ -23,8 +23,14 @@ from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Layout
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
-from mccfr_spiel.rules.calls import CLASS_RETURNS, LEAF_CLASS, WORLD_KEY, call
-from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES
+from mccfr_spiel.rules.kernel import (
+    CLASS_RETURNS,
+    INFOSETS,
+    LEAF_CLASS,
+    SEQUENCES,
+    WORLD_KEY,
+    call,
+)
 from mccfr_spiel.rules.key_table import MOST_USED
 from mccfr_spiel.rules.played import (
     BROKEN,
