@@ -5,9 +5,9 @@
     numbers.py      values, regrets and best responses of a policy, over a whole tree
     places.py       histories, infosets and policies, without a pass over a tree
     views.py        what the page shows of a state and of an infoset; search, lists
-    grids.py        policies by private cards, and hands of poker
+    grids.py        policies by private cards
     changing.py     fixing a policy at some infosets, and solving on from there
-    visits.py       what one open page has changed and plays
+    visits.py       what one open page has changed, and a game against a policy
     answers.py      what the page asks, by name
     server.py       who may ask, and the server
     exporting.py    the same page as one file

@@ -12,11 +12,10 @@ import pyspiel
 from mccfr_spiel.display import brief
 from mccfr_spiel.exploring import grids, places, subjects, views
 from mccfr_spiel.exploring.changing import beside
-from mccfr_spiel.exploring.grids import Hand
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
-from mccfr_spiel.exploring.visits import Visit, Visits
+from mccfr_spiel.exploring.visits import Hand, Visit, Visits
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""

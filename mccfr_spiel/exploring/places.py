@@ -267,6 +267,20 @@ def named(game: pyspiel.Game, moves: Sequence[int]) -> tuple[list[int], list[str
     return list(map(int, state.history())), names
 
 
+def is_seen(state: pyspiel.State, action: int, seat: int) -> bool:
+    """Whether a player can tell a move from another one that is possible."""
+    other = next((move for move in moves_of(state) if move != action), None)
+    if other is None:
+        return True
+    try:
+        seen = [
+            state.child(move).information_state_string(seat) for move in (action, other)
+        ]
+    except Exception:  # games without strings at some states
+        return False
+    return seen[0] != seen[1]
+
+
 # --- the policies that a page can look at ---------------------------------------------
 
 

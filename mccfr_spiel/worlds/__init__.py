@@ -7,8 +7,8 @@ that fits the world occurs with every one of the other. Hence a sum over all his
 at a world is a product of two sums, one over each player's private pasts (*entries*).
 
 search.py and finding.py find the worlds by a game's compiled rules and `world_key`;
-listing.py has what they keep where returns depend on what is private. passes.py makes
-gradients, and the iterations of a solver, of them; independence.py proves by
-enumeration that a `world_key` is right. histories.py makes the same gradients of games
-without worlds, history by history.
+entries.py has the rows in which a search keeps entries, and listing.py the lists that
+it leaves for passes. passes.py makes gradients, and the iterations of a solver, of
+them; independence.py proves by enumeration that a `world_key` is right. histories.py
+makes the same gradients of games without worlds, history by history.
 """

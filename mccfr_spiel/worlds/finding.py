@@ -6,40 +6,27 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_spiel.arrays import NODE
 from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display import brief
-from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.description import SPARE, BoundRules, GameError
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
-from mccfr_spiel.worlds.histories import Histories, find_infosets
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
-from mccfr_spiel.worlds.search import (
-    ENTERS,
-    HAS_CLASSES,
-    HEIGHT,
-    HISTORIES,
-    LAYOUT,
-    LEVEL,
-    MANY_ENTRIES,
-    MOST_ACTIONS,
-    NOT_SHARED,
-    NUM_AT,
-    NUM_EDGES,
-    NUM_LEAVES,
-    NUM_RETURNS,
-    NUM_STEPS,
-    NUM_WORLDS,
+from mccfr_spiel.worlds import entries as slots
+from mccfr_spiel.worlds.entries import Search
+from mccfr_spiel.worlds.histories import (
     OUT_OF_TIME,
-    ROOM,
-    Search,
-    Worlds,
-    find,
+    Histories,
+    HistoryPass,
+    bar_for,
+    share_over,
+    tree_of,
 )
+from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.search import LAYOUT, MANY_ENTRIES, NOT_SHARED, find
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
@@ -52,8 +39,6 @@ _SLICE = 5_000
 
 _TELLING = 0.05
 """From this share of the search on, its size at the end can be told from it."""
-
-_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 WORLDS, LISTS = "the lists of worlds", "the search for worlds"
 """Under these names a budget holds what `Worlds` takes, and `Search`."""
@@ -132,12 +117,12 @@ def find_histories(
 
     Errors are those of `find_worlds`.
     """
-    store, histories, noted = find_infosets(
-        rules, budget, with_histories=with_histories
-    )
-    ends = int(histories.size[1])
-    actions, keys = store.known.actions, store.keys()
-    return Found(store.infosets, actions, keys, histories, ends, noted, store)
+    # Of its own, so that a search that fails has taken nothing.
+    store = RuleStore(rules, Budget(max(budget.left, 1), note=", which others left"))
+    walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
+    histories, noted = walk.finish("information sets of").found()
+    ends, actions = int(histories.size[1]), store.known.actions
+    return Found(store.infosets, actions, store.keys(), histories, ends, noted, store)
 
 
 def known_worlds(
@@ -245,7 +230,7 @@ class _Finding:
             H=moves + 1,
             I=int(with_histories),
             n=sizes.state,
-            NUM_AT=NUM_AT,
+            NUM_AT=slots.NUM_AT,
         )
         search.start[:] = rules.start()
         if with_states:
@@ -253,8 +238,8 @@ class _Finding:
         search.weights[:] = search.ways[:] = 1
         search.firsts[1, 0] = height * entries
         search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
-        search.counts[:, 0] = search.at[ENTERS] = 1
-        search.at[ROOM], search.at[HAS_CLASSES] = entries, self._has_classes
+        search.counts[:, 0] = search.at[slots.ENTERS] = 1
+        search.at[slots.ROOM], search.at[slots.HAS_CLASSES] = entries, self._has_classes
         return search
 
     @property
@@ -265,15 +250,18 @@ class _Finding:
         """How many rows of each array are used, and how many a world may add."""
         at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
         if self._has_classes:
-            steps, leaves = (at[NUM_STEPS], 2 * self._entries), (at[NUM_LEAVES], 1)
+            steps, leaves = (
+                (at[slots.NUM_STEPS], 2 * self._entries),
+                (at[slots.NUM_LEAVES], 1),
+            )
             return {
                 **dict.fromkeys(("steps", "classes", "weights"), steps),
                 **dict.fromkeys(("lengths", "sizes"), leaves),
-                "returns": (at[NUM_RETURNS], MOST_CLASSES**2),
+                "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
             }
-        worlds, edges = (at[NUM_WORLDS], 1), (at[NUM_EDGES], actions)
+        worlds, edges = (at[slots.NUM_WORLDS], 1), (at[slots.NUM_EDGES], actions)
         return {
-            "steps": (at[NUM_STEPS], self._entries * actions),
+            "steps": (at[slots.NUM_STEPS], self._entries * actions),
             **dict.fromkeys(("actors", "edges"), worlds),
             **dict.fromkeys(("lengths", "ends", "returns"), edges),
         }
@@ -285,9 +273,7 @@ class _Finding:
         """
         most = _SLICE
         what = f"worlds of {self._rules.description.short_name}"
-        with tqdm(
-            desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
-        ) as bar:
+        with bar_for(what) as bar:
             while True:
                 status = self._go_on(most)
                 if status == DONE:
@@ -307,28 +293,19 @@ class _Finding:
     def _tell(self, bar: "tqdm[NoReturn]") -> None:
         """Shows how far the search is, and what its end may be, which is no reason to
         refuse it: in liar's dice the first of twenty subtrees is half of the game."""
-        share, steps = self._share(), int(self._search.at[NUM_STEPS])
+        share, steps = self._share(), int(self._search.at[slots.NUM_STEPS])
         bar.n = share
         if share >= _TELLING:
             size = in_words((self._budget.taken - self._budget.held(LISTS)) / share)
             bar.set_postfix_str(f"about {steps / share:.2g} steps, {size}")
 
     def _share(self) -> float:
-        """The share of the search that is over, as if subtrees beside each other were
-        equally large."""
-        search, share, part = self._search, 0.0, 1.0
-        for level in range(int(search.at[LEVEL])):
-            part /= search.num_edges[level]
-            share += part * (search.next_edge[level] - 1)
-        return share
+        search, level = self._search, self._search.at[slots.LEVEL]
+        return share_over(search.num_edges[:level], search.next_edge[:level])
 
     def _go_on(self, most: int) -> int:
         store = self._store
-        tree = TreeArrays(
-            nodes=np.zeros(0, NODE),
-            infosets=store.infosets,
-            **self._one,
-        )
+        tree = tree_of(store, self._one)
         kept = self._worlds, self._leaves, self._search
         frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
         return self.compiled(frame, store.called, self._more, most)
@@ -372,7 +349,7 @@ class _Finding:
         store.trim()
         for name, (used, _) in self._rows().items():
             resize(getattr(kept, name), used)
-        self._worlds.height[0] = at[HEIGHT]
+        self._worlds.height[0] = at[slots.HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))
@@ -381,6 +358,6 @@ class _Finding:
             actions=store.known.actions,
             keys=store.keys(),
             worlds=kept,
-            num_histories=at[HISTORIES],
+            num_histories=at[slots.HISTORIES],
             histories=histories,
         )

@@ -10,7 +10,7 @@ fit, and a check of worlds.
 """
 
 import warnings
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -20,8 +20,6 @@ from mccfr_spiel.arrays import CHANCE_NODE, NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout, new_record
 from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.limits import Budget
-from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.kernel import APPLY_ACTION, INFO_KEY, INFOSETS, call, row_hash
 from mccfr_spiel.rules.key_table import find_key
 from mccfr_spiel.rules.played import (
@@ -52,7 +50,7 @@ takes 10 s in each process and saves half of the time of a node."""
 _CACHED = 1 << 15
 """The infosets in the cache of a pass; a power of two."""
 
-_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}]"
+_BAR = "{desc}: {percentage:.0f}% [{elapsed}<{remaining}{postfix}]"
 
 
 class Histories(NamedTuple):
@@ -126,11 +124,11 @@ def _weight(walk, level, player):
 
 
 @inlined
-def _note(walk, spot, infoset, level):
+def note(noted, infoset, history, length):
     """Notes the way to the first state of an infoset."""
-    walk.noted[infoset, 0] = level
-    for k in range(level):
-        walk.noted[infoset, 1 + k] = spot.history[k]
+    noted[infoset, 0] = length
+    for k in range(length):
+        noted[infoset, 1 + k] = history[k]
 
 
 @inlined
@@ -205,7 +203,7 @@ def _enter(rules, game, tree, known, path, walk, level):
                 walk.moves[level, k] = path.moves[k]
                 walk.probs[level, k] = tree.chance_probs[k]
         elif status == DONE and infoset == before and len(walk.noted) > 0:
-            _note(walk, spot, infoset, level)
+            note(walk.noted, infoset, spot.history, level)
     else:
         infoset = _known_infoset(rules, game, tree, known, walk, spot, acting)
         count = np.int64(tree.infosets[infoset]["num_actions"])
@@ -284,6 +282,33 @@ def follow(frame, rules, most):
     return DONE
 
 
+def tree_of(store: RuleStore, one: dict[str, Any]) -> TreeArrays:
+    """The infosets met, and the arrays of one node, as `store.node_arrays` gives."""
+    return TreeArrays(nodes=np.zeros(0, NODE), infosets=store.infosets, **one)
+
+
+def bar_for(what: str) -> "tqdm[NoReturn]":
+    """A bar on a terminal for what takes seconds; `n` is the share that is over."""
+    return tqdm(
+        desc=what, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
+    )
+
+
+def share_over(counts: np.ndarray, following: np.ndarray) -> float:
+    """The share of a depth-first walk that is over, as if subtrees beside each other
+    were equally large.
+
+    Args:
+        counts, following: `[L]` of the nodes on the way to where the walk is, how many
+            children each has, and the number of the child after the one gone to.
+    """
+    share, part = 0.0, 1.0
+    for count, after in zip(counts.tolist(), following.tolist(), strict=True):
+        part /= count
+        share += part * (after - 1)
+    return share
+
+
 class HistoryPass:
     """A pass over histories under way.
 
@@ -346,11 +371,7 @@ class HistoryPass:
         if IS_COMPILED and walk.at[_NODES] >= _WORTH_COMPILING:
             called = *store.rules.description.rules, 0
         while True:
-            tree = TreeArrays(
-                nodes=np.zeros(0, NODE),
-                infosets=store.infosets,
-                **self._one,
-            )
+            tree = tree_of(store, self._one)
             frame = _LAYOUT.frame_of(tree, store.game, store.known, self._path, walk)
             with warnings.catch_warnings():  # of functions that are arguments
                 warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
@@ -368,40 +389,18 @@ class HistoryPass:
     def finish(self, what: str) -> "HistoryPass":
         """Goes on to the end, with a bar on a terminal; returns itself."""
         words = f"{what} {self._store.rules.description.short_name}"
-        with tqdm(
-            desc=words, total=1.0, delay=2, disable=None, leave=False, bar_format=_BAR
-        ) as bar:
+        with bar_for(words) as bar:
             while not self.go_on():
-                bar.n = self._share()
+                on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
+                bar.n = share_over(on_the_way[_COUNT], on_the_way[_NEXT])
                 bar.refresh()
         return self
 
-    def _share(self) -> float:
-        """The share of the pass that is over, as if all subtrees were equally large."""
-        share, part = 0.0, 1.0
-        for node in self.walk.nodes[: self.walk.at[_LEVEL]].tolist():
-            part /= node[_COUNT]
-            share += part * (node[_NEXT] - 1)
-        return share
-
-
-def find_infosets(
-    rules: BoundRules, budget: Budget, *, with_histories: bool
-) -> tuple[RuleStore, Histories, np.ndarray]:
-    """Finds the infosets of a game by a pass over all of its histories.
-
-    Returns:
-        The infosets, what is known besides, and `Pass.noted`.
-
-    Raises:
-        MemoryBudgetError: the infosets do not fit the budget, which is left as it was.
-        GameError: the rules contradict themselves.
-    """
-    # Of its own, so that a search that fails has taken nothing.
-    store = RuleStore(rules, Budget(max(budget.left, 1), note=", which others left"))
-    searching = HistoryPass(store, np.zeros(0), with_histories=with_histories)
-    walk = searching.finish("information sets of").walk
-    store.trim()
-    if with_histories:
-        resize(walk.noted, len(store.infosets))
-    return store, Histories(walk.at[_NODES : _ENDS + 1].copy(), walk.bounds), walk.noted
+    def found(self) -> tuple[Histories, np.ndarray]:
+        """What a pass that found the infosets knows besides, and `Pass.noted`; frees
+        the room that both they and the notes have to spare."""
+        store, walk = self._store, self.walk
+        store.trim()
+        if len(walk.noted):
+            resize(walk.noted, len(store.infosets))
+        return Histories(walk.at[_NODES : _ENDS + 1].copy(), walk.bounds), walk.noted

@@ -1,6 +1,6 @@
 """Gradients, best responses and a solver's iterations by passes over worlds.
 
-A pass reads the lists of `search.Worlds` once, from the beginning to the end. For a
+A pass reads the lists of `listing.Worlds` once, from the beginning to the end. For a
 player's gradient it carries, down to each world, the other player's *reach*: the sum of
 the plan over the steps of the last edge along which the other moved. What the leaves
 below pay is *owed* to the player's last sequences. It is paid to each of them once,
@@ -29,8 +29,7 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
 )
 from mccfr_spiel.worlds.hands import Hands, add_hand_gradient
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
-from mccfr_spiel.worlds.search import MOST_ACTIONS, Worlds
+from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
 
 AnyWorlds = Worlds | Leaves | Hands
 """What may be found of a game."""
