@@ -16,7 +16,6 @@ from mccfr_spiel.rules import (
     compiled,
     register,
 )
-from mccfr_spiel.twins.defaults import no_chance_probs
 from mccfr_spiel.twins.hidden_board import (
     MOST_CELLS,
     MOVES,
@@ -27,6 +26,7 @@ from mccfr_spiel.twins.hidden_board import (
     returns,
     world_of,
 )
+from mccfr_spiel.twins.twin import no_chance_probs
 
 _ABRUPT = 2  # in settings, behind the rows and columns
 

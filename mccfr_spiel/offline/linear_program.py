@@ -15,8 +15,13 @@ from mccfr_spiel import refusals
 from mccfr_spiel.compiled.jit import working_clock
 from mccfr_spiel.display import line, never_raises, short, title
 from mccfr_spiel.limits import MaxMemory
-from mccfr_spiel.offline.mps import write_program
-from mccfr_spiel.offline.program import LinearProgram, linear_program, mirrored, swapped
+from mccfr_spiel.offline.program import (
+    LinearProgram,
+    linear_program,
+    mirrored,
+    swapped,
+    write_program,
+)
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
     joint_vector,

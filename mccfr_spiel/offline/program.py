@@ -1,4 +1,4 @@
-"""The sequence-form linear program of a two-player zero-sum game.
+"""The sequence-form linear program of a two-player zero-sum game, and its MPS file.
 
 The program (Koller, Megiddo, von Stengel 1994) has two sets of variables, player 0's
 plan x and player 1's values v at its infosets:
@@ -9,6 +9,9 @@ Its dual solution is player 1's plan and player 0's values. The *sparsified* pro
 replaces A' x by `Ahat' x + V w` with `M' w = U' x` (Zhang, Sandholm 2020).
 """
 
+import io
+import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ import scipy.sparse
 from mccfr_spiel.display import counted, line, never_raises
 from mccfr_spiel.offline.sequence_form import Csr, SequenceForm, constraints, csr
 from mccfr_spiel.offline.sparsification import Factorization, trivial_factors
+from mccfr_spiel.storage.folders import write_file
 
 
 class LinearProgram(NamedTuple):
@@ -116,3 +120,53 @@ def swapped(factors: Factorization) -> Factorization:
     """The factors of -A', which is the payoff matrix of the mirrored game."""
     residual, left, middle, right = (csr(factor.T) for factor in factors)
     return Factorization(-residual, right, middle, -left)
+
+
+def write_program(
+    program: LinearProgram, path: str | os.PathLike[str], name: str
+) -> None:
+    """Writes a program that already exists, such as that of a LinearProgramError.
+
+    Args:
+        program: the program, laid out as `write_mps` describes.
+        path: where to write it.
+        name: the name that the file gives to the program.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    text = io.StringIO()
+    text.writelines(f"{line}\n" for line in _mps_lines(program, name))
+    write_file(path, text.getvalue().encode("ascii"))
+
+
+def _mps_lines(program: LinearProgram, name: str) -> Iterator[str]:
+    num_inequalities = program.inequalities.shape[0]
+    num_values = program.num_plan + program.num_values
+    rows = [f"y{row}" for row in range(num_inequalities)]
+    rows += [f"e{row}" for row in range(program.equalities.shape[0])]
+    columns = [f"x{column}" for column in range(program.num_plan)]
+    columns += [f"v{column}" for column in range(program.num_values)]
+    columns += [f"w{column}" for column in range(program.num_variables - num_values)]
+    yield f"NAME {name}"
+    yield "ROWS"
+    yield " N cost"
+    for row, label in enumerate(rows):
+        yield f" {'G' if row < num_inequalities else 'E'} {label}"
+    yield "COLUMNS"
+    matrix = scipy.sparse.csc_array(
+        scipy.sparse.vstack((program.inequalities, program.equalities))
+    )
+    for column, label in enumerate(columns):
+        if program.cost[column]:
+            yield f" {label} cost {float(program.cost[column])!r}"
+        for place in range(matrix.indptr[column], matrix.indptr[column + 1]):
+            value = float(matrix.data[place])
+            yield f" {label} {rows[matrix.indices[place]]} {value!r}"
+    yield "RHS"
+    for row in np.flatnonzero(program.right):
+        yield f" RHS {rows[num_inequalities + row]} {float(program.right[row])!r}"
+    yield "BOUNDS"
+    for label in columns[program.num_plan :]:
+        yield f" FR BOUND {label}"
+    yield "ENDATA"

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
-from mccfr_spiel.twins.defaults import (
+from mccfr_spiel.twins.spelling import put, put_number, word
+from mccfr_spiel.twins.twin import (
+    Twin,
+    make_twin,
     no_chance_probs,
     sizes_without_chance,
     start_from_zeros,
 )
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
 # In settings; then come the lengths of the ships and their values. The state has the

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
-from mccfr_spiel.twins.defaults import (
+from mccfr_spiel.twins.spelling import put_number
+from mccfr_spiel.twins.twin import (
+    Twin,
+    make_twin,
     no_chance_probs,
     sizes_without_chance,
     start_from_zeros,
 )
-from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
 # The state has who acts, the winner + 1 (3: nobody), the moves made, each player's

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
-from mccfr_spiel.twins.defaults import start_from_zeros
 from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,

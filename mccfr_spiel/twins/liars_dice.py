@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
-from mccfr_spiel.twins.defaults import start_from_zeros
 from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
 
 _DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
 # The state has the dice rolled, the newest bid + 1, the number of bids, whether it was

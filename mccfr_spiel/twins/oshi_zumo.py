@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
-from mccfr_spiel.twins.defaults import no_chance_probs, sizes_without_chance
 from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import (
+    Twin,
+    make_twin,
+    no_chance_probs,
+    sizes_without_chance,
+)
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
 # The state has the turns played, whether player 0 has bid in this turn and what, how

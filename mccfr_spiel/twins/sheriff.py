@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
-from mccfr_spiel.twins.defaults import (
+from mccfr_spiel.twins.spelling import put, put_number, word
+from mccfr_spiel.twins.twin import (
+    Twin,
+    make_twin,
     no_chance_probs,
     sizes_without_chance,
     start_from_zeros,
 )
-from mccfr_spiel.twins.spelling import put, put_number, word
-from mccfr_spiel.twins.twin import Twin, make_twin
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
 # The state has how many moves were made, and these: the items, then by turns the bribe

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
-from mccfr_spiel.twins.defaults import start_from_zeros
 from mccfr_spiel.twins.spelling import put, word
-from mccfr_spiel.twins.twin import Twin, make_twin
+from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
