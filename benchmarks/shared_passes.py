@@ -25,7 +25,7 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.tree.blocks import work_of
+from mccfr_spiel.tree.whole import work_of
 
 GAMES = {
     "liar's dice, 6 sides": "liars_dice",

@@ -30,23 +30,23 @@ from mccfr_spiel.algorithms.algorithm import SAPCFR_PLUS as SAPCFR_PLUS
 from mccfr_spiel.algorithms.algorithm import Algorithm as Algorithm
 from mccfr_spiel.algorithms.algorithm import hs_dcfr as hs_dcfr
 from mccfr_spiel.algorithms.algorithm import hs_pcfr_plus as hs_pcfr_plus
-from mccfr_spiel.algorithms.averaging import LINEAR as LINEAR
-from mccfr_spiel.algorithms.averaging import QUADRATIC as QUADRATIC
-from mccfr_spiel.algorithms.averaging import UNIFORM as UNIFORM
-from mccfr_spiel.algorithms.averaging import polynomial as polynomial
-from mccfr_spiel.algorithms.entropy_rules import ftrl as ftrl
-from mccfr_spiel.algorithms.entropy_rules import magnetic_mirror_descent as mmd  # noqa: F401
-from mccfr_spiel.algorithms.entropy_rules import omd as omd
 from mccfr_spiel.algorithms.own_parts import own_estimator as own_estimator
 from mccfr_spiel.algorithms.own_parts import own_rule as own_rule
-from mccfr_spiel.algorithms.regret_rules import (
+from mccfr_spiel.algorithms.parts import LINEAR as LINEAR
+from mccfr_spiel.algorithms.parts import QUADRATIC as QUADRATIC
+from mccfr_spiel.algorithms.parts import UNIFORM as UNIFORM
+from mccfr_spiel.algorithms.parts import polynomial as polynomial
+from mccfr_spiel.algorithms.rules import (
     discounted_regret_matching as discounted_regret_matching,
 )
-from mccfr_spiel.algorithms.regret_rules import (
+from mccfr_spiel.algorithms.rules import ftrl as ftrl
+from mccfr_spiel.algorithms.rules import magnetic_mirror_descent as mmd  # noqa: F401
+from mccfr_spiel.algorithms.rules import omd as omd
+from mccfr_spiel.algorithms.rules import (
     predictive_regret_matching_plus as predictive_regret_matching_plus,
 )
-from mccfr_spiel.algorithms.regret_rules import regret_matching as regret_matching
-from mccfr_spiel.algorithms.regret_rules import (
+from mccfr_spiel.algorithms.rules import regret_matching as regret_matching
+from mccfr_spiel.algorithms.rules import (
     regret_matching_plus as regret_matching_plus,
 )
 from mccfr_spiel.algorithms.sampling import AVERAGE_STRATEGY as AVERAGE_STRATEGY
@@ -58,7 +58,7 @@ from mccfr_spiel.algorithms.sampling import OPPONENT as OPPONENT
 from mccfr_spiel.algorithms.sampling import OUTCOME as OUTCOME
 from mccfr_spiel.algorithms.sampling import average_strategy as average_strategy
 from mccfr_spiel.algorithms.sampling import outcome as outcome
-from mccfr_spiel.compiled.code_cache import CompileCacheWarning as CompileCacheWarning
+from mccfr_spiel.compiled.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.drawing.trees import draw_tree as draw_tree
 from mccfr_spiel.drop_in import AverageType as AverageType
 from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
@@ -90,7 +90,7 @@ from mccfr_spiel.online.online_bot import (
 from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
 from mccfr_spiel.reading.policies import load_policy as load_policy
-from mccfr_spiel.rules.declared import GameError as GameError
+from mccfr_spiel.rules.description import GameError as GameError
 from mccfr_spiel.solver import Solver as Solver
 from mccfr_spiel.storage.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.tree.cache import cached_tree as cached_tree

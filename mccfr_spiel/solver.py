@@ -23,21 +23,20 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.cluster.batches import ClusterBatches, check_can_split
-from mccfr_spiel.cluster.crews import Cluster
+from mccfr_spiel.cluster.batches import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED, working_clock
 from mccfr_spiel.display.lines import brief, counted, line, never_raises, short, title
 from mccfr_spiel.display.tables import html_table
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.averaging import normalize, settle_average
-from mccfr_spiel.kernels.own_rules import FAULT
+from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.solving import estimating, files, running
+from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.preparing import kernel_on, prepare_tree
 from mccfr_spiel.solving.rule_growth import RuleGrowth
@@ -46,11 +45,11 @@ from mccfr_spiel.solving.state import (
     sampled_by,
 )
 from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.memory import Memory
+from mccfr_spiel.tree.whole import checked_threads
 
 _SLICE_SECONDS = 0.25
 """Compiled code cannot be interrupted, so work runs in slices of about this many
@@ -514,7 +513,7 @@ class Solver:
         """Makes an update by the user's estimator, which may ask for policies."""
         sampling = self.algorithm.sampling
         assert isinstance(sampling, OwnEstimator)
-        return estimating.update(
+        return running.update(
             self.kernel, sampling, self.tree, self.state, self.seed, frame
         )
 
@@ -522,7 +521,7 @@ class Solver:
         state = self.state
         if self._passes:
             if self.tree.found_store is not None:
-                return estimating.follow(self.kernel, self.tree, state, frame)
+                return running.follow(self.kernel, self.tree, state, frame)
             return teams.run(
                 self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state
             )

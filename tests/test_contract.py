@@ -30,7 +30,7 @@ from mccfr_spiel.kernels.tables import PER_INFOSET, TOP, TOUCHED, Tables
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.solving import state as state_module
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.tree import whole
 
 ITERATIONS = 20
 MANY_SECONDS = 60
@@ -80,8 +80,8 @@ def disturb_more_often(put: Callable[..., None] = setattr) -> None:
     """Ends slices as soon as they may end, and shares work however short it is."""
     put(solver_module, "_SLICE_SECONDS", 0.0)
     put(state_module, "LEAST_WORK", 1)
-    put(blocks, "LEAST_BLOCK", 40)
-    put(blocks, "LEAST_BLOCK_OF_BATCH", 40)
+    put(whole, "LEAST_BLOCK", 40)
+    put(whole, "LEAST_BLOCK_OF_BATCH", 40)
     put(sharing, "SMALL_TREE", 0)
     for module, name in (
         (sharing, "LEAST_NODES"),

@@ -23,8 +23,7 @@ from open_spiel.python.algorithms import exploitability
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.experiments import read_settings
-from mccfr_spiel.experiments.flags import DEFAULT, SETTINGS
-from mccfr_spiel.experiments.settings import check
+from mccfr_spiel.experiments.settings import DEFAULT, SETTINGS, check
 from mccfr_spiel.offline.linear_program import solve_lp
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError

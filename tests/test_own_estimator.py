@@ -15,7 +15,7 @@ from mccfr_spiel.compiled.randomness import (
     plain_uniform,
 )
 from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.flags import flags_of, named_settings
+from mccfr_spiel.experiments.settings import flags_of, named_settings
 from mccfr_spiel.storage.checkpoint import CheckpointError
 
 CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)

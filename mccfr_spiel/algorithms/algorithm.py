@@ -4,19 +4,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms.averaging import (
+from mccfr_spiel.algorithms.parts import (
     LINEAR,
     MOST_GAMMA,
     QUADRATIC,
     UNIFORM,
     Averaging,
+    Minimizer,
     polynomial,
 )
-from mccfr_spiel.algorithms.entropy_rules import ftrl, omd
-from mccfr_spiel.algorithms.minimizers import Minimizer
-from mccfr_spiel.algorithms.regret_rules import (
+from mccfr_spiel.algorithms.rules import (
     RegretMatching,
     discounted_regret_matching,
+    ftrl,
+    omd,
     predictive_regret_matching_plus,
     regret_matching,
     regret_matching_plus,

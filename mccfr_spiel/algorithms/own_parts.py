@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mccfr_spiel import refusals
-from mccfr_spiel.algorithms.averaging import Averaging
-from mccfr_spiel.algorithms.minimizers import Minimizer
-from mccfr_spiel.algorithms.parts import Part
+from mccfr_spiel.algorithms.parts import Averaging, Minimizer, Part
 from mccfr_spiel.algorithms.sampling import Sampling
-from mccfr_spiel.storage.sources import digest_of, name_of
+from mccfr_spiel.storage.checkpoint import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
 """Of an iteration in an average; so 1e20 of them add up to a double."""

@@ -148,7 +148,7 @@ class Sampling(Part):
 
     @property
     def picks_actions(self) -> bool:
-        """Whether some of them are, see kernels/picking.py."""
+        """Whether some of them are, see kernels/sampling.py."""
         return self.player == "average"
 
     @property

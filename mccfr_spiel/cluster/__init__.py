@@ -8,7 +8,7 @@ infosets, gets what the others have found in theirs, and makes the same update
 workers, and whichever of them are lost on the way.
 """
 
-from mccfr_spiel.cluster.crews import Cluster, InThisProcess
+from mccfr_spiel.cluster.batches import Cluster, InThisProcess
 from mccfr_spiel.cluster.ray_actors import Ray
 
 __all__ = ["Cluster", "InThisProcess", "Ray"]

@@ -3,25 +3,333 @@
 The driver holds the tables, as every worker does, and makes the same updates. It walks
 the top while the workers walk their blocks. So it can be saved between any two updates,
 does the work of a worker that is lost, and tells a new one where it stands.
+
+Crews: workers by number, and how one talks to them.
+
+What every process of a cluster holds, and what it does for an update.
+
+The infosets of each player are cut into a top and blocks, see kernels/shared_walks.py.
+Every process walks the top of all walks, and the blocks of one share. What it finds in
+its blocks it packs for the others. With the packs of all shares a process has what it
+would have found alone, and makes the update.
 """
 
+import pickle
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging
-from mccfr_spiel.cluster.crews import Cluster, Crew, LostWorkerError, Parcel
-from mccfr_spiel.cluster.workers import Pack, Recipe, apply, gather, sharing_of
 from mccfr_spiel.compiled.interruptions import signals_deferred
 from mccfr_spiel.display.lines import brief
+from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.tables import (
+    LAST_ITERATION,
+    NODE_LIMIT,
+    PAUSE_LIMIT,
+    PAUSED,
+    TOUCHED,
+)
 from mccfr_spiel.solving import files
-from mccfr_spiel.solving.sharing import batch_of, is_between_updates, nodes_of_walk
+from mccfr_spiel.solving.sharing import (
+    SharedWalks,
+    batch_of,
+    is_between_updates,
+    nodes_of_walk,
+)
 from mccfr_spiel.solving.state import SolverState, sampled_by
 from mccfr_spiel.storage.checkpoint import Contents
+from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.loading import load_game, saved_game
+
+# --- what every process of a cluster holds, and what it does for an update ------------
+
+
+LARGE_TREE = 1_000_000
+"""The nodes from which on the workers of one machine share a tree in its cache."""
+
+_ENDLESS = 2**62
+
+Prepare = Callable[[], object]
+"""What a worker calls first, such as an import that registers a game."""
+
+State = dict[str, np.ndarray]
+"""What `SolverState.saved` gives."""
+
+
+class Pack(NamedTuple):
+    """What the walks for an update found in a share of the blocks.
+
+    Attributes:
+        status: DONE, or NEEDS_ONE_THREAD if they could not be walked; then the rest
+            says nothing.
+        touched: the nodes touched in the top and in these blocks.
+        counts: `[K]` how many infosets were met in each of all blocks.
+        met: `[M]` these infosets, block by block, ancestors first.
+        gradient: `[G]` their gradients.
+    """
+
+    status: int
+    touched: int
+    counts: np.ndarray
+    met: np.ndarray
+    gradient: np.ndarray
+
+
+def gather(state: SolverState, share: int, num_shares: int) -> Pack:
+    """Makes the walks for the next update anew, and packs what they found.
+
+    Nothing that was learned changes. Signals are heard now and then.
+
+    Args:
+        state: of the solver.
+        share: the share of the blocks that is walked; `num_shares` for the top alone.
+        num_shares: into how many shares the blocks are divided.
+    """
+    sharing, records = sharing_of(state), state.records()
+    _, tree, tables, walk = records
+    sharing.drop(tables, walk)
+    plan = np.array([0, shared_walks.GATHER, share, num_shares])
+    while (status := sharing.run(*records, plan)) == PAUSED:
+        pass
+    cut = sharing.get_ready()
+    counts, touched = cut.num_met.copy(), int(walk.marks[TOUCHED])
+    met = cut.met[_spans(cut.ends[:-1], counts)]
+    gradient = tables.gradient[_sequences(tree.infosets, met)]
+    return Pack(status, touched, counts, met, gradient)
+
+
+def apply(state: SolverState, packs: Iterable[Pack], touched: int) -> None:
+    """Makes the update for which `gather` has walked the top.
+
+    Args:
+        state: of the solver.
+        packs: those of all shares.
+        touched: the nodes that all walks have touched.
+    """
+    sharing, records = sharing_of(state), state.records()
+    _, tree, tables, walk = records
+    cut = sharing.get_ready()
+    # One pass takes over the blocks of a share. The lists come first, since they say
+    # what is to be cleared should Ctrl-C come in between.
+    for pack in packs:
+        cut.met[_spans(cut.ends[:-1], pack.counts)] = pack.met
+        np.maximum(cut.num_met, pack.counts, out=cut.num_met)
+        tables.gradient[_sequences(tree.infosets, pack.met)] = pack.gradient
+    walk.marks[TOUCHED] = touched
+    sharing.run(*records, np.array([0, shared_walks.APPLY, 0, 1]))
+
+
+def sharing_of(state: SolverState) -> SharedWalks:
+    """What runs walks by blocks, which states made with `splits` have."""
+    assert state.sharing is not None
+    return state.sharing
+
+
+def _spans(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers `first .. first + count - 1` of each pair, one after another."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(firsts - before, counts) + np.arange(counts.sum())
+
+
+def _sequences(infosets: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """The sequences that end at some infosets."""
+    return _spans(infosets["first_sequence"][met], infosets["num_actions"][met])
+
+
+class Recipe(NamedTuple):
+    """What a worker is made of, wherever it is.
+
+    Attributes:
+        contents: of a checkpoint, without the tables.
+        algorithm: what is run.
+        num_nodes: of the whole tree.
+        twin: whether the game's compiled twin may expand the tree.
+    """
+
+    contents: Contents
+    algorithm: Algorithm
+    num_nodes: int
+    twin: bool | None
+
+
+class Worker:
+    """Holds a tree and tables, and walks and updates as it is told."""
+
+    def __init__(
+        self, recipe: Recipe, threads: int = 1, prepare: Prepare | None = None
+    ) -> None:
+        """Makes nothing before `get_ready`."""
+        self._recipe, self._threads, self._prepare = recipe, threads, prepare
+        self.state: SolverState | None = None
+
+    def get_ready(self) -> None:
+        """Makes the tree and the tables, and compiles, at the first call.
+
+        Raises:
+            CheckpointError: the game is another one here.
+            ValueError: it cannot be made of its string, or does not fit.
+        """
+        if self.state is not None:
+            return
+        if self._prepare is not None:
+            self._prepare()
+        contents, algorithm, num_nodes, twin = self._recipe
+        header, arrays = contents
+        tree = None
+        if num_nodes >= LARGE_TREE and "infosets" not in arrays:
+            tree = shared_tree(saved_game(header["game"]), twin=twin)
+        tree = files.tree_of(contents, tree, None, None, twin).expand_all()
+        state = SolverState(tree, algorithm, header["seed"], self._threads, splits=True)
+        files.check_rules(contents, tree, state, None)
+        for limit in LAST_ITERATION, NODE_LIMIT, PAUSE_LIMIT:
+            state.job[limit] = _ENDLESS  # the driver says when to stop
+        sharing_of(state).get_ready()
+        self.state = state
+
+    def gather(
+        self,
+        cursor: tuple[int, ...],
+        share: int,
+        num_shares: int,
+        tables: State | None,
+    ) -> Pack | None:
+        """Makes the walks for the next update in a share of the blocks.
+
+        Args:
+            cursor: where the driver stands, see `CURSOR_SIZE`.
+            share, num_shares: see the function `gather`.
+            tables: the driver's; None for a worker that has them.
+
+        Returns:
+            What they found; None if the worker does not stand where the driver does.
+        """
+        state = self.state
+        assert state is not None
+        if tables is not None:
+            state.restore(tables)
+        is_there = cursor == tuple(state.walk.cursor.tolist())
+        return gather(state, share, num_shares) if is_there else None
+
+    def apply(self, touched: int, *packs: Pack) -> None:
+        """Makes the update for which `gather` has walked, see the function `apply`."""
+        assert self.state is not None
+        apply(self.state, packs, touched)
+
+
+# --- crews: workers by number, and how one talks to them ------------------------------
+
+
+Parcel = Any
+"""Something that is or will be somewhere: `Crew.opened` gives the content."""
+
+
+class LostWorkerError(Exception):
+    """A worker has ended, or does not answer any more."""
+
+
+class Crew:
+    """Workers 0, 1, ..., each of which may be lost at any time.
+
+    Those of this class are objects in this process; what they are told and answer is
+    pickled.
+
+    Attributes:
+        num_workers: how many there are, or should be.
+        patience: seconds for which a run waits for all workers when it begins.
+    """
+
+    def __init__(self, num_workers: int, patience: float = 0.0) -> None:
+        """Has no workers yet."""
+        self.num_workers, self.patience = num_workers, patience
+        self.workers: dict[int, Any] = {}
+
+    def begin(self, nth: int, recipe: Recipe) -> None:
+        """Begins to make a worker, in the place of the one that had its number."""
+        self.workers[nth] = Worker(pickle.loads(pickle.dumps(recipe)))
+
+    def is_ready(self, nth: int) -> bool:
+        """Whether a worker that was begun is there by now.
+
+        Raises:
+            LostWorkerError: it has ended, so it can be begun again.
+            Exception: what kept it from being made, and would again.
+        """
+        self.workers[nth].get_ready()
+        return True
+
+    def ask(self, nth: int, method: str, *arguments: Any) -> Parcel:
+        """Has a worker call a method of `Worker`; does not wait.
+
+        Args:
+            nth: the worker.
+            method: the method's name.
+            arguments: its arguments; what is in a parcel is taken out first.
+
+        Returns:
+            What the method will return.
+        """
+        if nth not in self.workers:
+            return None
+        given = (pickle.loads(a) if isinstance(a, bytes) else a for a in arguments)
+        return pickle.dumps(getattr(self.workers[nth], method)(*given))
+
+    def opened(self, parcel: Parcel) -> Any:
+        """What is in a parcel; waits for it.
+
+        Raises:
+            LostWorkerError: the worker that was asked for it is lost.
+        """
+        if parcel is None:
+            raise LostWorkerError
+        return pickle.loads(parcel)
+
+    def parcel(self, content: object) -> Parcel:
+        """A parcel with something of this process."""
+        return pickle.dumps(content)
+
+
+class Cluster(Protocol):
+    """What `Solver(cluster=...)` may be: where workers are, as a value."""
+
+    def connect(self) -> Crew:
+        """The crew, with no worker begun.
+
+        Raises:
+            ValueError: there is no such cluster, or a package is missing.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class InThisProcess:
+    """Workers that are objects in this process and work one after the other.
+
+    It is no faster than one process. It shows that the bits are those of one process.
+
+    Attributes:
+        workers: how many.
+    """
+
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        refusals.integer(self.workers, "workers", 1)
+
+    def connect(self) -> Crew:
+        """The crew, with no worker begun."""
+        return Crew(self.workers)
+
+
+# --- the driver of a cluster: it has workers make the walks of a solver's batches -----
+
 
 LEAST_NODES = 200_000
 """The nodes of a player's batch from which on workers make its walks; the driver makes

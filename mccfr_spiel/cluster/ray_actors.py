@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccfr_spiel import refusals
-from mccfr_spiel.cluster.crews import Crew, LostWorkerError, Parcel
-from mccfr_spiel.cluster.workers import Prepare, Recipe, Worker
+from mccfr_spiel.cluster.batches import (
+    Crew,
+    LostWorkerError,
+    Parcel,
+    Prepare,
+    Recipe,
+    Worker,
+)
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.tree.blocks import NUM_BLOCKS_OF_BATCH
+from mccfr_spiel.tree.whole import NUM_BLOCKS_OF_BATCH
 
 _TURN_SECONDS = 120.0
 """A worker that takes longer for its walks is replaced; they should take a second or

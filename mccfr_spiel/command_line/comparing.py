@@ -18,10 +18,10 @@ from mccfr_spiel.experiments.algorithm_names import (
     name_of,
 )
 from mccfr_spiel.experiments.comparing import compare
-from mccfr_spiel.experiments.executors import Executor, on_ray
-from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.experiments.screen import has_bars, show
+from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.single_run import has_bars, show
+from mccfr_spiel.experiments.sweeps import Executor, on_ray
 from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 

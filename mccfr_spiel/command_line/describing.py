@@ -14,7 +14,7 @@ from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS, EXTERNAL_SAMPLING, Algo
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.exact import nash_conv
-from mccfr_spiel.experiments.screen import show
+from mccfr_spiel.experiments.single_run import show
 from mccfr_spiel.limits.budget import TreeFullError, in_words
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast
 from mccfr_spiel.offline.methods import OFFLINE_METHODS

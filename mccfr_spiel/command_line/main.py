@@ -29,8 +29,8 @@ from mccfr_spiel.command_line.flags import (
     define,
 )
 from mccfr_spiel.command_line.signals import Signals, guarded
-from mccfr_spiel.experiments.flags import SETTINGS
-from mccfr_spiel.experiments.screen import quieted, show
+from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.single_run import quieted, show
 from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"

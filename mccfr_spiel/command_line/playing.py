@@ -15,7 +15,7 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.duplicate import duplicate_returns
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.policies.action_names import said_at, said_info_state
+from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.results_folder import load_string

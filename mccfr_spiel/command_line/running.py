@@ -18,11 +18,16 @@ from mccfr_spiel.cluster import Cluster, Ray
 from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments import sweeps
-from mccfr_spiel.experiments.executors import Executor, local, on_ray
-from mccfr_spiel.experiments.flags import SETTINGS
 from mccfr_spiel.experiments.importing import import_games
-from mccfr_spiel.experiments.screen import has_bars, quieted
-from mccfr_spiel.experiments.single_run import Request, load_plotting, solve
+from mccfr_spiel.experiments.settings import SETTINGS
+from mccfr_spiel.experiments.single_run import (
+    Request,
+    has_bars,
+    load_plotting,
+    quieted,
+    solve,
+)
+from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.papers import panels, reproduction, table_1
 
 FLAGS = flags.FLAGS

@@ -8,7 +8,7 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.experiments.comparing import ComparisonError
-from mccfr_spiel.experiments.screen import warn
+from mccfr_spiel.experiments.single_run import warn
 
 _IN_WORDS = (
     ValueError,

@@ -1,26 +1,280 @@
-"""numba.njit with a disk cache that forgets everything when the package changes."""
+"""numba.njit with a disk cache that forgets everything when the package changes.
+
+Helpers whose code is optimized where it is pasted, and nowhere else.
+
+Numba makes every compiled function ready to run: it optimizes the function together
+with all that the function calls, and makes machine code. For helpers that are pasted
+into a loop this is a third of the time which the loop takes to compile, and nobody runs
+the result. A helper is therefore only drafted: its code is linked, and waits for the
+loop.
+
+This overrides steps that numba calls its own. Where one of them has another name,
+helpers are compiled as numba does it, which takes longer and changes nothing else.
+
+Numba's disk cache of compiled functions, with a key of our own.
+
+Numba compiles a cached function again only if its *own* file has changed, so a caller
+keeps running the old version of a function that was edited in another file. Here the
+folder is named by a hash of all sources of the package, and a file by all else that
+determines its machine code. Processes that compile at once write the same files, and
+whichever comes last replaces them as a whole. A file that cannot be read is compiled
+again, and if nothing can be written, a warning says so once.
+"""
 
 import contextlib
 import dis
 import functools
 import hashlib
+import os
 import pathlib
+import pickle
 import re
+import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
+import llvmlite
+import numba
 import numpy as np
+from numba.core import compiler, serialize
 from numba.core import config as numba_config
+from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.compiled.code_cache import CodeCache
-from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.storage.folders import games_of_checkout
+from mccfr_spiel.storage.folders import (
+    games_of_checkout,
+    make_private,
+    user_cache_folder,
+    write_file,
+)
+
+# --- helpers whose code is optimized where it is pasted, and nowhere else -------------
+
+
+_Library: Any = JITCodeLibrary
+
+
+class _Codegen:
+    """Stands for numba's code generator where a drafted function would be told where
+    its Python objects are. A helper has none, as it prints and raises nothing."""
+
+    def set_env(self, env_name: str, env: object) -> None:
+        """Does nothing."""
+
+
+class _Draft(_Library):
+    """The code of one helper and of those that it calls."""
+
+    @property
+    def codegen(self) -> Any:
+        return _Codegen()
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _Drafting(Compiler):
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any):
+        if library is None:
+            library = _Draft(targetctx.codegen(), "draft")
+        super().__init__(typingctx, targetctx, library, *others)
+
+
+_OVERRIDDEN = [name for name in vars(_Draft) if not name.startswith("__")]
+drafting: type[Compiler] = (
+    _Drafting if all(hasattr(_Library, name) for name in _OVERRIDDEN) else Compiler
+)
+"""What compiles a helper."""
+
+PASTED: Any = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": drafting,
+}
+"""Numba's options for a helper that is pasted into its compiled callers."""
+
+
+# --- numba's disk cache of compiled functions, with a key of our own ------------------
+
+
+_DAY, _MONTH = 24 * 3600, 30 * 24 * 3600
+_DIGEST = 16
+_OPTIONS = (
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "DISABLE_INTEL_SVML",
+    "ENABLE_AVX",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+)
+"""Settings of numba that change machine code, though numba's own cache ignores them."""
+
+
+class CompileCacheWarning(UserWarning):
+    """Compiled code cannot be kept, so every process will compile it again."""
+
+
+class CodeCache(FunctionCache):
+    """The cached versions of one function, each in a file of its own."""
+
+    def __init__(self, function: Callable[..., Any], folder: str, made_of: str) -> None:
+        """Reads and writes nothing yet; numba's own cache would make its folder here.
+
+        Args:
+            function: the Python function.
+            folder: the name of the folder, which stands for the package's sources.
+            made_of: stands for everything outside the package that the code is made of.
+        """
+        base: str = getattr(numba_config, "CACHE_DIR", "")
+        self._base = pathlib.Path(base).absolute() if base else user_cache_folder()
+        self._py_func, self._made_of = function, made_of
+        self._cache_path = str(self._base / folder)
+        self.enable()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Loads the function compiled for a signature; None if that is not possible."""
+        target_context.refresh()
+        path = self._path(sig, target_context.codegen())
+        if not _is_made(self._base, path.parent):
+            return None
+        try:
+            data = path.read_bytes()
+            content = data[_DIGEST:]
+            if data[:_DIGEST] != _digest(content):
+                return None
+            loaded = compiler.CompileResult._rebuild(
+                target_context, *pickle.loads(content)
+            )
+            _touch(path)
+        except Exception:  # none, or made by other versions of the libraries
+            return None
+        return loaded
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keeps a function compiled for a signature, or warns that it cannot."""
+        path = self._path(sig, data.codegen)
+        if self._base in _given_up or not _is_made(self._base, path.parent):
+            return
+        if data.library.has_dynamic_globals or not all(
+            lifted.can_cache for lifted in data.lifted
+        ):
+            return  # it holds addresses of this process
+        try:
+            content = serialize.dumps(data._reduce())
+            write_file(path, _digest(content) + content)
+        except Exception as error:
+            if not path.is_file():  # on Windows another process may have it open
+                _give_up(self._base, error)
+
+    def _path(self, sig: Any, codegen: Any) -> pathlib.Path:
+        """The file for a signature, named by what determines its machine code."""
+        cells = serialize.dumps(_cells(self._py_func))
+        parts = (
+            *(numba.__version__, llvmlite.__version__, np.__version__, sys.version),
+            *(getattr(numba_config, name, None) for name in _OPTIONS),
+            *_name(self._py_func),
+            *(self._made_of, hashlib.sha256(cells).hexdigest()),
+            *(sig, codegen.magic_tuple()),
+        )
+        digest = _digest(repr(parts).encode()).hex()
+        return pathlib.Path(self._cache_path, f"{self._py_func.__name__}-{digest}.code")
+
+
+def _name(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Tells a function from all others of the same sources."""
+    code = function.__code__
+    return code.co_filename, code.co_firstlineno, function.__qualname__
+
+
+def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """The values of a function's variables that belong to the function around it.
+
+    One that is compiled itself is told by its name and its own such values. Its pickle
+    would differ from process to process.
+    """
+    return tuple(
+        (*_name(value.py_func), _cells(value.py_func))
+        if isinstance(value, CPUDispatcher)
+        else value
+        for value in (cell.cell_contents for cell in function.__closure__ or ())
+    )
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
+
+
+# --- folders -------------------------------------------------------------------------
+
+_given_up: set[pathlib.Path] = set()
+"""The base folders in which something could not be written."""
+
+
+@functools.cache
+def _is_made(base: pathlib.Path, folder: pathlib.Path) -> bool:
+    """Makes a folder that others cannot write to, since what is in it will be run."""
+    try:
+        if not folder.is_dir():
+            _remove_old(make_private(base))
+        make_private(folder)
+    except OSError as error:
+        _give_up(base, error)
+        return False
+    return True
+
+
+def _give_up(base: pathlib.Path, error: Exception) -> None:
+    """Keeps nothing more below a base folder, and warns of it the first time."""
+    if base in _given_up:
+        return
+    _given_up.add(base)
+    first = "NUMBA_CACHE_DIR"  # it comes before the other
+    variable = first if os.environ.get(first) else "MCCFR_SPIEL_CACHE"
+    warnings.warn(
+        f"Compiled code cannot be kept in {base}, so every process compiles it again, "
+        f"which takes seconds: {error}. Set the environment variable {variable} to a "
+        "folder that only you can write to.",
+        CompileCacheWarning,
+        stacklevel=3,
+    )
+
+
+def _remove_old(base: pathlib.Path) -> None:
+    """Removes code that nobody has used for a month, such as of earlier versions."""
+    for path in base.glob("code-*/*.code*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _MONTH:
+                path.unlink()
+    for folder in base.glob("code-*"):
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # where nothing is left in it
+
+
+def _touch(path: pathlib.Path) -> None:
+    """Notes that a file is in use, at most once a day."""
+    with contextlib.suppress(OSError):  # some folders can only be read
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)
+
+
+# --- numba.njit with a disk cache that forgets everything when the package changes ----
+
 
 config: Any = numba_config  # its attributes are made at run time
 
@@ -219,7 +473,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     drops the branches that a caller's constants rule out, and keeps what the steps hand
     to one another in registers. That holds as long as the arrays handed over own no
     memory, as the views of frame.py; for others, each call would count references.
-    A helper of this package neither prints nor raises; see drafts.py.
+    A helper of this package neither prints nor raises; see `_Draft`.
     """
     if config.DISABLE_JIT:
         return function
@@ -234,7 +488,7 @@ def pasted(function: Callable[..., Any]) -> Any:
 
     It is meant for small functions that loop over the two or three actions of an
     infoset. Where numba optimizes an inlined helper by itself, for loops of any length,
-    before the caller is (see drafts.py), that costs a tenth of all instructions of a
+    before the caller is (see above), that costs a tenth of all instructions of a
     walk. Numba compiles pasted code more slowly.
 
     Into a function that makes records itself, such as by `frame.Layout.viewer`, nothing

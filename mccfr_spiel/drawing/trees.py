@@ -37,9 +37,9 @@ from mccfr_spiel.drawing.layout import (
 )
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
-from mccfr_spiel.policies.action_names import said_at, said_info_state
+from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 

@@ -16,12 +16,10 @@ from mccfr_spiel import refusals
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.evaluation.sampled import CONFIDENCE, Estimate, estimate_of
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.policies.answers import is_one_for_each
 from mccfr_spiel.policies.bot import PolicyBot
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.reading.policies import load_policy
-from mccfr_spiel.tree.identity import same_name
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
 PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")
 """What is in the names of moves that stay in the game, and of those that raise."""

@@ -8,13 +8,12 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import MaxMemory
-from mccfr_spiel.policies.answers import is_one_for_each
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.blocks import checked_threads
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.identity import same_game
+from mccfr_spiel.tree.loading import same_game
+from mccfr_spiel.tree.whole import checked_threads
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320

@@ -17,7 +17,14 @@ from numba.extending import overload
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation.rule_plays import Rows, infoset_to_ask, is_odd
-from mccfr_spiel.rules.calls import (
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    SPARE,
+    BoundRules,
+    Rules,
+    compiled,
+)
+from mccfr_spiel.rules.kernel import (
     ACTING,
     APPLY_ACTION,
     CHANCE_PROBS,
@@ -27,13 +34,6 @@ from mccfr_spiel.rules.calls import (
     SPELL,
     call,
     callable_rules,
-)
-from mccfr_spiel.rules.description import (
-    CHANCE,
-    SPARE,
-    BoundRules,
-    Rules,
-    compiled,
 )
 from mccfr_spiel.twins.twin import BoundTwin
 

@@ -12,7 +12,7 @@ from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
 from mccfr_spiel.display.lines import title
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError
-from mccfr_spiel.storage.row_file import read_table
+from mccfr_spiel.storage.results_folder import read_table
 from mccfr_spiel.tree.game_tree import GameTree
 
 HORIZON = 1000

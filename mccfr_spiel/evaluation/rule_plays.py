@@ -17,7 +17,14 @@ import pyspiel
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.sampling import draw_action
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.rules.calls import (
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    SPARE,
+    TERMINAL,
+    BoundRules,
+    rules_of,
+)
+from mccfr_spiel.rules.kernel import (
     ACTING,
     APPLY_ACTION,
     CHANCE_PROBS,
@@ -27,18 +34,11 @@ from mccfr_spiel.rules.calls import (
     SPELL,
     call,
     callable_rules,
+    row_hash,
 )
-from mccfr_spiel.rules.description import (
-    CHANCE,
-    SPARE,
-    TERMINAL,
-    BoundRules,
-    rules_of,
-)
-from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.storage.checkpoint import pack_strings
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.identity import same_game
+from mccfr_spiel.tree.loading import same_game
 from mccfr_spiel.tree.twin_trees import known_twin
 
 _DRAWS = 1 << 16

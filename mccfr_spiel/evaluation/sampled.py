@@ -41,8 +41,8 @@ from mccfr_spiel.evaluation.rule_plays import (
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.limits.budget import MaxMemory, MemoryBudgetError
-from mccfr_spiel.policies.answers import Answers, Joint, of_each_player
-from mccfr_spiel.rules.declared import (
+from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
+from mccfr_spiel.rules.description import (
     Declared,
     GameError,
     check_returns,

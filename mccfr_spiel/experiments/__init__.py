@@ -1,9 +1,8 @@
 """Experiments: runs and sweeps as data, the files they leave, and figures.
 
-settings.py        one run as a value, and the table of settings
-flags.py           names -> settings, in one place
+settings.py        one run as a value, the table of settings, names -> settings
 runs.py            settings -> solver -> rows
-results.py         the folder of a run; recording.py writes it, resuming.py reads it
+results.py         the folder of a run: written, opened, resumed
 sweeps.py          tables of settings, run by workers
 comparing.py       algorithms on games with seeds, as one call
 plotting.py        result files -> figures; needs matplotlib, so it is imported apart
@@ -17,12 +16,9 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "experiments.settings": ("Settings",),
-    "experiments.flags": ("named_settings",),
-    "experiments.settings_files": ("read_settings",),
+    "experiments.settings": ("Settings", "named_settings", "read_settings"),
     "experiments.runs": ("make_solver", "rows", "run"),
-    "experiments.executors": ("local", "on_ray"),
-    "experiments.sweeps": ("run_sweep",),
+    "experiments.sweeps": ("local", "on_ray", "run_sweep"),
     "papers.panels": ("Curve", "Experiment", "Panel", "summarize", "sweep"),
 }
 """Where the public names of this package are defined. Each module is imported when one

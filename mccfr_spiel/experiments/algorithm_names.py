@@ -15,8 +15,11 @@ from typing import Annotated, Any, TypeVar
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
+    LINEAR,
+    QUADRATIC,
     RULES,
     SCHEDULES,
+    UNIFORM,
     Algorithm,
     Averaging,
     Minimizer,
@@ -26,11 +29,12 @@ from mccfr_spiel.algorithms import (
     OwnRule,
     Part,
     Sampling,
-    averaging,
     check_algorithm,
     own_averaging,
     own_estimator,
     own_rule,
+    parts,
+    polynomial,
     sampling,
     schedule_of,
 )
@@ -71,9 +75,9 @@ MINIMIZERS: dict[str, Minimizer] = {
 """The local rules with their default parameters; the step size is 1."""
 
 AVERAGINGS = {
-    "uniform": averaging.UNIFORM,
-    "linear": averaging.LINEAR,
-    "quadratic": averaging.QUADRATIC,
+    "uniform": UNIFORM,
+    "linear": LINEAR,
+    "quadratic": QUADRATIC,
 }
 """The averages, as settings call them."""
 
@@ -220,7 +224,7 @@ def _algorithm(base: Algorithm, parts: dict[str, Any]) -> Algorithm:
                 f"averaging={parts['averaging']} and gamma={parts['gamma']} both say "
                 "how iterations weigh in the average; drop one."
             )
-        changes["averaging"] = averaging.polynomial(parts["gamma"])
+        changes["averaging"] = polynomial(parts["gamma"])
     algorithm = base._replace(**changes)
     for kind in ("sampling", "minimizer"):
         fields = {
@@ -332,15 +336,13 @@ _CALLS: dict[str, Any] = {
     "own_estimator": functools.partial(_read_own, OwnEstimator),
     "own_averaging": functools.partial(_read_own, OwnAveraging),
     **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
-    **{
-        name: one for name, one in vars(averaging).items() if isinstance(one, Averaging)
-    },
+    **{name: one for name, one in vars(parts).items() if isinstance(one, Averaging)},
     **RULES,
     **{kind.__name__: kind for kind in RULES.values()},
     **{type(one).__name__: type(one) for one in OFFLINE_METHODS.values()},
     **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
     **{one.__name__: one for one in (sampling.full, sampling.outcome)},
-    "polynomial": averaging.polynomial,
+    "polynomial": polynomial,
 }
 """The names that a repr may have in it. All of them make values and do nothing else."""
 

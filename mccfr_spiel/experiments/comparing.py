@@ -20,14 +20,19 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
-from mccfr_spiel.experiments.executors import Executor, in_this_process, local
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.experiments.sweeps import BAR, keyed, run_sweep
+from mccfr_spiel.experiments.sweeps import (
+    BAR,
+    Executor,
+    in_this_process,
+    keyed,
+    local,
+    run_sweep,
+)
 from mccfr_spiel.offline.methods import OfflineMethod
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.tree.identity import content_print
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.loading import content_print, load_game
 
 if TYPE_CHECKING:
     from mccfr_spiel.experiments.comparison_table import Comparison

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.figure_style import save_figure
-from mccfr_spiel.experiments.plotting import curves_figure
+from mccfr_spiel.experiments.plotting import curves_figure, save_figure
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.settings import Settings
-from mccfr_spiel.experiments.sweeps import key
-from mccfr_spiel.experiments.tasks import FINISHED
+from mccfr_spiel.experiments.sweeps import FINISHED, key
 
 BANDS = ("std", "range")
 """What a band may show: a standard deviation to each side, or the least and largest."""

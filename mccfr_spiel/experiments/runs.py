@@ -1,7 +1,7 @@
 """Runs: a solver made from settings, and the loop that yields the rows of its table.
 
 What becomes of a row is the caller's business: the command line prints it and
-experiments/recording.py writes it, experiments/sweeps.py only writes it.
+experiments/results.py writes it, experiments/sweeps.py only writes it.
 """
 
 import types
@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.cluster.batches import check_can_split
-from mccfr_spiel.cluster.crews import Cluster
+from mccfr_spiel.cluster.batches import Cluster, check_can_split
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound

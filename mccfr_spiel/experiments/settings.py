@@ -2,11 +2,24 @@
 
 `Settings` says which game is solved by which method, when the run ends and what it
 records. Its fields, with the parts of an algorithm (algorithm_names.PARTS), are the one
-table of settings: flags, files and `named_settings` (experiments/flags.py) are made
+table of settings: flags, files and `named_settings` (experiments/settings.py) are made
 from it. experiments/runs.py runs a value.
+
+settings.json: what a run was told, what that means, and which versions ran it.
+
+Names <-> Settings: the only place where names become values.
+
+The command line, settings.json and users of `named_settings` describe a run by names
+and numbers without structure: `--sampling=outcome --epsilon=0.4`. SETTINGS lists them.
 """
 
 import dataclasses
+import importlib.metadata
+import json
+import pathlib
+import platform
+import types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -14,9 +27,17 @@ import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
 from mccfr_spiel.evaluation.theory import check_covered
-from mccfr_spiel.experiments.algorithm_names import Method, checked
+from mccfr_spiel.experiments.algorithm_names import (
+    METHODS,
+    PARTS,
+    Method,
+    checked,
+    make_method,
+    parts_of,
+    written,
+)
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.experiments.tables import Count, table_of
+from mccfr_spiel.experiments.tables import Count, Setting, table_of
 from mccfr_spiel.limits.budget import (
     Budget,
     MaxMemory,
@@ -329,3 +350,178 @@ def budget_of(settings: Settings) -> Budget:
     if settings.evaluate != "exact":
         limit = limit * 3 // 4
     return Budget(max(limit, 1), note=note)
+
+
+# --- names <-> Settings: the only place where names become values ---------------------
+
+
+Flags = Mapping[str, Any]
+"""What a run is told, by names in SETTINGS; what is missing or None has its default."""
+
+
+class _Names:
+    """What names say beside the fields of `Settings`.
+
+    Attributes:
+        players: Number of players, where the game has a choice.
+        algorithm: Or the repr of an algorithm, as "Algorithm(outcome(0.4), ftrl(0.5))".
+            Sampling, minimizer, averaging and alternating replace parts of it, except
+            in offline methods, which have none.
+    """
+
+    players: Count | None = None
+    algorithm: str = written(Settings().algorithm)
+
+
+_NAMES = table_of(_Names)
+_WORDS = f"What to run: {', '.join([*METHODS, *SCHEDULES])}. "
+
+SETTINGS: dict[str, Setting] = {
+    "game": FIELDS["game"],
+    "players": _NAMES["players"],
+    "algorithm": _NAMES["algorithm"]._replace(help=_WORDS + _NAMES["algorithm"].help),
+    **PARTS,
+    **{name: one for name, one in FIELDS.items() if name not in ("game", "algorithm")},
+}
+"""The table of settings: name -> what may be said of it, in the order of files."""
+
+DEFAULT: Flags = types.MappingProxyType(
+    {name: setting.default for name, setting in SETTINGS.items()}
+)
+"""What each setting is when it is not given."""
+
+CHANGEABLE = (
+    "iterations",
+    "until_nodes_touched",
+    "until_nash_conv",
+    "until_pot_percent",
+    "max_memory",
+    "twin",
+    "threads",
+    "keep_policies",
+)
+"""The settings that may be others when a run is resumed."""
+
+
+def named_settings(**given: Any) -> Settings:
+    """The settings that names describe.
+
+        named_settings(game="kuhn_poker", players=3, algorithm="cfr", sampling="chance")
+
+    The names are those of SETTINGS, which are flags of the command line, too: `players`
+    is added to the game, `algorithm` is a name in `algorithm_names.METHODS` or in
+    `algorithms.SCHEDULES` or the repr of an algorithm, whose parts the others replace,
+    and the rest are the fields of `Settings`.
+
+    Raises:
+        ValueError: a name is unknown, a number is out of range, or a parameter is given
+            that the method does not have.
+    """
+    for name in given:
+        if name not in SETTINGS:
+            raise ValueError(f"{name}= is none of the settings {', '.join(SETTINGS)}.")
+    fields = {name: given[name] for name in FIELDS if name in given}
+    fields["game"] = load_string(
+        given.get("game") or DEFAULT["game"], given.get("players")
+    )
+    fields["algorithm"] = make_method(with_horizon(given))
+    return Settings(**fields)
+
+
+def flags_of(settings: Settings) -> dict[str, Any]:
+    """The names and values that describe settings: the inverse of `named_settings`."""
+    fields = {name: getattr(settings, name) for name in FIELDS}
+    flags = fields | {"algorithm": written(settings.algorithm)}
+    return {name: flags[name] for name in SETTINGS if flags.get(name) is not None}
+
+
+def with_horizon(flags: Flags) -> Flags:
+    """The flags with the horizon that they imply, which --iterations may not change
+    when a run is resumed."""
+    name = flags.get("algorithm")
+    if name not in SCHEDULES or flags.get("horizon") is not None:
+        return flags
+    nodes = flags.get("until_nodes_touched")
+    if nodes is not None:
+        raise ValueError(
+            f"algorithm={name} with until_nodes_touched={nodes} needs a horizon: the "
+            "number of iterations in the course of which its parameters change, such "
+            "as horizon=1000."
+        )
+    return {**flags, "horizon": flags.get("iterations") or DEFAULT["iterations"]}
+
+
+# --- settings.json: what a run was told, what that means, and which versions ran it ---
+
+
+_PACKAGES = ("mccfr_spiel", "open_spiel", "numba", "numpy")
+
+
+def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any]:
+    """What settings.json holds.
+
+    Args:
+        settings: the run.
+        flags: the names by which a user has described the run, if somebody has; they
+            are kept as they were given.
+    """
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "settings": flags_of(settings) if flags is None else with_horizon(flags),
+        "algorithm": parts_of(settings.algorithm),
+        "versions": versions,
+    }
+
+
+def read_settings(path: pathlib.Path) -> Settings:
+    """The settings that a settings.json describes; raises as `read_flags` does."""
+    return settings_from(read_flags(path), str(path))
+
+
+def read_flags(path: pathlib.Path) -> Flags:
+    """The flags in a settings.json.
+
+    Raises:
+        ValueError: the file is damaged, or has a setting that does not exist.
+        OSError: it cannot be read.
+    """
+    try:
+        values = json.loads(path.read_bytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged, it is no JSON: {error}") from error
+    if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
+        raise ValueError(f"{path} is damaged: it lacks the settings of a run.")
+    flags = values["settings"]
+    settings_from(flags, str(path))
+    return flags
+
+
+def settings_from(flags: Any, where: str) -> Settings:
+    """The settings that flags from a file describe.
+
+    Raises:
+        ValueError: they are no flags, or a value is wrong; the message begins with
+            `where` it was found.
+    """
+    if not isinstance(flags, dict):
+        raise ValueError(f"{where} is damaged: {flags!r} are no settings.")
+    for name, value in flags.items():
+        if name not in SETTINGS:
+            raise ValueError(
+                f"{where} has the setting {name!r}, which is none of "
+                f"{', '.join(SETTINGS)}."
+            )
+        if not SETTINGS[name].admits(value):
+            raise ValueError(
+                f"{where} has {name}={value!r}, which is not {SETTINGS[name].words}."
+            )
+    try:
+        given = {name: value for name, value in flags.items() if value is not None}
+        return named_settings(**given)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error

@@ -1,9 +1,14 @@
-"""One run of the command line, from the flags to the files in its folder."""
+"""One run of the command line, from the flags to the files in its folder.
+
+What the command line prints of a run: its description, its rows, its estimates.
+"""
 
 import contextlib
 import importlib
 import json
+import os
 import pathlib
+import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -12,32 +17,29 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel.cluster.crews import Cluster
+from mccfr_spiel.cluster.batches import Cluster
 from mccfr_spiel.compiled.jit import seconds_compiled
 from mccfr_spiel.display.lines import brief, counted
+from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.value import known_value
-from mccfr_spiel.experiments import results, resuming, runs
-from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.flags import Flags, named_settings
+from mccfr_spiel.experiments import results, runs
+from mccfr_spiel.experiments.algorithm_names import name_of, parts_of
 from mccfr_spiel.experiments.playing import evaluation
-from mccfr_spiel.experiments.recording import Recording, words_of_error
-from mccfr_spiel.experiments.screen import (
-    describe,
-    format_row,
-    has_bars,
-    header,
-    show,
-    show_estimates,
-    warn,
+from mccfr_spiel.experiments.results import Recording, words_of_error
+from mccfr_spiel.experiments.settings import (
+    Flags,
+    Settings,
+    check,
+    description,
+    named_settings,
 )
-from mccfr_spiel.experiments.settings import Settings, check
-from mccfr_spiel.experiments.settings_files import description
 from mccfr_spiel.limits.budget import in_words, resident
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy_files import write_policy
-from mccfr_spiel.storage import locks
+from mccfr_spiel.solving.files import GAME_WAY_OUT
+from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DAMAGED, DamagedError
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
@@ -48,7 +50,131 @@ from mccfr_spiel.storage.results_folder import (
     SOLUTION,
     write_json,
 )
-from mccfr_spiel.tree.loading import pot_of
+from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
+from mccfr_spiel.tree.loading import IMPORT_WAY_OUT, pot_of
+from mccfr_spiel.tree.readable import STRINGS_WAY_OUT
+
+# --- what the command line prints of a run --------------------------------------------
+
+
+_WAYS_OUT = {
+    RECALL_WAY_OUT: "Use information states that remember all that the player did and "
+    "saw, or add --allow_imperfect_recall to try it all the same (docs/choosing.md).",
+    STRINGS_WAY_OUT: "The command line cannot solve it; in Python, mccfr_spiel.Solver "
+    "can, with an abstraction that makes the strings (docs/choosing.md).",
+    GAME_WAY_OUT: "A run goes on only with the game that it began with: begin anew, "
+    "with --overwrite or in another --output_dir, or undo the change of the game.",
+    IMPORT_WAY_OUT: "name the module that registers it with --import",
+}
+"""Ways out that the library names and that take an argument of a Python function -> the
+ways out on the command line."""
+
+_COMMON = (
+    f"{'iteration':>12} {'nodes touched':>15} {'seconds':>9} {'NashConv':>12} "
+    f"{'exploitability':>14}"
+)
+
+
+_is_quiet = False
+
+
+@contextlib.contextmanager
+def quieted(is_quiet: bool) -> Iterator[None]:
+    """Shows nothing but errors in the block, if it is to be so."""
+    global _is_quiet
+    before, _is_quiet = _is_quiet, is_quiet
+    try:
+        with contextlib.ExitStack() as stack:
+            if is_quiet:
+                nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(nothing))
+            yield
+    finally:
+        _is_quiet = before
+
+
+def has_bars() -> bool:
+    """Whether progress is to be shown: on a terminal, and unless it is to be quiet."""
+    return sys.stderr.isatty() and not _is_quiet
+
+
+def header(settings: Settings, pot: float = 0.0) -> str:
+    """The line above the rows of a run; of a subgame of poker, if there is a pot."""
+    line = _COMMON + f" {'% of the pot':>14}" * (pot > 0)
+    return line + f" {'last NashConv':>14}" * settings.evaluate_last
+
+
+def show(text: str) -> None:
+    """Prints a line. If that fails, for example because standard output is a closed
+    pipe or a file on a full disk, the work goes on all the same."""
+    with contextlib.suppress(OSError, ValueError):
+        tqdm.write(text)
+        sys.stdout.flush()
+
+
+def warn(text: str) -> None:
+    """Prints a line to standard error, as `show` does to standard output, with the ways
+    out that there are on the command line."""
+    for library, here in _WAYS_OUT.items():
+        text = text.replace(library, here)
+    with contextlib.suppress(OSError, ValueError):
+        tqdm.write(text, file=sys.stderr)
+        sys.stderr.flush()
+
+
+def describe(solver: GameSolver, settings: Settings) -> str:
+    """What is about to run, in a few lines."""
+    tree = solver.tree
+    parts = [f"{brief(tree.source)}: {tree.num_players} players"]
+    if tree.is_complete:
+        parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
+    elif tree.has_all_infosets:
+        parts.append(f"{tree.num_infosets:,} infosets")
+    chosen = parts_of(settings.algorithm)
+    name = chosen.pop("name")
+    values = ", ".join(f"{part}={value}" for part, value in chosen.items())
+    lines = [", ".join(parts), f"{name} ({values}), seed={settings.seed}"]
+    if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
+        lines.append(
+            "Not a two-player zero-sum game: there is no exploitability, and NashConv "
+            "may not approach 0."
+        )
+    return "\n".join(lines)
+
+
+def format_row(row: dict[str, Any], pot: float = 0.0) -> str:
+    """A row under `header`; exploitability is NashConv / 2, also in % of the pot."""
+
+    def measure(value: float | None) -> str:
+        return "-" if value is None else f"{value:.6g}"
+
+    last, gap = row["last_nash_conv"], row["nash_conv"]
+    share = None if gap is None or not pot > 0 else 50 * gap / pot
+    return (
+        f"{row['iteration']:>12,} {row['nodes_touched']:>15,} {row['seconds']:>9.3f} "
+        f"{measure(row['nash_conv']):>12} {measure(row['exploitability']):>14}"
+        + f" {measure(share):>14}"
+        * (pot > 0)
+    ) + ("" if last is None else f" {measure(last):>14}")
+
+
+def show_estimates(result: dict[str, Any]) -> None:
+    """Prints what `playing.evaluation` has estimated."""
+    for player, estimates in enumerate(result["players"]):
+        show(f"player {player}, 95% intervals from {result['plays']:,} plays:")
+        for name, estimate in estimates.items():
+            if not isinstance(estimate, dict):
+                show(f"  {name.replace('_', ' ')}: {estimate:,}")
+                continue
+            mean, half_width = estimate["mean"], estimate["half_width"]
+            show(f"  {name.replace('_', ' ')}: {mean:.5g} +- {half_width:.2g}")
+    if "gain_of_learned_response" in result["players"][0]:
+        show("The gain is a lower bound of what a best response gains; not NashConv.")
+    else:
+        show("No response was learned, since the game has imperfect recall.")
+
+
+# --- one run of the command line, from the flags to the files in its folder -----------
 
 
 class Signals(Protocol):
@@ -139,9 +265,9 @@ def solve(request: Request, signals: Signals) -> int:
     else:
         settings = named_settings(**request.flags)
         folder = results.default_folder(settings, fresh=not (overwrite or resume))
-    resumed = resume and resuming.holds_run(folder)
+    resumed = resume and results.holds_run(folder)
     if resumed:
-        flags = resuming.resumed_flags(folder, request.given, request.flags)
+        flags = results.resumed_flags(folder, request.given, request.flags)
         request = request._replace(flags=flags)
     settings = named_settings(**request.flags)
     if resume and not settings.is_resumable:
@@ -154,7 +280,7 @@ def solve(request: Request, signals: Signals) -> int:
         if resume:
             print(f"There is no run in {folder} yet: it begins.")
     try:
-        with locks.held(folder):
+        with folders.held(folder):
             results.remove_unfinished(folder)
             return _run(_prepare(request, folder, resumed=resumed), signals)
     finally:
@@ -181,9 +307,7 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
     about = description(settings, request.flags)
     if resumed:
         try:
-            solver = resuming.load_solver(
-                settings, folder / CHECKPOINT, cluster=cluster
-            )
+            solver = results.load_solver(settings, folder / CHECKPOINT, cluster=cluster)
         except FileNotFoundError:
             print("There is no checkpoint yet: the run begins anew.")
         except DamagedError as error:
@@ -207,7 +331,7 @@ def _kept_rows(
     settings: Settings, solver: GameSolver, path: pathlib.Path
 ) -> list[dict[str, Any]]:
     """The rows of a run that is resumed; tells of those that are lost."""
-    found = resuming.read_rows(path, settings, solver)
+    found = results.read_rows(path, settings, solver)
     if found.damaged:
         warn(
             f"{path} has {found.damaged} damaged lines. A copy of it is "

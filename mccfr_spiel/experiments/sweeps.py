@@ -1,26 +1,359 @@
 """Sweeps: tables of settings, each run by some worker into a file of its own.
 
 A sweep's folder holds `settings.json` (key -> settings) and `KEY.csv` with the rows of
-every setting that is finished; experiments/tasks.py names the files of those under way.
+every setting that is finished.
 A sweep that is run again goes on where it was, whatever ended it. Except for their
 seconds, its rows are the same for any executor and any number of workers.
+
+Executors: what runs the tasks of a sweep, on this machine or on a Ray cluster.
+
+Tasks: one setting of a sweep, as a worker runs it into files of its own.
+
+While a task is under way its rows are in `KEY.csv.unfinished`, which is renamed to
+`KEY.csv` at the end, and its state is in `KEY.checkpoint`. A task that is run again
+goes on from its newest checkpoint and ends with the same rows.
 """
 
+import concurrent.futures
+import contextlib
+import functools
+import glob
+import itertools
 import json
+import multiprocessing
+import os
 import pathlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any, NamedTuple
 
-from mccfr_spiel.experiments.executors import Executor
-from mccfr_spiel.experiments.flags import flags_of
-from mccfr_spiel.experiments.runs import NO_METRICS
-from mccfr_spiel.experiments.settings import Settings, check
-from mccfr_spiel.experiments.settings_files import settings_from
-from mccfr_spiel.experiments.tasks import FINISHED, Outcome, Task
+import pyspiel
+
+from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.experiments.importing import import_module
+from mccfr_spiel.experiments.results import (
+    Recording,
+    load_solver,
+    read_rows,
+    words_of_error,
+)
+from mccfr_spiel.experiments.runs import NO_METRICS, make_solver, rows
+from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.storage import locks
-from mccfr_spiel.storage.results_folder import SETTINGS, write_json
-from mccfr_spiel.storage.row_file import read_table
+from mccfr_spiel.storage import folders
+from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.storage.results_folder import SETTINGS, read_table, write_json
+from mccfr_spiel.tree.cache import shared_tree
+
+# --- tasks: one setting of a sweep, as a worker runs it into files of its own ---------
+
+
+FINISHED, UNFINISHED, CHECKPOINT = ".csv", ".csv.unfinished", ".checkpoint"
+"""What follows a task's key in the names of its files."""
+
+
+class Task(NamedTuple):
+    """One setting of a sweep, as a worker gets it.
+
+    Attributes:
+        key: the beginning of its files' names.
+        settings: what to run. Exact evaluation takes its tree from the cache.
+        folder: where the files go.
+        imports: modules that register games.
+        trees: the folder of the tree cache; None for the user's.
+        checkpoint_every: seconds.
+        metrics: what rows hold beside `runs.COLUMNS`, (label, function) pairs.
+    """
+
+    key: str
+    settings: Settings
+    folder: pathlib.Path
+    imports: tuple[str, ...] = ()
+    trees: pathlib.Path | None = None
+    checkpoint_every: float = 60.0
+    metrics: tuple[tuple[str, Metric], ...] = ()
+
+    def path(self, ending: str) -> pathlib.Path:
+        """The task's file with that ending."""
+        return self.folder / (self.key + ending)
+
+
+class Outcome(NamedTuple):
+    """How a task ended: `error` is None, or a message that says why it failed."""
+
+    key: str
+    error: str | None
+
+
+def run_task(task: Task) -> Outcome:
+    """Runs a setting to its end, from where an earlier worker left it."""
+    try:
+        for module in task.imports:
+            import_module(module)
+        _run(task)
+    except (ValueError, OSError, MemoryError, ImportError, pyspiel.SpielError) as error:
+        return Outcome(task.key, words_of_error(error))
+    except Exception:  # whatever a user's game raises, the other tasks must go on
+        return Outcome(task.key, traceback.format_exc())
+    return Outcome(task.key, None)
+
+
+def _run(task: Task) -> None:
+    settings, unfinished = task.settings, task.path(UNFINISHED)
+    solver, kept = _make_or_load(task)
+    metrics = dict(task.metrics)
+    recording = Recording(
+        unfinished,
+        task.path(CHECKPOINT),
+        settings,
+        solver,
+        kept,
+        metrics=metrics,
+        checkpoint_every=task.checkpoint_every,
+    )
+    with contextlib.closing(recording):
+        try:
+            watch = recording.save_if_due
+            for row in rows(solver, settings, watch, kept=kept, metrics=metrics):
+                recording.add(row)
+        except Exception as error:
+            with contextlib.suppress(Exception):  # an older checkpoint stays
+                recording.save()
+            error.add_note(
+                f"That was after {solver.num_iterations:,} iterations; the rows before "
+                f"it are in {unfinished.name}."
+            )
+            raise
+        recording.sync()
+    os.replace(unfinished, task.path(FINISHED))
+    for leftover in task.folder.glob(f"{glob.escape(task.key)}{CHECKPOINT}*"):
+        leftover.unlink(missing_ok=True)
+
+
+def _make_or_load(task: Task) -> tuple[GameSolver, list[dict[str, Any]]]:
+    """The solver and the rows of a task, from its files if they are good."""
+    settings = task.settings
+    tree = None
+    if settings.evaluate == "exact":
+        tree = _tree(settings.game, task.trees, settings.max_memory, settings.twin)
+    if settings.is_resumable:
+        # Without a good checkpoint, or without the rows before it, the task begins
+        # anew. It ends with the same rows, since its settings determine them.
+        with contextlib.suppress(FileNotFoundError, DamagedError):
+            solver = load_solver(settings, task.path(CHECKPOINT), tree)
+            labels = dict(task.metrics)
+            found = read_rows(task.path(UNFINISHED), settings, solver, labels)
+            if not found.missing:
+                return solver, found.rows
+    return make_solver(settings, tree), []
+
+
+_tree = functools.lru_cache(maxsize=8)(shared_tree)
+"""The game's tree from the cache, and from memory if there were few others since."""
+
+
+# --- executors: what runs the tasks of a sweep, on this machine or on a Ray cluster ---
+
+
+Executor = Callable[[Sequence[Task]], Iterator[Outcome]]
+"""Runs tasks and yields the outcome of each when it is known."""
+
+_ATTEMPTS = 3
+"""How often workers are replaced in a row while no task is finished."""
+
+
+# --- this machine ------------------------------------------------------------------
+
+
+def in_this_process(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Runs tasks one after the other, with no process of their own.
+
+    A task has no more threads than there are cores.
+    """
+    return map(run_task, with_threads(tasks, 1))
+
+
+def local(
+    tasks: Sequence[Task], workers: int, *, run_main: bool = True
+) -> Iterator[Outcome]:
+    """Runs tasks in processes of this machine and replaces processes that are killed.
+
+    The threads of all workers together are not more than the machine's cores, unless
+    the workers alone are.
+
+    Args:
+        tasks: what to run.
+        workers: how many processes.
+        run_main: whether processes import the main script first, as Python's own do.
+            Such a script must keep its calls below `if __name__ == "__main__"`, and may
+            register games.
+    """
+    left = {task.key: task for task in with_threads(tasks, workers)}
+    attempts = 0
+    # When one worker is killed, Python breaks the whole pool. So one pass runs what is
+    # left in a new pool until all is done or the pool breaks; the tasks go on from
+    # their checkpoints.
+    while left and attempts <= _ATTEMPTS:
+        attempts += 1
+        with _pool(workers, run_main=run_main) as pool:
+            futures = []
+            with contextlib.suppress(BrokenProcessPool):  # it may be broken by now
+                futures += [pool.submit(run_task, task) for task in left.values()]
+            for future in concurrent.futures.as_completed(futures):
+                with contextlib.suppress(BrokenProcessPool):
+                    outcome = future.result()
+                    attempts = 0
+                    del left[outcome.key]
+                    yield outcome
+    for key in left:
+        yield Outcome(
+            key,
+            "Workers were killed again and again; is there enough memory for as many?",
+        )
+
+
+def with_threads(tasks: Sequence[Task], workers: int) -> list[Task]:
+    """Tasks whose runs have a core for each thread of those that run at once."""
+    at_once = max(min(workers, len(tasks)), 1)
+    most = max(num_cores() // at_once, 1)
+    return [_with_most_threads(task, most) for task in tasks]
+
+
+def _with_most_threads(task: Task, most: int) -> Task:
+    threads = min(task.settings.threads or most, most)
+    return task._replace(settings=task.settings._replace(threads=threads))
+
+
+@contextlib.contextmanager
+def _pool(
+    workers: int, *, run_main: bool
+) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn") if run_main else _WithoutMain()
+    pool = concurrent.futures.ProcessPoolExecutor(
+        workers, context, initializer=_start_worker, initargs=(os.getpid(),)
+    )
+    try:
+        yield pool
+    except BaseException:  # such as Ctrl-C: the files hold what has been found
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _ProcessWithoutMain(SpawnProcess):
+    """A process that does not know the main script.
+
+    Python's own run it again, under another name. A script whose calls do not stand
+    below `if __name__ == "__main__"` would then start a sweep in each of its workers.
+    """
+
+    def start(self) -> None:
+        """Starts the process, which is told of an empty main module."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _WithoutMain(SpawnContext):
+    """Starts such processes."""
+
+    Process = _ProcessWithoutMain
+
+
+def _start_worker(parent: int) -> None:
+    """Makes a worker ignore Ctrl-C, which its parent handles, and end when its parent
+    has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# --- Ray -----------------------------------------------------------------------
+
+
+def on_ray(
+    tasks: Sequence[Task], workers: int | None, address: str | None
+) -> Iterator[Outcome]:
+    """Runs tasks on a Ray cluster (the extra `ray`), which retries lost ones.
+
+    The cluster's machines need no common folder: each makes its own trees and sends
+    back rows.
+
+    Args:
+        tasks: what to run.
+        workers: the most tasks at once; None for as many as the cluster has room for.
+        address: of the cluster; None starts one on this machine.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    import ray.exceptions
+
+    if address is None:
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    else:
+        ray.init(address=address, log_to_driver=False)
+    try:
+        # Ray gives each task one core.
+        tasks = [_with_most_threads(task, 1) for task in tasks]
+        remote = ray.remote(max_retries=_ATTEMPTS, num_cpus=1)(_run_away)
+        waiting = iter(tasks)
+        most = workers or 4 * int(ray.cluster_resources().get("CPU", 1))
+        running = {
+            remote.remote(task): task for task in itertools.islice(waiting, most)
+        }
+        # One pass takes the result of a task that is done and starts another one in its
+        # place, so that a large sweep does not queue all its tasks at once.
+        while running:
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            task = running.pop(done)
+            for more in itertools.islice(waiting, 1):
+                running[remote.remote(more)] = more
+            try:
+                outcome, rows = ray.get(done)
+            except ray.exceptions.RayError as error:
+                yield Outcome(task.key, f"Ray gave up: {error}")
+                continue
+            if rows is not None:
+                ending = FINISHED if outcome.error is None else UNFINISHED
+                write_file(task.path(ending), rows)
+            yield outcome
+    finally:
+        ray.shutdown()
+
+
+def _run_away(task: Task) -> tuple[Outcome, bytes | None]:
+    """Runs a task in a temporary folder; returns the outcome and the bytes of its rows,
+    or of the rows before an error."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = task._replace(folder=pathlib.Path(folder))
+        outcome = run_task(task)
+        path = task.path(FINISHED if outcome.error is None else UNFINISHED)
+        return outcome, path.read_bytes() if path.exists() else None
+
+
+# --- sweeps: tables of settings, each run by some worker into a file of its own -------
+
 
 BAR = "{percentage:5.1f} % |{bar}| {elapsed} so far, {remaining} to go"
 """How tqdm shows the progress of a sweep."""
@@ -89,7 +422,7 @@ def run_sweep(
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    with locks.held(folder):
+    with folders.held(folder):
         _write_table(folder / SETTINGS, settings)
         _check_rows_have(metrics, settings, folder)
         how = tuple(imports), trees, checkpoint_every, tuple(metrics.items())

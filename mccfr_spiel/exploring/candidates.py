@@ -14,7 +14,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring.numbers import Origin
-from mccfr_spiel.policies.answers import Answers
+from mccfr_spiel.policies.policy import Answers
 from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage import checkpoint

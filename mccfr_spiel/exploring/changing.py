@@ -15,7 +15,7 @@ from mccfr_spiel.exploring.numbers import (
     owners,
     pass_up,
 )
-from mccfr_spiel.kernels.whole_walks import add_reaches
+from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 

@@ -20,7 +20,7 @@ from mccfr_spiel.exploring.hands import is_seen
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.limits.budget import in_words
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_NODES = 20_000

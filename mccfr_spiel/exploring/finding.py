@@ -8,7 +8,7 @@ import numpy as np
 from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.numbers import Numbers, owners
 from mccfr_spiel.exploring.views import knowledge, text
-from mccfr_spiel.policies.action_names import (
+from mccfr_spiel.policies.names import (
     names_without_state,
     plain_names,
     said,

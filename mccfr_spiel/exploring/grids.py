@@ -19,7 +19,7 @@ from mccfr_spiel.exploring.numbers import Numbers, Origin
 from mccfr_spiel.exploring.views import number, text
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.action_names import card_in, names_at
+from mccfr_spiel.policies.names import card_in, names_at
 from mccfr_spiel.tree.game_tree import GameTree
 
 _MOST = 2_000

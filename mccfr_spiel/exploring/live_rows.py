@@ -5,9 +5,8 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccfr_spiel.storage.locks import LOCK
-from mccfr_spiel.storage.results_folder import RESULTS
-from mccfr_spiel.storage.row_file import read_table
+from mccfr_spiel.storage.folders import LOCK
+from mccfr_spiel.storage.results_folder import RESULTS, read_table
 
 _MOST = 5_000
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.kernels.whole_walks import add_reaches
+from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.policies.action_names import said_at
+from mccfr_spiel.policies.names import said_at
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_SEARCHED = 2_000_000

@@ -23,8 +23,7 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.identity import same_name
-from mccfr_spiel.tree.loading import load_game, turn_based
+from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.tree.whole_trees import whole_tree_beside
 
 PATIENCE = 0.2

@@ -14,7 +14,7 @@ from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.candidates import Candidate
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.action_names import said_info_state
+from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_MOVES = 2_000

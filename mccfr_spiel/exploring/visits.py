@@ -13,7 +13,7 @@ from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, wi
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
 from mccfr_spiel.limits.budget import in_words
-from mccfr_spiel.policies.action_names import said_info_state
+from mccfr_spiel.policies.names import said_info_state
 
 MOST_ITERATIONS = 100_000
 

@@ -1,27 +1,20 @@
 """All loops over nodes and infosets that run compiled, in named pieces.
 
     tables.py      what compiled code reads and changes, in one specification
-    sampling.py    how an action or an outcome is drawn
+    sampling.py    how actions and outcomes are drawn, picked and pruned
     minimizers.py  the table of the local rules, and how their tables start
     regret_rules.py, entropy_rules.py  the rules, one function each
-    own_rules.py   rules that users write as functions
     rates.py       how a rule's parameters change, and exact discounts in sampled walks
     averaging.py   the lazy average
-    batches.py     several walks before an update
     baselines.py   control variates for walks that follow one history
-    forgetting.py  updates where one infoset is met after different own moves
     stack.py       the nodes that a walk visits later
-    picking.py     some of the player's actions, as in average-strategy sampling
-    pruning.py     actions of very negative regret in sampled walks
     walk.py        the walk, and the loop for algorithms that sample
     apply.py       the update after walks
     stored.py      stored trees as the source of a walk's nodes
     passes.py      the loop for algorithms that do not sample, in one or several threads
     regret_pruning.py  that loop, leaving out actions of very negative regret
-    blocks.py      how a pass is cut into pieces for threads
     evaluation.py  what a policy gets, and what best responses get
     shared_walks.py  walks on complete trees by several threads or processes
-    scratch.py     what those write
     loops.py       the loop of a sampling and a rule
 
 A kernel never raises and never calls Python: it returns a status and leaves its state

@@ -6,6 +6,26 @@ last one up. Each pays its debt to the average, then a rule moves its policy, cl
 gradient that it has used, and passes a value up to the parent's gradient. A walk alone
 has carried along what the average has before each infoset. Otherwise all debts are paid
 first, ancestors first, while no policy has moved yet.
+
+Strings that forget: a player comes to one infoset after different own moves.
+
+Under an abstraction an infoset is a string, with one row of tables. It has no parent
+sequence, so a walk for such players keeps the gradient for each of its visits instead:
+`Walk.visit` lists the decisions visited, ancestors first, and `Walk.gain` has a *slot*
+for every action at each visit of the updated player. The first slots stand for empty
+sequences, one for each player. From the last visit up, a visit adds its regrets to the
+row of its string and its value to the slot through which the walk came. The policies
+move once all visits have been added.
+
+The average is stochastically weighted (Lanctot 2013, 4.4): a visit of a player who is
+not updated adds that player's policy to the average, times the weight of the walk. The
+player's own moves decided whether the walk came there, so with two players the policy
+of each iteration counts, on average, by chance's and the player's own probability of
+the histories of the string. With more players the moves of the others count, too.
+
+Batches: several walks for a player against the same policies, then one update.
+
+The walks of a batch draw from different streams and add to one gradient.
 """
 
 from typing import Any
@@ -14,14 +34,14 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
-from mccfr_spiel.kernels.batches import GROWING, batch_at
 from mccfr_spiel.kernels.minimizers import rates_at, rule_of, update
-from mccfr_spiel.kernels.pruning import FLOOR, match_pruned
 from mccfr_spiel.kernels.rates import advance, rates_since
+from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
+    HAS_GROUPS,
     ITERATION,
     LAST_ITERATION,
     NODE_LIMIT,
@@ -36,8 +56,104 @@ from mccfr_spiel.kernels.tables import (
     WALKER,
     Tables,
     Task,
+    TreeArrays,
     Walk,
 )
+
+# --- batches: several walks for a player against the same policies, then one update ---
+
+
+GROWING = 0
+"""In place of the walks in an iteration: they grow with the iterations."""
+
+ITERATIONS_A_WALK, MOST_GROWN = 64, 4096
+"""A batch that grows has a walk for each so many iterations up to then, rounded down to
+a power of two, and at most the second number. The policies of 1.6 % of the run are then
+as if a walk had not yet been made when the next one begins, which costs next to nothing
+(docs/scaling.md)."""
+
+
+def plain_batch_at(given: int, iteration: int) -> int:
+    """The walks for each player in an iteration.
+
+    Args:
+        given: their number, or GROWING.
+        iteration: from 1 on.
+    """
+    if given != GROWING:
+        return given
+    batch = 1
+    while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
+        batch *= 2
+    return batch
+
+
+batch_at = inlined(plain_batch_at)
+
+
+def plain_walk_number(given: int, iteration: int, nth: int) -> int:
+    """The number of a walk among all walks for a player, from 1 on.
+
+    Its draws go by that number, so that those of batches of one are as they always
+    were, and no two walks share a stream.
+
+    Args:
+        given: the walks for a player in an iteration, or GROWING.
+        iteration: from 1 on.
+        nth: the walk's number in its batch, from 0 on.
+    """
+    if given != GROWING:
+        return (iteration - 1) * given + nth + 1
+    # One pass counts the walks of the iterations from `first` on that have one batch.
+    walks, first, batch = 0, 1, 1
+    while batch < MOST_GROWN and iteration >= 2 * ITERATIONS_A_WALK * batch:
+        walks += (2 * ITERATIONS_A_WALK * batch - first) * batch
+        first = 2 * ITERATIONS_A_WALK * batch
+        batch *= 2
+    return walks + (iteration - first) * batch + nth + 1
+
+
+walk_number = inlined(plain_walk_number)
+
+NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
+"""How many groups a batch of walks over rules is cut into, at most unless they would
+have more nodes than the third number, and the least nodes of one."""
+
+
+@inlined
+def present_iteration(walk: Walk) -> Any:
+    """The number of the iteration to which the walks for the next update belong."""
+    return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
+
+
+@inlined
+def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
+    """How many walks of the present batch over rules make a group; 0 if none do.
+
+    It follows from how long walks have been so far, the same for any number of threads.
+    """
+    given, iteration = task.job.view(np.int64)[BATCH], present_iteration(walk)
+    batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
+    num_walks = num_players * (walk_number(given, iteration, 0) - 1)
+    num_walks += walk.cursor[PLAYER] * batch
+    touched = walk.cursor[NODES_TOUCHED]
+    if batch == 1 or num_walks == 0 or touched == 0:
+        return np.int64(0)
+    mean = touched / num_walks
+    groups = min(np.int64(mean * batch / least), NUM_GROUPS, batch)
+    if groups < 2 or mean > most:
+        return np.int64(0)
+    return min(-(-batch // groups), max(np.int64(most / mean), 1))
+
+
+@inlined
+def is_for_groups(task: Task, walk: Walk, num_players: int) -> bool:
+    """Whether the walks of the next batch are left to groups."""
+    return task.job[HAS_GROUPS] != 0 and walks_of_group(task, walk, num_players) > 0
+
+
+# --- the update after some walks: the only writer of what a solver has learned --------
+
 
 UNCHANGED = (1.0, 1.0, 1.0)
 """The rates of rules that do not discount."""
@@ -185,3 +301,107 @@ def make_apply(rule: int, *, skips: bool, met_once: bool, carried: bool) -> Any:
             gradient[infosets[infoset]["parent"]] += value
 
     return apply
+
+
+# --- strings that forget: a player comes to one infoset after different own moves -----
+
+
+NOT_UPDATED = -1
+"""The slot `above` of a visit of a player who is not updated; it has no slots."""
+
+
+@inlined
+def free_slots(walk: Walk, num_met: int, num_players: int) -> int:
+    """How many moves the next visit may have; 0 if there is no room for a visit."""
+    if num_met == len(walk.visit):
+        return 0
+    return len(walk.gain) - end_of_slots(walk, num_met, num_players)
+
+
+@inlined
+def end_of_slots(walk: Walk, num_met: int, num_players: int) -> Any:
+    """The first slot that no visit has taken."""
+    return np.int64(walk.visit[num_met - 1]["end"]) if num_met > 0 else num_players
+
+
+@inlined
+def note_visit(
+    walk: Walk,
+    num_met: int,
+    infoset: int,
+    above: int,
+    weight: float,
+    count: int,
+    num_players: int,
+) -> Any:
+    """Notes a visit; returns how many there are then, and its first slot.
+
+    Args:
+        walk: which gets the visit.
+        num_met: how many visits there are.
+        infoset: the infoset.
+        above: the slot through which the updated player came, or NOT_UPDATED.
+        weight: the factor of all payoffs below.
+        count: the number of its moves; a player who is not updated has no slots.
+        num_players: of the game.
+    """
+    first = end_of_slots(walk, num_met, num_players)
+    walk.visit[num_met]["infoset"] = infoset
+    walk.visit[num_met]["above"] = above
+    walk.visit[num_met]["weight"] = weight
+    walk.visit[num_met]["end"] = first + (count if above != NOT_UPDATED else 0)
+    return num_met + 1, first
+
+
+@inlined
+def apply_visits(
+    tree: TreeArrays, tables: Tables, walk: Walk, num_met: int, floored: bool
+) -> None:
+    """The update after some walks of players who forget, see above.
+
+    Args:
+        tree: whose infosets were visited.
+        tables: of which `average`, `memory` and `policy` change.
+        walk: with the visits; its gradient is cleared.
+        num_met: how many visits there are.
+        floored: whether negative sums of regrets become 0, as in regret matching+.
+    """
+    policy, memory, gain = tables.policy, tables.memory, walk.gain
+    share = walk.clock[AVERAGE_WEIGHT]
+    for k in range(num_met - 1, -1, -1):
+        visit, record = walk.visit[k], tree.infosets[walk.visit[k]["infoset"]]
+        start, count = record["first_sequence"], np.int64(record["num_actions"])
+        above = visit["above"]
+        if above == NOT_UPDATED:
+            for s in range(start, start + count):
+                tables.average[s] += share * visit["weight"] * policy[s]
+            continue
+        first, value = visit["end"] - count, 0.0
+        for i in range(count):
+            value += policy[start + i] * gain[first + i]
+        for i in range(count):
+            memory[start + i] = memory[start + i] + gain[first + i] - value
+            gain[first + i] = 0.0
+        gain[above] += value
+    for k in range(num_met):
+        if walk.visit[k]["above"] != NOT_UPDATED:
+            record = tree.infosets[walk.visit[k]["infoset"]]
+            start, count = record["first_sequence"], np.int64(record["num_actions"])
+            match(tables, start, start + count, floored)
+    gain[: tree.utilities.shape[1]] = 0.0
+
+
+@inlined
+def match(tables: Tables, start: int, stop: int, floored: bool) -> None:
+    """Makes the policy of an infoset that of its sums of regrets."""
+    policy, memory = tables.policy, tables.memory
+    total = 0.0
+    for s in range(start, stop):
+        if floored and memory[s] < 0.0:
+            memory[s] = 0.0
+        if memory[s] > 0.0:
+            total += memory[s]
+    for s in range(start, stop):
+        policy[s] = 1.0 / (stop - start)
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total

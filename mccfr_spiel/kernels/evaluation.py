@@ -21,11 +21,13 @@ import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.teams import take_pieces
-from mccfr_spiel.kernels.blocks import IN_TOP, ROOT, THE_TOP
 from mccfr_spiel.kernels.passes import (
     DOWNWARD,
     END_PLAYER,
     FIRST_PLAYER,
+    IN_TOP,
+    ROOT,
+    THE_TOP,
     WAY,
     add_rows,
     fill_plan_at,

@@ -7,8 +7,7 @@ from typing import Any
 from numba.core import types
 
 from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
-from mccfr_spiel.kernels.minimizers import number_of
-from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.minimizers import function_of, number_of
 from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.shared_walks import make_shared_walks
 from mccfr_spiel.kernels.stored import make_walks
@@ -31,7 +30,7 @@ def make_iterate(sampled: Sampled, rule: str, forgets: bool = False) -> Any:
     Args:
         sampled: what a walk samples.
         rule: a name in RULES, or what `name_of_own` gave.
-        forgets: whether players forget, see forgetting.py; for regret matching and
+        forgets: whether players forget, see apply.py; for regret matching and
             regret matching+ only. Then there are walks even if nothing is sampled.
     """
     own = function_of(rule)
@@ -56,7 +55,7 @@ def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
     threads.
 
     No player forgets, and the walks are such that `can_be_shared`.
-    `scratch.py` says what the frame holds, and `shared_walks.PLAN_SIZE` the plan. It
+    shared_walks.py says what the frame holds, and its `PLAN_SIZE` what the plan does. It
     returns DONE, PAUSED, TOO_UNLIKELY, or, if the slots must be made larger first,
     STACK_FULL or LOG_FULL. With the last three `drop_shared` must be called.
 

@@ -6,13 +6,42 @@ among themselves in their order, and the one in whose part the number falls is c
 Each function exists twice, by the same lines: the one called `plain_...` runs as
 Python, the other one is compiled. Python must choose like compiled code to the last
 bit, because a tree is grown where the compiled walk is going to go (growth.py).
+
+Walks that follow several of the player's actions at an infoset, but not all.
+
+Average-strategy sampling (Gibson et al. 2012) draws for each action by itself whether
+it is followed, more often the more of it the average has. What is below is divided by
+that probability.
+
+Pruning in sampled walks: actions of very negative regret are not followed.
+
+As in Pluribus (Brown, Sandholm 2019), most walks leave out an action whose cumulative
+regret is below a threshold, unless it ends the game. Such an action is never played
+while another one has a positive regret, so the value at the infoset is known without
+it. Its own regret stays as it is. A walk in which nothing is pruned comes by often
+enough to see whether it has become better, and regrets have a floor a little below the
+threshold, so that it can then come back.
+
+Here an action is only left out if it has probability 0: where no regret is positive,
+the policy is uniform, and the value is that of all actions.
 """
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import jit, pasted
+from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.compiled.randomness import child_place, plain_uniform, uniform
+from mccfr_spiel.kernels.stack import Visit
+from mccfr_spiel.kernels.tables import (
+    BONUS,
+    EPSILON,
+    PRUNE_BELOW,
+    THRESHOLD,
+    Tables,
+    Walk,
+)
 
 Floats = Sequence[float] | np.ndarray | memoryview
 
@@ -108,3 +137,185 @@ def count_sequences(infosets, counts):
         for s in range(start, start + infosets[infoset]["num_actions"]):
             total += counts[s]
         counts[infosets[infoset]["parent"]] += total
+
+
+# --- walks that follow several of the player's actions at an infoset, but not all -----
+
+
+def plain_follow_probability(settings: Floats, played: float, total: float) -> float:
+    """The probability with which average-strategy sampling follows an action.
+
+    It is (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1].
+
+    Args:
+        settings: see `tables.NUM_SETTINGS`.
+        played: the weighted sum of plans S of the action.
+        total: the sum of S over the infoset's actions.
+    """
+    bonus, least = settings[BONUS], settings[EPSILON]
+    whole = bonus + total
+    if not whole > 0.0:  # nothing has been played here, so nothing is known
+        return 1.0
+    return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
+
+
+follow_probability = inlined(plain_follow_probability)
+
+
+class Pick(NamedTuple):
+    """What picks a node's actions.
+
+    Attributes:
+        settings: see `tables.NUM_SETTINGS`.
+        stream: the key of the walk.
+        own_place: the infoset's place; that of an action's draw is below it.
+        placed: whether places of histories are asked; else they are not stacked.
+    """
+
+    settings: Any
+    stream: Any
+    own_place: Any
+    placed: bool
+
+
+@inlined
+def push_picked(tables: Tables, walk: Walk, top: int, at: Visit, pick: Pick) -> int:
+    """Stacks the children that a walk follows after the player's move.
+
+    The average is not paid before the update. What it will then have at a sequence
+    follows from the infoset's debt, which the walk carries along.
+
+    Args:
+        tables: with the average and the policies.
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        pick: what picks the actions.
+
+    Returns:
+        The new height.
+    """
+    settings, total = pick.settings, 0.0
+    for s in range(at.start, at.start + at.num_moves):
+        total += tables.average[s] + tables.policy[s] * at.debt
+    for child in range(at.num_moves - 1, -1, -1):
+        s = at.start + child
+        played = tables.average[s] + tables.policy[s] * at.debt
+        likelihood = follow_probability(settings, played, total)
+        if uniform(pick.stream, child_place(pick.own_place, child)) >= likelihood:
+            continue
+        walk.node[top] = at.first + child
+        walk.sequence[top] = s
+        walk.weight[top] = at.weight / likelihood
+        walk.debt[top] = at.debt
+        if pick.placed:
+            walk.place[top] = child_place(at.place, child)
+        top += 1
+    return top
+
+
+# --- pruning in sampled walks: actions of very negative regret are not followed -------
+
+
+SHARE_PRUNED = 0.95
+"""Of all walks."""
+
+FLOOR = 31 / 30
+"""The floor of regrets as a multiple of the threshold, as in Pluribus."""
+
+PRUNING_PLACE = np.uint64(0x13198A2E03707344)
+"""The place of the draw that decides whether a walk prunes."""
+
+LOOK = -1.0
+"""The weight on the stack of a node to be visited only if it is a leaf, where it counts
+as 1. Other nodes have 1."""
+
+SKIPPED = -float(np.finfo(np.float64).max)
+"""What stands for the gradient of an action that was left out."""
+
+
+def plain_is_poor(policy: float, regret: float, threshold: float) -> bool:
+    """Whether a walk that prunes leaves out an action, unless it ends the game."""
+    return regret < threshold and policy == 0.0
+
+
+is_poor = inlined(plain_is_poor)
+
+
+@inlined
+def poor_regret(stream: int, settings: np.ndarray) -> float:
+    """The regret below which the walk with the key `stream` leaves out actions; minus
+    infinity if it leaves out none."""
+    prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
+    return settings[PRUNE_BELOW] if prunes else -np.inf
+
+
+def plain_prunes(stream: int) -> bool:
+    """Whether a walk prunes, with Python's integers."""
+    return plain_uniform(stream, int(PRUNING_PLACE)) < SHARE_PRUNED
+
+
+@inlined
+def push_kept(
+    tables: Tables, walk: Walk, top: int, at: Visit, poor: float, placed: bool
+) -> tuple[int, float]:
+    """As `stack.push_other_children`, in a walk that may leave out actions.
+
+    Whether a child ends the game is known when it is taken from the stack, after it was
+    expanded: so it does not matter how far the tree has grown.
+
+    Args:
+        tables: with the policies and the regrets.
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        poor: the regret below which actions are left out.
+        placed: whether places are asked.
+
+    Returns:
+        The new height, and the weight of the first child.
+    """
+    for child in range(at.num_moves - 1, 0, -1):
+        walk.node[top] = at.first + child
+        walk.sequence[top] = at.start + child
+        walk.weight[top] = kept_weight(tables, at.start + child, poor)
+        if placed:
+            walk.place[top] = child_place(at.place, child)
+        walk.debt[top] = at.debt
+        top += 1
+    return top, kept_weight(tables, at.start, poor)
+
+
+@inlined
+def kept_weight(tables: Tables, s: int, poor: float) -> float:
+    """The weight on the stack of what comes after a sequence."""
+    return LOOK if is_poor(tables.policy[s], tables.memory[s], poor) else 1.0
+
+
+@pasted
+def match_pruned(tables: Tables, start: int, stop: int, floor: float) -> float:
+    """Regret matching where some actions may have been left out; returns <b, G>.
+
+    Args:
+        tables: of which `policy` and `memory` change and `gradient` is cleared.
+        start: the infoset's first sequence.
+        stop: the end of its sequences.
+        floor: the least regret.
+    """
+    policy, memory, gradient = tables.policy, tables.memory, tables.gradient
+    value = 0.0
+    for s in range(start, stop):
+        if gradient[s] != SKIPPED:  # else its probability is 0
+            value += policy[s] * gradient[s]
+    total = 0.0
+    for s in range(start, stop):
+        if gradient[s] != SKIPPED:
+            memory[s] = max(memory[s] + gradient[s] - value, floor)
+            total += max(memory[s], 0.0)
+        gradient[s] = 0.0
+    for s in range(start, stop):
+        if total > 0.0:
+            policy[s] = max(memory[s], 0.0) / total
+        else:
+            policy[s] = 1.0 / (stop - start)
+    return value

@@ -18,12 +18,16 @@ changed.
 
 Processes of a cluster share a batch in the same way: each walks the top, follows the
 forks of its share of the blocks, and gets from the others what they found in theirs.
+
+What threads that share the walks of a batch write, besides the one gradient.
+
+The infosets of a complete tree are cut into blocks of whole subtrees and a top
+. No two blocks share a sequence.
 """
 
 # pyright: reportPossiblyUnboundVariable=false
-# (numba drops the branches that a constant of a factory rules out)
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -37,41 +41,32 @@ from mccfr_spiel.compiled.atomics import (
     is_over,
     load,
     next_ticket,
+    prefetch,
     store,
 )
+from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.apply import (
+    batch_at,
     begin_update,
     end_update,
     is_at_end,
     is_due,
     make_move,
     pay_met,
+    present_iteration,
+    walk_number,
 )
-from mccfr_spiel.kernels.batches import batch_at, present_iteration, walk_number
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
-from mccfr_spiel.kernels.scratch import (
-    EVENTS,
-    FORKS,
-    LEAVES,
-    NODES,
-    NUM_SLICES,
-    STATUS,
-    Cut,
-    Slots,
-    counts_of,
-    log_of,
-    row_of,
-    shared_views,
-    stack_of,
-)
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
+    FLOAT,
+    INT,
+    LONG,
     NODES_TOUCHED,
     NUM_MET,
     PAUSE_LIMIT,
@@ -80,6 +75,7 @@ from mccfr_spiel.kernels.tables import (
     SEED,
     THREAD_FAILED,
     TOUCHED,
+    UNSIGNED,
     WALK,
     WALKER,
     Tables,
@@ -88,7 +84,144 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, TOP_PART, Sampled, make_walk
+from mccfr_spiel.kernels.walk import (
+    BLOCK_PART,
+    FORK,
+    LARGE,
+    LEAF,
+    TOP_PART,
+    Log,
+    Sampled,
+    make_walk,
+)
+
+# --- what threads that share the walks of a batch write, besides the one gradient -----
+
+
+NUM_SLICES = 32
+"""The slices into which the walks of a batch are cut. Each has a log of its own."""
+
+EVENTS, FORKS, LEAVES, NODES, STATUS = range(5)
+"""The counts of a slice or a block: how long the lists of a slice's log are, the nodes
+touched, and DONE or what kept the walks from going on."""
+
+NUM_COUNTS = 16
+"""The entries for them: counts that different threads change lie in different lines of
+the processor's cache."""
+
+
+class Cut(NamedTuple):
+    """How the infosets of a complete tree are cut for threads that share a batch.
+
+    `K` is the number of blocks, of all players.
+    """
+
+    home: Annotated[
+        np.ndarray,
+        Entry(
+            INT,
+            "[S]",
+            "twice the block of the sequence's infoset, plus 1 if the infoset is the "
+            "root of its subtree; -1 in the top",
+        ),
+    ]
+    player_ends: Annotated[
+        np.ndarray,
+        Entry(
+            LONG, "[P + 1]", "player p's blocks are those from its entry to the next"
+        ),
+    ]
+    ends: Annotated[
+        np.ndarray,
+        Entry(LONG, "[K + 1]", "block b's part of `met` is `ends[b] .. ends[b + 1]`"),
+    ]
+    met: Annotated[
+        np.ndarray,
+        Entry(INT, "[I']", "the infosets met, block by block, ancestors first"),
+    ]
+    num_met: Annotated[np.ndarray, Entry(LONG, "[K]", "how many each block has")]
+    top: Annotated[
+        np.ndarray,
+        Entry(INT, "[I'']", "the infosets met in the top, roots of subtrees included"),
+    ]
+
+
+class Slots(NamedTuple):
+    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block."""
+
+    node: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.node`, row by row")]
+    sequence: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.sequence`")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[R H]", "as `Walk.weight`")]
+    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R H]", "as `Walk.place`")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[R NUM_COUNTS]", "see NUM_COUNTS")]
+    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]", "see `Log`")]
+    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES C]", "see `Log`")]
+    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES C]", "see `Log`")]
+    order: Annotated[
+        np.ndarray, Entry(INT, "[NUM_SLICES C]", "a slice's forks, block by block")
+    ]
+    order_ends: Annotated[
+        np.ndarray,
+        Entry(
+            LONG,
+            "[NUM_SLICES (K + 1)]",
+            "of a slice's `order`, those of block b end where its entry b says",
+        ),
+    ]
+
+
+SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)
+shared_views = SHARED_LAYOUT.viewer()
+
+
+@inlined
+def row_of(array: np.ndarray, num_rows: int, row: int) -> np.ndarray:
+    """A row of an array whose rows lie one after another."""
+    size = len(array) // num_rows
+    return array[row * size : (row + 1) * size]
+
+
+@inlined
+def counts_of(slots: Slots, row: int) -> np.ndarray:
+    """The counts of a row."""
+    return slots.counts[row * NUM_COUNTS : (row + 1) * NUM_COUNTS]
+
+
+@inlined
+def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
+    """A walk with the stack of a row, and a list of its own of the infosets met."""
+    num_rows = len(slots.counts) // NUM_COUNTS
+    return Walk(
+        node=row_of(slots.node, num_rows, row),
+        sequence=row_of(slots.sequence, num_rows, row),
+        weight=row_of(slots.weight, num_rows, row),
+        place=row_of(slots.place, num_rows, row),
+        debt=walk.debt,
+        note=walk.note,
+        visit=walk.visit,
+        gain=walk.gain,
+        met=met,
+        settled=walk.settled,
+        known=walk.known,
+        marks=walk.marks,
+        cursor=walk.cursor,
+        clock=walk.clock,
+    )
+
+
+@inlined
+def log_of(cut: Cut, slots: Slots, row: int) -> Log:
+    """The log of a slice."""
+    return Log(
+        home=cut.home,
+        event=row_of(slots.event, NUM_SLICES, row),
+        leaf=row_of(slots.leaf, NUM_SLICES, row),
+        fork=row_of(slots.fork, NUM_SLICES, row),
+    )
+
+
+# --- walks of a batch on a complete tree, shared by threads without changing a bit ----
+
 
 ALL_STAGES, GATHER, APPLY = range(3)
 """What a call is for: whole iterations; the first two stages of the walks for the next

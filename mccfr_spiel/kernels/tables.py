@@ -30,7 +30,7 @@ VISIT = np.dtype(
     [("weight", "<f8"), ("end", "<i8"), ("infoset", "<i4"), ("above", "<i4")]
 )
 """A decision that a walk of players who forget has visited: the factor of all payoffs
-below it, the end of its slots, its infoset, and the slot above; see forgetting.py."""
+below it, the end of its slots, its infoset, and the slot above; see apply.py."""
 
 (
     DONE,
@@ -69,7 +69,7 @@ NEEDS_GROUPS: the walks of the next batch should be made in groups.
 """The entries of a job: the seed, the last iteration to run, the number of nodes
 touched from which on no iteration begins, whether players are updated in turns, the
 present size of the tree, whose arrays may have room to spare, the walks for a player in
-one iteration or GROWING (see batches.py), the number of nodes touched from which on the
+one iteration or GROWING (see apply.py), the number of nodes touched from which on the
 walks for an update pause, and whether walks over rules are left to groups where they
 should be walked in groups (see rules/grouped.py)."""
 
@@ -294,7 +294,7 @@ class Walk(NamedTuple):
         np.ndarray, Entry(VISIT, "[V]", "decisions of players who forget", True)
     ]
     gain: Annotated[
-        np.ndarray, Entry(FLOAT, "[V]", "their gradient, see forgetting.py", True)
+        np.ndarray, Entry(FLOAT, "[V]", "their gradient, see apply.py", True)
     ]
     met: Annotated[
         np.ndarray,
@@ -353,7 +353,7 @@ class Plans(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How the infosets of a complete tree are cut for threads; see blocks.py."""
+    """How the infosets of a complete tree are cut for threads; see passes.py."""
 
     ends: Annotated[
         np.ndarray,

@@ -38,8 +38,8 @@ import numpy as np
 
 from mccfr_spiel.algorithms.sampling import Sampling
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.compiled.atomics import prefetch
 from mccfr_spiel.compiled.jit import inlined
-from mccfr_spiel.compiled.prefetch import prefetch
 from mccfr_spiel.compiled.randomness import (
     ROOT_PLACE,
     child_place,
@@ -47,31 +47,35 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.kernels.apply import (
+    NOT_UPDATED,
+    apply_visits,
+    batch_at,
     begin_update,
     end_update,
+    free_slots,
     is_at_end,
     is_due,
+    is_for_groups,
     make_apply,
+    note_visit,
+    present_iteration,
+    walk_number,
     weight_of,
 )
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
-from mccfr_spiel.kernels.batches import (
-    batch_at,
-    is_for_groups,
-    present_iteration,
-    walk_number,
-)
-from mccfr_spiel.kernels.forgetting import (
-    NOT_UPDATED,
-    apply_visits,
-    free_slots,
-    note_visit,
-)
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
-from mccfr_spiel.kernels.picking import Pick, push_picked
-from mccfr_spiel.kernels.pruning import LOOK, SKIPPED, poor_regret, push_kept
-from mccfr_spiel.kernels.sampling import draw_action, draw_chance, draw_explored
+from mccfr_spiel.kernels.sampling import (
+    LOOK,
+    SKIPPED,
+    Pick,
+    draw_action,
+    draw_chance,
+    draw_explored,
+    poor_regret,
+    push_kept,
+    push_picked,
+)
 from mccfr_spiel.kernels.stack import (
     Visit,
     push,
@@ -114,7 +118,7 @@ MAX_WEIGHT = 1e290
 
 LARGE = 2**16
 """Trees of more nodes do not stay in the processor's caches. There a walk that follows
-one history waits for memory at each step (see prefetch.py)."""
+one history waits for memory at each step (see atomics.py)."""
 
 _FLOATS_A_LINE = 64 // 8
 
@@ -133,7 +137,7 @@ class Sampled(NamedTuple):
 
     @property
     def skips(self) -> bool:
-        """Whether actions of very negative regret are not followed, see pruning.py."""
+        """Whether actions of very negative regret are not followed, see sampling.py."""
         return self.sampling.prune_below is not None
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from mccfr_spiel.offline.program import LinearProgram
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.folders import write_file
 
 
 def write_program(

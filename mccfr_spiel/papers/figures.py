@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.figure_style import (
+from mccfr_spiel.experiments.plotting import (
+    LABELS,
     Look,
     add_legends,
+    draw_beside,
+    draw_curve,
     finish_axes,
     looks,
     panels,
@@ -18,9 +21,8 @@ from mccfr_spiel.experiments.figure_style import (
     styled,
     wrapped,
 )
-from mccfr_spiel.experiments.plotting import LABELS, draw_beside, draw_curve
 from mccfr_spiel.papers.panels import Experiment
-from mccfr_spiel.storage.row_file import read_whole_table
+from mccfr_spiel.storage.results_folder import read_whole_table
 
 
 def experiment_figure(

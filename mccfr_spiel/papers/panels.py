@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from mccfr_spiel.experiments.runs import row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
-from mccfr_spiel.storage.atomic import write_file
-from mccfr_spiel.storage.row_file import read_whole_table
+from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.storage.results_folder import read_whole_table
 
 SUMMARY = "summary.csv"
 SUMMARY_COLUMNS: tuple[str, ...] = (

@@ -27,10 +27,10 @@ from mccfr_spiel.poker.ranges import Range
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.hand_names import HandNames
+from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds.passes import respond
 

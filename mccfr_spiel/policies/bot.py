@@ -8,7 +8,7 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.display.lines import counted, line, never_raises, one_line
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.policies.answers import Answers
+from mccfr_spiel.policies.policy import Answers
 
 _TOLERANCE = 1e-6
 

@@ -1,16 +1,31 @@
-"""The part of a tree that a policy takes along into a file or a pickle."""
+"""The part of a tree that a policy takes along into a file or a pickle.
+
+What a game calls its actions, and how people say them and what a player knows.
+
+Files and the API have OpenSpiel's strings: `names_at` and what follows it. A name may
+depend on the state, of which a tree keeps only how to get there, so a state of each
+infoset is replayed from the root. Compiled rules name an action without one.
+
+Tables, the page, drawings and games in the terminal write what is said: `said_at` and
+what follows it. Four of OpenSpiel's games have words of their own here. Of all others'
+strings only what the row says anyway is left out, such as the player. The words of
+compiled rules stay as they are.
+"""
 
 import functools
 import itertools
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import INFOSET
+from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
+from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
     VERSION,
@@ -31,8 +46,9 @@ from mccfr_spiel.tree.game_tree import (
     saved_game,
     turn_based,
 )
-from mccfr_spiel.tree.identity import has_name
-from mccfr_spiel.tree.names import TextNames
+from mccfr_spiel.tree.infosets import TextNames
+from mccfr_spiel.tree.levels import Levels
+from mccfr_spiel.tree.loading import has_name
 
 _ARRAYS = {
     "infosets": INFOSET,
@@ -223,3 +239,289 @@ def from_contents(
                 f"it has {most} actions, the file names one outside of them."
             )
     return names, vector
+
+
+# --- what a game calls its actions, and how people say them and what a player knows ---
+
+
+_NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
+"""How OpenSpiel's base class calls the actions of games that do not name them without
+a state."""
+
+
+class Replay:
+    """Makes the states of a tree's nodes, best asked for in depth-first order.
+
+    It keeps the states on the way to the last node only, so that the next one, which is
+    mostly near, takes few moves.
+    """
+
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        nodes: np.ndarray,
+        actions: np.ndarray,
+        levels: Levels,
+    ) -> None:
+        """Keeps what tells the moves.
+
+        Args:
+            game: the turn-based game that the tree is of.
+            nodes: `[N]` of dtype NODE.
+            actions: `[S]` OpenSpiel's action of each sequence.
+            levels: of the nodes.
+        """
+        self._nodes, self._actions, self._levels = nodes, actions, levels
+        self._path = [(0, game.new_initial_state())]
+
+    def state(self, node: int) -> pyspiel.State:
+        """The state of a node, which must not be changed."""
+        way = []
+        at = node
+        while at >= 0:
+            way.append(at)
+            at = int(self._levels.parents[at])
+        way.reverse()
+        known = 0
+        for (kept, _), wanted in zip(self._path, way, strict=False):
+            if kept != wanted:
+                break
+            known += 1
+        del self._path[known:]
+        for below in way[known:]:
+            above, state = self._path[-1]
+            self._path.append((below, state.child(self._move(above, below, state))))
+        return self._path[-1][1]
+
+    def _move(self, above: int, below: int, state: pyspiel.State) -> int:
+        child = int(self._levels.moves[below])
+        record = self._nodes[above]
+        if record["player"] == CHANCE_NODE:
+            return state.chance_outcomes()[child][0]
+        return int(self._actions[record["start"] + child])
+
+
+def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
+    """The names of a player's actions, or of chance's outcomes, at a state.
+
+    Raises:
+        ValueError: a name is no text, or has a lone surrogate.
+    """
+    try:
+        return [state.action_to_string(player, action) for action in actions]
+    except RuntimeError as error:  # pybind11's, which does not say what it was given
+        raise ValueError(
+            f"{state.get_game()} names one of the actions {list(actions)} of player "
+            f"{player} by what is no text in UTF-8, such as a lone surrogate: {error}"
+        ) from error
+
+
+def names_without_state(
+    game: pyspiel.Game, player: int, actions: Sequence[int]
+) -> list[str] | None:
+    """The names of a player's actions by compiled rules; None for all other games."""
+    rules = rules_of(game)
+    if rules is None:
+        return None
+    words = rules.description.words
+    return [words.action(rules.parameters, player, action) for action in actions]
+
+
+def plain_names(game: pyspiel.Game, player: int, actions: Sequence[int]) -> list[str]:
+    """The names that the game gives its actions whatever the state, else numbers."""
+    return [_plain_name(game, player, action) for action in actions]
+
+
+def _plain_name(game: pyspiel.Game, player: int, action: int) -> str:
+    try:
+        name = game.action_to_string(player, action)
+    except Exception:  # games raise what they like
+        return str(action)
+    return str(action) if _NO_NAME.fullmatch(name) else name
+
+
+# --- as people say it ------------------------------------------------------------
+
+_RANKS = dict(zip("TJQKA", ("Ten", "Jack", "Queen", "King", "Ace"), strict=True))
+_SUITS = dict(zip("shdc", ("spades", "hearts", "diamonds", "clubs"), strict=True))
+_SIGNS = dict(zip("shdc", "\u2660\u2665\u2666\u2663", strict=True))
+_CARD = re.compile(r"[2-9TJQKA][cdhs]")
+_BY_RANK = "JQKA"
+"""The ranks of OpenSpiel's Kuhn and Leduc poker, which number them, up to four."""
+
+_COUNTS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+_BID = re.compile(r"\b(\d+)-(\d+)\b")
+
+_NEEDLESS = {"Observer", "Player", "Current player", "Current turn", "Terminal?"}
+"""Parts of information-state strings that the row says, or that are always the same."""
+
+
+def said_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:
+    """A player's actions, or chance's outcomes, at a state as people say them.
+
+    Args:
+        state: where they are possible.
+        player: who acts there.
+        actions: all that are possible, since some names depend on the others.
+
+    Raises:
+        ValueError: as `names_at`.
+    """
+    return said(state.get_game(), player, names_at(state, player, actions))
+
+
+def said(game: pyspiel.Game, player: int, names: Sequence[str]) -> list[str]:
+    """The actions at one infoset as people say them, from all their names there."""
+    if rules_of(game) is not None:
+        return list(names)
+    if player < 0:
+        spoken = [_said_outcome(game, name) for name in names]
+    else:
+        spoken = [_without_player(name, player) for name in names]
+        if _kind(game) in ("leduc_poker", "universal_poker"):
+            spoken = [_said_bet(name, "Fold" in spoken) for name in spoken]
+        elif _kind(game) == "liars_dice":
+            spoken = [_BID.sub(_said_bid, name) for name in spoken]
+    return spoken if len(set(spoken)) == len(set(names)) else list(names)
+
+
+def card_in(game: pyspiel.Game, name: str) -> str:
+    """The card, the die or the like that a name of chance's outcome has, in short: the
+    `J\u2660` of a Jack of spades."""
+    thing = re.split(r"[:\s]", name)[-1]
+    return _signs(_dealt(game, thing)) or thing
+
+
+def said_info_state(game: pyspiel.Game, player: int, info_state: str) -> str:
+    """What a player knows in one line, as people say it; `J\u2660 | bet, call`.
+
+    Args:
+        game: which may be the turn-based form of another one.
+        player: whose information-state string it is.
+        info_state: the string.
+    """
+    kind, words = _kind(game), ""
+    if rules_of(game) is not None:
+        return info_state
+    if kind in ("kuhn_poker", "leduc_poker", "universal_poker"):
+        words = _said_poker(game, info_state)
+    elif kind == "liars_dice":
+        dice, _, bids = _BID.sub(_said_bid, info_state).partition(" ")
+        bids = re.sub(r"(?<=[\ds]) ", ", ", bids)
+        words = " | ".join(filter(None, (", ".join(dice), bids)))
+    parts = re.findall(r"\[(.*?)\]", info_state) if info_state[:1] == "[" else []
+    pairs = [part.partition(":") for part in parts or info_state.splitlines()]
+    words = words or " \u00b7 ".join(
+        f"{key.removeprefix(f'P{player} ')}{colon} {value.strip()}".strip()
+        for key, colon, value in pairs
+        if key not in _NEEDLESS and (value.strip() or not colon)
+    )
+    return words or info_state
+
+
+def _kind(game: pyspiel.Game) -> str:
+    """The game's name, for those that have words here."""
+    return game.get_type().short_name.removeprefix("python_")
+
+
+def _without_player(name: str, player: int) -> str:
+    """Names such as `[P0]Bid: 1`, `Pl0: shoot at (0, 0)` and `Bribe(amount=2)`."""
+    who = rf"player={player} move=|\[P{player}\]|[Pp](l|layer )?{player}(?!\d):?"
+    short = re.sub(rf"^({who})\s*", "", name)
+    short = re.sub(r"^([A-Za-z ]+): ?(-?\d+)$", r"\1 \2", short)
+    call = re.fullmatch(r"([A-Z][A-Za-z]+)\(\w+=(\w+)\)", short)
+    if call is not None:
+        verb = re.sub(r"(?<=[a-z])[A-Z]", lambda at: f" {at[0].lower()}", call[1])
+        return verb + {"True": ": yes", "False": ": no"}.get(call[2], f" {call[2]}")
+    is_word = short != name and re.match(r"[a-z]{3}", short)
+    return short[0].upper() + short[1:] if is_word else short or name
+
+
+def _said_bet(name: str, may_fold: bool) -> str:
+    """Betting in poker: who need not call a bet checks or bets."""
+    words = {"Bet": "Raise"} if may_fold else {"Call": "Check", "Raise": "Bet"}
+    move, amount = name.rstrip("0123456789"), re.sub(r"\D", "", name)
+    move = (words | {"AllIn": "All-in"}).get(move, move)
+    return f"{move} to {amount}" if amount else move
+
+
+def _said_outcome(game: pyspiel.Game, name: str) -> str:
+    """`deals Jack of spades`, `rolls 4`, and others without what is needless."""
+    short = re.sub(r"^(player=-1 move=|[Cc]hance outcome:? ?)", "", name)
+    verb, _, thing = re.sub("^(Deal|Roll):? ?(?=.)", r"\1s\n", short).rpartition("\n")
+    card = _dealt(game, thing)
+    if card:
+        rank = _RANKS.get(card[0], card[0])
+        return f"deals {rank}" + (f" of {_SUITS[card[1]]}" if card[1:] else "")
+    return f"{verb.lower()} {thing}".strip() or name
+
+
+def _dealt(game: pyspiel.Game, thing: str) -> str:
+    """The card of an outcome such as `Js`, or `J` where there are no suits; "" if it is
+    none. Kuhn and Leduc poker number theirs by rank."""
+    number = int(thing) if thing.isdecimal() else -1
+    if _kind(game) not in ("kuhn_poker", "leduc_poker") or number < 0:
+        return thing if _CARD.fullmatch(thing) else ""
+    suits = "sh" if _kind(game) == "leduc_poker" else ""
+    if not suits or game.get_parameters().get("suit_isomorphism"):
+        suits = [""]
+    few = game.num_players() < len(_BY_RANK)
+    rank = _BY_RANK[number // len(suits)] if few else ""
+    return rank and rank + suits[number % len(suits)]
+
+
+def _signs(cards: str) -> str:
+    """Cards with the signs of their suits."""
+    return _CARD.sub(lambda card: card[0][0] + _SIGNS[card[0][1]], cards)
+
+
+def _said_bid(bid: re.Match[str]) -> str:
+    """`two 5s`, of liar's dice."""
+    count = int(bid[1])
+    amount = _COUNTS[count] if count < len(_COUNTS) else bid[1]
+    return f"{amount} {bid[2]}" + ("s" if count > 1 else "")
+
+
+def _said_bets(moves: Iterable[str], faces_bet: bool, is_duel: bool) -> str:
+    """The moves of a round of poker: f, c, r, and r300 for a raise to 300."""
+    words = []
+    for move in moves:
+        verb = {"f": "fold", "c": "call" if faces_bet else "check"}.get(move)
+        words.append(verb or ("raise" if faces_bet else "bet") + f" to {move[1:]}")
+        faces_bet = move[0] == "r" or (faces_bet and not is_duel)
+    return ", ".join(words).replace(" to ,", ",").removesuffix(" to ")
+
+
+def _said_poker(game: pyspiel.Game, info_state: str) -> str:
+    """`J\u2660 | bet, call | Q\u2665 | check`; "" of Kuhn, Leduc and universal poker's
+    strings for what is in none of their forms."""
+    parts = dict(re.findall(r"\[(\w+): ?(.*?)\]", info_state))
+    given, has_blinds = game.get_parameters(), False
+    kuhn = re.fullmatch(r"(?:p\d+ card:)?(\d+) ?([pb]*)", info_state)
+    if kuhn is not None:
+        moves = ", ".join("pass" if move == "p" else "bet" for move in kuhn[2])
+        return " | ".join(filter(None, (_dealt(game, kuhn[1]) or kuhn[1], moves)))
+    if "Round1" in parts:
+        cards = [card_in(game, parts.get(key, "")) for key in ("Public", "Private")]
+        rounds = [
+            ["fcr"[int(move)] for move in parts[key].split()]
+            for key in ("Round1", "Round2")
+        ]
+        sizes = [0, len(cards[0])]
+    elif "Sequences" in parts:
+        cards = [_signs(parts[key]) for key in ("Public", "Private")]
+        rounds = [re.findall(r"[a-z]\d*", one) for one in parts["Sequences"].split("|")]
+        sizes = [2 * int(one) for one in str(given["numBoardCards"]).split()]
+        has_blinds = len(set(str(given["blind"]).split())) > 1
+    else:
+        return ""
+    board, words = cards
+    for number, moves in enumerate(rounds):
+        start = sum(sizes[:number])
+        said_moves = _said_bets(
+            moves, has_blinds and number == 0, game.num_players() == 2
+        )
+        for part in (board[start : start + sizes[number]], said_moves):
+            words += f" | {part}" if part else ""
+    return words

@@ -1,8 +1,14 @@
-"""A vector over sequences as an OpenSpiel policy."""
+"""A vector over sequences as an OpenSpiel policy.
 
+Any policy as something that answers states, and one policy for each player.
+
+The strings of a policy's infosets, told apart where players share them.
+"""
+
+import difflib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +25,7 @@ from mccfr_spiel.policies.names import (
     names_of,
     to_contents,
 )
-from mccfr_spiel.policies.strings import Strings
+from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.table import (
     PolicyTable,
     html_rows,
@@ -28,15 +34,108 @@ from mccfr_spiel.policies.table import (
     table_of,
 )
 from mccfr_spiel.policies.tabular import (
+    OWNED,
     TabularPolicy,
+    owned,
     partial_table,
     raise_shared,
     table_of_answers,
+    without_turn,
 )
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.identity import same_name
+from mccfr_spiel.tree.infosets import shared_by
+from mccfr_spiel.tree.loading import load_game, same_name
+
+# --- the strings of a policy's infosets, told apart where players share them ----------
+
+
+_SEARCHED = 5_000
+"""Among so many strings those near one that is missing are looked for."""
+
+
+class Strings:
+    """The information-state strings that a policy has met.
+
+    A string that several players have stands for none of their infosets. Theirs are
+    "player 0: " + string, "player 1: " + string, and so on.
+    """
+
+    def __init__(self, tree: GameTree | Names, infosets: np.ndarray) -> None:
+        """Keeps the names; no string is made yet.
+
+        Args:
+            tree: the source of the names, which may go on growing.
+            infosets: `[I]` those of the policy.
+        """
+        self._tree, self._infosets = tree, infosets
+
+    @property
+    def met(self) -> list[str]:
+        """`[I]` the strings as the game has them."""
+        return self._tree.info_states[: len(self._infosets)]
+
+    @functools.cached_property
+    def shared(self) -> set[str]:
+        """The strings that several players have at the infosets of the policy.
+
+        The tree may have met more of them since.
+        """
+        if not self._tree.shared_strings:
+            return set()
+        return shared_by(self.met, self._infosets["player"])
+
+    @functools.cached_property
+    def unique(self) -> list[str]:
+        """`[I]` the strings, with their players where they are shared."""
+        shared = self.shared
+        if not shared:
+            return self.met
+        players = self._infosets["player"].tolist()
+        return [
+            owned(name, player) if name in shared else name
+            for name, player in zip(self.met, players, strict=True)
+        ]
+
+    def number_of(self, info_state: str) -> int | None:
+        """The infoset that `unique` has under a string; None if there is none."""
+        owners = self._owners(info_state)
+        if len(owners) == 1:
+            return next(iter(owners.values()))
+        owned_string = OWNED.fullmatch(info_state)
+        if owners or owned_string is None:
+            return None
+        owners = self._owners(owned_string[2])
+        return owners.get(int(owned_string[1])) if len(owners) > 1 else None
+
+    def why_missing(self, info_state: str) -> str:
+        """Says why `number_of` finds no infoset, and what was perhaps meant."""
+        owners = self._owners(info_state)
+        if owners:
+            spelled = " or ".join(repr(owned(info_state, player)) for player in owners)
+            return (
+                f"More than one player has the information state {info_state!r}; ask "
+                f"for {spelled}."
+            )
+        near = difflib.get_close_matches(info_state, self.unique[:_SEARCHED], n=3)
+        hint = f" Near it: {', '.join(map(repr, near))}." if near else ""
+        return (
+            f"The policy for {brief(self._tree.source)} has met no information state "
+            f"{info_state!r}.{hint}"
+        )
+
+    def _owners(self, info_state: str) -> dict[int, int]:
+        """The infosets with a string, by their players."""
+        found = {
+            player: self._tree.find(info_state, player)
+            for player in range(self._tree.num_players)
+        }
+        return {p: n for p, n in found.items() if 0 <= n < len(self._infosets)}
+
+
+# --- A vector over sequences as an OpenSpiel policy -----------------------------------
+
 
 _MADE_OF_VECTOR = ("action_probability_array", "legal_actions_mask", "state_lookup")
 """Attributes that are made when they are first read, and that users may change."""
@@ -467,3 +566,122 @@ class SequencePolicy(openspiel_policy.Policy):
 
 def _is_turn_based(state: pyspiel.State) -> bool:
     return state.get_game().get_type().short_name == "turn_based_simultaneous_game"
+
+
+# --- any policy as something that answers states, and one policy for each player ------
+
+
+class Answers:
+    """Any policy, asked as OpenSpiel asks its policies in Python.
+
+    Attributes:
+        policy: an object with `action_probabilities`, or a dictionary
+            information-state string -> action -> probability.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        """Takes a policy of OpenSpiel's (Python's or pyspiel's), such as a
+        SequencePolicy, or a dictionary, such as json.load makes of a `policy.json`.
+
+        Raises:
+            ValueError: it is none of these.
+        """
+        if isinstance(policy, Answers):
+            policy = policy.policy
+        if is_of_file(policy):
+            names, vector = from_json(policy, load_game(policy["game"]))
+            policy = SequencePolicy(names, vector)
+        elif isinstance(policy, dict):
+            policy = with_int_actions(policy)
+        elif isinstance(policy, np.ndarray):
+            raise ValueError(
+                f"{policy!r} is a vector over the sequences of a tree, which answers "
+                "no states; give ms.SequencePolicy(tree, vector)."
+            )
+        elif not hasattr(policy, "action_probabilities"):
+            raise ValueError(f"{policy!r} is not a policy that answers states.")
+        self.policy = policy
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """The probability of every action at a state where a player acts.
+
+        Raises:
+            ValueError: a dictionary lacks the state.
+        """
+        player = state.current_player() if player_id is None else player_id
+        if isinstance(self.policy, dict):
+            # The dictionary may have the strings of a game with simultaneous moves or
+            # those of its turn-based form.
+            name = state.information_state_string(player)
+            names = name, f"Current player: {player}\n{name}", without_turn(name)
+            return row_in(self.policy, names, player)
+        if not isinstance(self.policy, pyspiel.Policy):
+            return self.policy.action_probabilities(state, player)
+        if state.is_simultaneous_node():
+            name = state.information_state_string(player)
+            return dict(self.policy.action_probabilities(name))
+        return dict(self.policy.action_probabilities(state))
+
+
+def row_in(
+    table: dict[str, dict[int, float]], names: Sequence[str], player: int
+) -> dict[int, float]:
+    """A player's row of a table, which may have the string of its state in several
+    forms, told apart by player or not.
+
+    Raises:
+        ValueError: the table lacks the state.
+    """
+    for name in names:
+        for key in (owned(name, player), name):
+            if key in table:
+                return table[key]
+    raise ValueError(f"The policy lacks the state {names[0]!r}.")
+
+
+class Joint:
+    """The policies of all players, asked like one policy."""
+
+    def __init__(self, each: Sequence[Answers]) -> None:
+        """Keeps `[P]` the players' policies."""
+        self.each = list(each)
+
+    def action_probabilities(
+        self, state: pyspiel.State, player_id: int | None = None
+    ) -> dict[int, float]:
+        """What the player's own policy answers."""
+        player = state.current_player() if player_id is None else player_id
+        return self.each[player].action_probabilities(state, player)
+
+
+def is_one_for_each(policies: Any) -> bool:
+    """Whether a value is a list of policies, not a single policy."""
+    return isinstance(policies, list | tuple)
+
+
+def check_one_for_each(policies: Sequence[Any], game: pyspiel.Game) -> None:
+    """Raises ValueError unless there are as many policies as players."""
+    if len(policies) != game.num_players():
+        raise ValueError(
+            f"{len(policies)} policies for the {game.num_players()} players of "
+            f"{brief(game)}: "
+            "give one policy for all players, or a list with one for each."
+        )
+
+
+def of_each_player(policies: Any, game: pyspiel.Game) -> list[Answers]:
+    """`[P]` the policy of each player.
+
+    Args:
+        policies: one policy for all players, or a list `[P]` with one for each.
+        game: the game.
+
+    Raises:
+        ValueError: there are too many or too few, or one is no policy.
+    """
+    if not is_one_for_each(policies):
+        return [Answers(policies)] * game.num_players()
+    check_one_for_each(policies, game)
+    return [Answers(policy) for policy in policies]

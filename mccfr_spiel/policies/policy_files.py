@@ -18,7 +18,7 @@ from mccfr_spiel.storage.results_folder import (
     write_json,
 )
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree, load_game
-from mccfr_spiel.tree.identity import has_name
+from mccfr_spiel.tree.loading import has_name
 
 JSON_INFOSETS = 100_000
 """The most information sets of a policy that is written as JSON."""

@@ -17,7 +17,8 @@ from mccfr_spiel.display.lines import (
     title,
 )
 from mccfr_spiel.display.tables import html_table, text_table
-from mccfr_spiel.policies.action_names import (
+from mccfr_spiel.policies.names import (
+    Names,
     Replay,
     names_at,
     names_without_state,
@@ -25,7 +26,6 @@ from mccfr_spiel.policies.action_names import (
     said,
     said_info_state,
 )
-from mccfr_spiel.policies.names import Names
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.levels import (
     depth_first,

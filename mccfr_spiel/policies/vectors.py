@@ -11,20 +11,20 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.display.lines import brief
-from mccfr_spiel.policies.answers import (
+from mccfr_spiel.policies.names import Names, checked_vector
+from mccfr_spiel.policies.policy import (
     Answers,
+    SequencePolicy,
     check_one_for_each,
     is_one_for_each,
     row_in,
 )
-from mccfr_spiel.policies.names import Names, checked_vector
-from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.table import moved
 from mccfr_spiel.policies.tabular import without_turn
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.hand_names import HandNames
-from mccfr_spiel.tree.identity import has_name, same_name
+from mccfr_spiel.tree.infosets import HandNames
+from mccfr_spiel.tree.loading import has_name, same_name
 
 
 def policy_vector(

@@ -1,11 +1,11 @@
 """Games whose rules are small compiled functions; see docs/own_game.md."""
 
-from mccfr_spiel.rules.declared import GameError
 from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
     BoundRules,
     Description,
+    GameError,
     Parameter,
     Rules,
     Sizes,

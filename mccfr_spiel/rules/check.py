@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, BoundRules, Rules
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, BoundRules, GameError, Rules
 
 _HISTORIES = 20
 _MOVES = 400

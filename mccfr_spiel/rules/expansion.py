@@ -23,8 +23,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
 )
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, TreeFullError
-from mccfr_spiel.rules.declared import check_returns
-from mccfr_spiel.rules.description import BoundRules, declared_by_rules
+from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
 from mccfr_spiel.rules.kernel import ROW, row_hash
 from mccfr_spiel.rules.key_table import (
     SLOT,

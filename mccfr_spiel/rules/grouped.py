@@ -41,21 +41,18 @@ from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.apply import (
+    NUM_GROUPS,
+    batch_at,
     begin_update,
     end_update,
     is_at_end,
     is_due,
     make_apply,
-)
-from mccfr_spiel.kernels.batches import (
-    NUM_GROUPS,
-    batch_at,
     present_iteration,
     walk_number,
     walks_of_group,
 )
-from mccfr_spiel.kernels.minimizers import number_of, rule_of
-from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.minimizers import function_of, number_of, rule_of
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     BATCH,

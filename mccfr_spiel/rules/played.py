@@ -29,8 +29,7 @@ from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
 from mccfr_spiel.compiled.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.minimizers import number_of, start_tables
-from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.minimizers import function_of, number_of, start_tables
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -46,30 +45,28 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
-from mccfr_spiel.rules.calls import (
+from mccfr_spiel.rules.kernel import (
     ACTING,
     APPLY_ACTION,
-    CHANCE_PROBS,
-    INFO_KEY,
-    LEGAL_ACTIONS,
-    RETURNS,
-    call,
-)
-from mccfr_spiel.rules.kernel import (
     BAD_ACTIONS,
     BAD_CHANCE,
     BAD_KEY,
     BAD_PLAYER,
     BAD_RETURNS,
+    CHANCE_PROBS,
+    INFO_KEY,
     INFOSETS,
+    LEGAL_ACTIONS,
     NO_ACTIONS,
     OVERRUN,
+    RETURNS,
     ROW,
     SEQUENCES,
     TOO_LONG,
     TOO_MANY_CHILDREN,
     add_infoset,
     ascends,
+    call,
     check_infoset,
     differ,
     fits,

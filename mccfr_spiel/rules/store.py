@@ -14,9 +14,15 @@ from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.rules import kernel, key_table, played
-from mccfr_spiel.rules.calls import callable_rules
-from mccfr_spiel.rules.declared import GameError, check_returns, limits_of
-from mccfr_spiel.rules.description import SPARE, BoundRules, declared_by_rules
+from mccfr_spiel.rules.description import (
+    SPARE,
+    BoundRules,
+    GameError,
+    check_returns,
+    declared_by_rules,
+    limits_of,
+)
+from mccfr_spiel.rules.kernel import callable_rules
 
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 96, 16
 """What the store takes for each, besides keys: its record, where its key is, up to four

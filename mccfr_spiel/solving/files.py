@@ -26,13 +26,14 @@ from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
-from mccfr_spiel.tree.identity import (
+from mccfr_spiel.tree.loading import (
     has_name,
     is_saved_game,
+    load_game,
+    saved_game,
     saved_print,
     told_by_string,
 )
-from mccfr_spiel.tree.loading import load_game, saved_game
 
 GAME_WAY_OUT = "Give the game that it was made with (game=...)."
 """What helps where a checkpoint is not of the game that is given."""

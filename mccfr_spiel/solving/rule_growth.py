@@ -16,7 +16,7 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import kernel, played
-from mccfr_spiel.rules.declared import tell_history
+from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import (

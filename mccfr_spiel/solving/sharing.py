@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.compiled import teams
-from mccfr_spiel.kernels import scratch, shared_walks
+from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
-from mccfr_spiel.kernels.batches import plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.loops import make_shared_iterate
 from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Sampled
-from mccfr_spiel.tree.blocks import cut_for_batches
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole import cut_for_batches
 
 LEAST_NODES = 1000
 """The nodes of a player's walks for each thread from which on sharing gains something.
@@ -83,7 +83,7 @@ class SharedWalks:
 
     Attributes:
         num_threads: at most so many.
-        cut, slots: see kernels/scratch.py; None until they are needed.
+        cut, slots: see kernels/shared_walks.py; None until they are needed.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class SharedWalks:
         """
         self._tree, self._sampled, self._rule = tree, sampled, rule
         self.num_threads = num_threads
-        self.cut: scratch.Cut | None = None
-        self.slots: scratch.Slots | None = None
+        self.cut: shared_walks.Cut | None = None
+        self.slots: shared_walks.Slots | None = None
         self._kernel: Any = None
         self._is_too_large = self._is_begun = self._is_torn = False
 
@@ -107,7 +107,7 @@ class SharedWalks:
         """All arrays that were made."""
         return [*(self.cut or ()), *(self.slots or ())]
 
-    def get_ready(self) -> scratch.Cut:
+    def get_ready(self) -> shared_walks.Cut:
         """Compiles the kernel and cuts the tree, at the first call."""
         if self.cut is None:
             self._kernel = make_shared_iterate(
@@ -160,7 +160,7 @@ class SharedWalks:
             status = teams.run(
                 self._kernel,
                 threads,
-                scratch.SHARED_LAYOUT.frame_of(*records),
+                shared_walks.SHARED_LAYOUT.frame_of(*records),
                 plan,
                 notes=shared_walks.NUM_SHARING_NOTES,
                 keep=records,
@@ -173,11 +173,11 @@ class SharedWalks:
             if status == layout.TOO_UNLIKELY:
                 return layout.NEEDS_ONE_THREAD  # which says in which walk
             assert self.slots is not None
-            room = 2 * len(self.slots.leaf) // scratch.NUM_SLICES
+            room = 2 * len(self.slots.leaf) // shared_walks.NUM_SLICES
             if room > _MOST_ROOM:
                 self._is_too_large = True
                 return layout.NEEDS_ONE_THREAD
-            rows = len(self.slots.counts) // scratch.NUM_COUNTS
+            rows = len(self.slots.counts) // shared_walks.NUM_COUNTS
             self.slots = _new_slots(cut, 2 * len(self.slots.node) // rows, room)
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
@@ -206,20 +206,20 @@ class SharedWalks:
         mean = max(nodes_of_walk(task, walk, self._tree.num_players), 1.0)
         least, most = _NODES_OF_SLICE
         enough = min(-(-batch // 8), -(-least // mean))
-        walks = max(-(-batch // scratch.NUM_SLICES), enough)
+        walks = max(-(-batch // shared_walks.NUM_SLICES), enough)
         return int(min(walks, max(most // mean, 1)))
 
 
-def _new_slots(cut: scratch.Cut, height: int, room: int) -> scratch.Slots:
+def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:
     """Room for so many nodes in a stack, and so many entries in a log."""
-    num_blocks, slices = len(cut.num_met), scratch.NUM_SLICES
+    num_blocks, slices = len(cut.num_met), shared_walks.NUM_SLICES
     rows, entries = slices + num_blocks, slices * room
-    return scratch.Slots(
+    return shared_walks.Slots(
         node=np.zeros(rows * height, np.int32),
         sequence=np.zeros(rows * height, np.int32),
         weight=np.zeros(rows * height),
         place=np.zeros(rows * height, np.uint64),
-        counts=np.zeros(rows * scratch.NUM_COUNTS, np.int64),
+        counts=np.zeros(rows * shared_walks.NUM_COUNTS, np.int64),
         event=np.zeros(entries, np.int32),
         leaf=np.zeros(entries, LEAF),
         fork=np.zeros(entries, FORK),

@@ -25,11 +25,10 @@ from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
-from mccfr_spiel.kernels.batches import GROWING
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.minimizers import make_start_tables
-from mccfr_spiel.kernels.own_rules import FAULT, name_of_own
+from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
 from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.walk import Sampled
@@ -40,11 +39,11 @@ from mccfr_spiel.solving.grouping import GroupedWalks
 from mccfr_spiel.solving.locking import Locks, locked_rows
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.tree.blocks import LEAST_WORK, useful_threads
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
+from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
 from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 

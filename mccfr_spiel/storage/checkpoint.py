@@ -3,10 +3,13 @@
 What is read is exactly what was written, and no code in a file is ever run. A file is a
 magic word, the digest of what follows, and a .npz archive with a JSON header and
 arrays.
+
+How files tell a user's function from another one of its name.
 """
 
 import contextlib
 import hashlib
+import inspect
 import io
 import itertools
 import json
@@ -22,8 +25,28 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.storage.atomic import part_of, write_file
-from mccfr_spiel.storage.sources import digest_of, name_of
+from mccfr_spiel.storage.folders import part_of, write_file
+
+# --- how files tell a user's function from another one of its name --------------------
+
+
+def name_of(function: types.FunctionType) -> str:
+    """A function's name with that of its module, `module:name`."""
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def digest_of(function: types.FunctionType) -> str:
+    """A hash of a function's source, or of its bytecode if there is no source."""
+    try:
+        source = inspect.getsource(function).encode()
+    except (OSError, TypeError):
+        code = function.__code__
+        source = code.co_code + repr(code.co_consts).encode()
+    return hashlib.blake2b(source, digest_size=8).hexdigest()
+
+
+# --- the format of solvers, policies and bots on disk and in pickles ------------------
+
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1

@@ -33,12 +33,11 @@ from mccfr_spiel.limits.budget import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.key_table import RowTable, new_row_table
-from mccfr_spiel.storage import locks
+from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.folders import user_cache_folder
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.identity import told_by_string
-from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.tree.names import KeyNames, TextNames
+from mccfr_spiel.tree.infosets import KeyNames, TextNames
+from mccfr_spiel.tree.loading import load_game, told_by_string
 
 CODE = package_digest()
 """The code that makes trees: all of this package's, as its sources are when they are
@@ -159,8 +158,8 @@ def _mapped_tree(
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # `_store` meets what is wrong with it
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = locks.acquire(base / f"{place.name}.lock", seconds=math.inf)
-            stack.callback(locks.release, lock)
+            lock = folders.acquire(base / f"{place.name}.lock", seconds=math.inf)
+            stack.callback(folders.release, lock)
         try:
             return _load(new(), place)  # another process may have made it meanwhile
         except FileNotFoundError:

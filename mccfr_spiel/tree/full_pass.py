@@ -1,6 +1,6 @@
 """Whole passes over a complete tree: plans, gradients, best responses.
 
-A pass visits no node. It reads a list of the leaves (tree/leaves.py), which is made
+A pass visits no node. It reads a list of the leaves (tree/levels.py), which is made
 once, from its beginning to its end.
 """
 
@@ -13,14 +13,14 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.tree.blocks import (
+from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.whole import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
     cut_at,
     one_block,
     useful_threads,
 )
-from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.worlds.hands import Hands
 from mccfr_spiel.worlds.histories import Histories, HistoryPass
 from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond

@@ -18,7 +18,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules.check import PlainRules, View
-from mccfr_spiel.rules.declared import (
+from mccfr_spiel.rules.description import (
     Declared,
     GameError,
     check_actions,
@@ -27,9 +27,9 @@ from mccfr_spiel.rules.declared import (
     check_returns,
     declared_by,
     returns_of,
+    rules_of,
     tell_history,
 )
-from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
 from mccfr_spiel.worlds.finding import why_no_worlds

@@ -19,27 +19,29 @@ from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits.budget import MaxMemory, TreeFullError
-from mccfr_spiel.rules.declared import (
+from mccfr_spiel.rules.description import (
+    BoundRules,
     GameError,
     check_actions,
     check_distinct_outcomes,
     returns_of,
     tell_history,
 )
-from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree import twin_trees
-from mccfr_spiel.tree.blocks import bytes_of_blocks, cut_into_blocks
-from mccfr_spiel.tree.ceilings import bytes_of_ceilings, list_ceilings
-from mccfr_spiel.tree.hand_names import HandNames
-from mccfr_spiel.tree.leaves import bytes_of_leaves, list_leaves
+from mccfr_spiel.tree.infosets import HandNames, InfosetNames, KeyNames
+from mccfr_spiel.tree.levels import (
+    bytes_of_ceilings,
+    bytes_of_leaves,
+    list_ceilings,
+    list_leaves,
+)
 from mccfr_spiel.tree.loading import load_game as load_game  # also known from here
 from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
-from mccfr_spiel.tree.names import InfosetNames, KeyNames
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
 from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
@@ -48,7 +50,7 @@ from mccfr_spiel.tree.twin_trees import (
     known_twin,
     usable_twin,
 )
-from mccfr_spiel.tree.whole import expand_depth_first
+from mccfr_spiel.tree.whole import bytes_of_blocks, cut_into_blocks, expand_depth_first
 from mccfr_spiel.twins.twin import BoundTwin
 from mccfr_spiel.worlds.finding import (
     Found,

@@ -27,7 +27,7 @@ from mccfr_spiel.kernels.tables import (
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.limits.budget import MemoryBudgetError, TreeFullError, resident
 from mccfr_spiel.limits.forecast import NODE_BYTES, SECONDS, exceeds
-from mccfr_spiel.rules.declared import tell_history
+from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.sizes import NODES, UNCOUNTED

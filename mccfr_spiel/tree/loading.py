@@ -1,16 +1,34 @@
 """pyspiel.Game: loaded by its string, and brought into the form that trees are made of.
 
 Everything that is refused before a single state is looked at is refused here.
+
+Whether two games are one and the same; pyspiel compares their strings only.
+
+Two strings may name one game: "kuhn_poker()" and "kuhn_poker(players=2)", where the
+default is written out. `same_name` sees through that.
+
+`str(game)` determines a registered C++ game completely, since everything about it is in
+its parameters. It does not determine games made in code, by
+`pyspiel.create_matrix_game`, `pyspiel.load_efg_game` or as an instance of a Python
+class, which may have any payoffs under one string. Within a process, `same_game` says
+whether two games are surely the same. For files, `content_print` is a hash of what is
+met when the game is played.
 """
 
+import collections
 import difflib
+import hashlib
 import importlib
+import pathlib
 import re
+import weakref
+from typing import Any
 
 import pyspiel
 
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.display.lines import brief
-from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import GameError, rules_of
 
 IMPORT_WAY_OUT = "import the module that registers it first"
 """What helps if a game is not registered."""
@@ -122,3 +140,237 @@ def _parameters_hint(name: str) -> str:
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     parameters = kinds[name].parameter_specification
     return f". Its parameters: {', '.join(sorted(parameters))}." if parameters else ""
+
+
+# --- whether two games are one and the same; pyspiel compares their strings only ------
+
+
+PRINTED_STATES = 1000
+"""`content_print` covers so many states nearest to the root."""
+
+_FILE_KINDS = frozenset(("efg_game", "nfg_game"))
+"""C++ games that are made of a file, or of a text that is no parameter."""
+
+
+# --- names -------------------------------------------------------------------
+
+
+def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+    """Whether two games have one name and the same parameters.
+
+    A parameter that has its default counts as if it were written out, so
+    "kuhn_poker()" and "kuhn_poker(players=2)" have the same name. That is known of the
+    parameters whose defaults a game has read, which `get_parameters` lists. The
+    defaults that are registered for the others prove nothing: in OpenSpiel 2.0.2 those
+    of hanabi are 0 and mean other numbers, and liars_dice_ir reads its parameter
+    `recall_length` under another name.
+    """
+    if one is other or str(one) == str(other):
+        return True
+    if one.get_type().short_name != other.get_type().short_name:
+        return False
+    return _written_out(one) == _written_out(other)
+
+
+def has_name(game: pyspiel.Game, text: Any) -> bool:
+    """Whether the text in a file is a name of a game, see `same_name`.
+
+    Args:
+        game: a game.
+        text: may be anything, as the file may.
+    """
+    if str(game) == text:
+        return True
+    name = game.get_type().short_name
+    if not isinstance(text, str) or text.partition("(")[0].strip() != name:
+        return False
+    try:
+        return same_name(game, pyspiel.load_game(text))
+    except Exception:  # games raise what they like
+        return False
+
+
+def _written_out(game: pyspiel.Game) -> str:
+    """All that `get_parameters` lists, also of the games in a game's parameters."""
+    found = {}
+    for name, value in game.get_parameters().items():
+        inner = _inner_game(value) if isinstance(value, dict) else None
+        if inner is not None:
+            value = inner.get_type().short_name, _written_out(inner)
+        found[name] = value
+    return repr(sorted(found.items()))
+
+
+def _inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
+    """Makes the game that another game's parameter describes; None if it does not."""
+    name = parameters.get("name")
+    if name not in pyspiel.registered_names():
+        return None
+    others = {key: value for key, value in parameters.items() if key != "name"}
+    try:
+        return pyspiel.load_game(name, others)
+    except Exception:  # games raise what they like
+        return None
+
+
+# --- within a process --------------------------------------------------------
+
+
+def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
+    """Whether two games are surely the same; False if that is not known.
+
+    It is known of one and the same object, of two C++ games with one name (see
+    `same_name`, `told_by_string`), of two games with the same compiled rules and
+    parameters, of two C++ matrix or tensor games with the same payoffs, and of two
+    instances of a Python class whose attributes are equal.
+    """
+    if one is other:
+        return True
+    if type(one) is not type(other) or not same_name(one, other):
+        return False
+    rules, others = rules_of(one), rules_of(other)
+    if rules is not None and others is not None:
+        same_rules = rules.description is others.description
+        return same_rules and rules.parameters == others.parameters
+    if isinstance(one, pyspiel.NormalFormGame):
+        return _normal_form(one) == _normal_form(other)
+    if _is_of_pyspiel(one):
+        return told_by_string(one) and told_by_string(other)
+    try:
+        return str(one) == str(other) and bool(vars(one) == vars(other))
+    except Exception:  # such as of arrays, which have no single answer
+        return False
+
+
+def _normal_form(game: Any) -> tuple[Any, ...]:
+    """Everything about a C++ matrix or tensor game."""
+    players = range(game.num_players())
+    state = game.new_initial_state()
+    names = [
+        [state.action_to_string(player, action) for action in legal]
+        for player, legal in ((p, state.legal_actions(p)) for p in players)
+    ]
+    strings = [state.information_state_string(player) for player in players]
+    payoffs = [game.player_utilities(player).tolist() for player in players]
+    return names, strings, payoffs
+
+
+def told_by_string(game: pyspiel.Game) -> bool:
+    """Whether `str(game)` alone determines the game, here and in other processes.
+
+    It is False where that is not known: for games written in Python, for matrix and
+    tensor games, to which code can give any name, for games made of a file, and for C++
+    games around one of these.
+    """
+    kind = game.get_type()
+    return (
+        _is_of_pyspiel(game)
+        and not isinstance(game, pyspiel.NormalFormGame)
+        and kind.short_name not in _FILE_KINDS
+        and kind.short_name in pyspiel.registered_names()
+        and all(map(_is_told, game.get_parameters().values()))
+    )
+
+
+def _is_of_pyspiel(game: pyspiel.Game) -> bool:
+    """Whether a game's class is a C++ one, and not one that Python code has made."""
+    return type(game).__module__.partition(".")[0] == "pyspiel"
+
+
+def _is_told(value: Any) -> bool:
+    """Whether a game's parameter says all that it stands for.
+
+    The name of a file does not, nor does a game that its own string does not determine.
+    """
+    if isinstance(value, dict):
+        inner = _inner_game(value)
+        return inner is not None and told_by_string(inner)
+    if not isinstance(value, str) or not value:
+        return True
+    try:
+        return not pathlib.Path(value).exists()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return True
+
+
+# --- for files ---------------------------------------------------------------
+
+_prints: dict[int, tuple[weakref.ref[pyspiel.Game], str]] = {}
+"""What `content_print` found, by the `id` of a game, since games cannot be hashed. The
+weak reference tells whether the `id` still means the same game."""
+
+
+def content_print(game: pyspiel.Game) -> str:
+    """A hash of what is met in a game: who acts, strings, actions, chance and returns.
+
+    It covers the `PRINTED_STATES` states nearest to the root. Two games with no more
+    states than that are equal if their prints are.
+    """
+    number = id(game)
+    reference, known = _prints.get(number, (None, ""))
+    if reference is not None and reference() is game:
+        return known
+    form = turn_based(game)
+    digest = hashlib.blake2b(b"2 %d" % form.num_players(), digest_size=16)
+    with_strings = game.get_type().provides_information_state_string
+    waiting = collections.deque([form.new_initial_state()])
+    room = PRINTED_STATES - 1
+    # Breadth first: one pass prints the state that has waited longest, and lets as many
+    # of its children wait as there is room for.
+    while waiting:
+        state = waiting.popleft()
+        moves = _print_state(digest, state, with_strings)[:room]
+        room -= len(moves)
+        for move in moves:
+            try:
+                waiting.append(state.child(move))
+            except Exception:  # games raise what they like
+                digest.update(b"none")
+    found = digest.hexdigest()
+    forget = weakref.ref(game, lambda _: _prints.pop(number, None))
+    _prints[number] = forget, found
+    return found
+
+
+def _print_state(digest: Any, state: pyspiel.State, with_strings: bool) -> list[int]:
+    """Adds a state to a hash; returns the moves from there.
+
+    If the state raises an error, that error is what is added. It is no reason to stop,
+    since walks may never meet the state.
+    """
+    moves: list[int] = []
+    try:
+        player = state.current_player()
+        if player == TERMINAL:
+            seen: tuple[Any, ...] = tuple(map(float, state.returns()))
+        elif player == CHANCE_NODE:
+            seen = tuple((int(o), float(p)) for o, p in state.chance_outcomes())
+            moves = [outcome for outcome, _ in seen]
+        else:
+            moves = [int(action) for action in state.legal_actions()]
+            string = state.information_state_string(player) if with_strings else ""
+            seen = (string, *moves)
+    except Exception as error:  # games raise what they like
+        player, seen = None, (type(error).__name__,)
+    digest.update(repr((player, seen)).encode("utf-8", "backslashreplace"))
+    return moves
+
+
+def saved_print(game: pyspiel.Game) -> str | None:
+    """What a file keeps, beside `str(game)`, to recognize the game.
+
+    That is its `content_print`, or None if the string alone determines the game.
+    """
+    return None if told_by_string(game) else content_print(game)
+
+
+def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
+    """Whether a game is the one that a file was written for.
+
+    Args:
+        game: a game.
+        header: the file's, with the game's string as `game` and its `saved_print` as
+            `identity`.
+    """
+    same = has_name(game, header["game"])
+    return same and header.get("identity") == saved_print(game)

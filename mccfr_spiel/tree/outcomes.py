@@ -8,7 +8,7 @@ import pyspiel
 from mccfr_spiel.arrays import MAX_CHILDREN, TERMINAL, reserve
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import Budget
-from mccfr_spiel.rules.declared import (
+from mccfr_spiel.rules.description import (
     Declared,
     GameError,
     check_probs,

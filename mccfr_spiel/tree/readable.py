@@ -1,37 +1,139 @@
 """What a tree tells about itself: its parts, its arrays, its limits.
 
 A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
+
+What a tree consists of, in numbers: `GameTree.describe` returns it.
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyspiel
 
 from mccfr_spiel import refusals
-from mccfr_spiel.arrays import MAX_INDEX
+from mccfr_spiel.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import brief, counted, line, never_raises, title
-from mccfr_spiel.display.tables import html_line
+from mccfr_spiel.display.tables import html_line, html_table, text_table
 from mccfr_spiel.kernels.tables import TreeArrays
-from mccfr_spiel.limits.budget import MaxMemory, make_budget
+from mccfr_spiel.limits.budget import MaxMemory, in_words, make_budget
 from mccfr_spiel.limits.forecast import NODE_BYTES, Forecast, forecast, refusal
-from mccfr_spiel.rules.declared import declared_by
-from mccfr_spiel.rules.description import BoundRules, rules_of
+from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.tree.description import TreeDescription, describe
-from mccfr_spiel.tree.infosets import Infosets
+from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
+from mccfr_spiel.tree.levels import levels_of
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
-from mccfr_spiel.tree.names import InfosetNames, KeyNames
-from mccfr_spiel.tree.nodes import Nodes
+from mccfr_spiel.tree.nodes import KeptStates, Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
-from mccfr_spiel.tree.replay import KeptStates
 from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
 from mccfr_spiel.worlds.histories import Histories
 from mccfr_spiel.worlds.passes import AnyWorlds
+
+# --- what a tree consists of, in numbers: `GameTree.describe` returns it --------------
+
+
+class TreeDescription(NamedTuple):
+    """The parts of a tree, as far as it is expanded.
+
+    Attributes:
+        game: the title of the game.
+        num_nodes: all nodes; the next three and `unexpanded_nodes` add up to them.
+        decision_nodes: where a player acts.
+        chance_nodes: where chance acts.
+        terminal_nodes: where the game ends.
+        unexpanded_nodes: known to be there, but not looked at yet; 0 in a whole tree.
+        depth: the moves in the longest history, chance's included.
+        infosets: the number of each player's infosets met.
+        sequences: the number of each player's sequences, the empty one included.
+        memory: the bytes that the tree takes, room to grow included.
+    """
+
+    game: str
+    num_nodes: int
+    decision_nodes: int
+    chance_nodes: int
+    terminal_nodes: int
+    unexpanded_nodes: int
+    depth: int
+    infosets: tuple[int, ...]
+    sequences: tuple[int, ...]
+    memory: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node has been expanded."""
+        return self.unexpanded_nodes == 0
+
+    def __str__(self) -> str:
+        """The title of the game and a line for each number."""
+        return f"{self._heading()}\n{text_table(('', ''), self._rows(), {1})[1:]}"
+
+    @never_raises
+    def __repr__(self) -> str:
+        """As `str`: the numbers are what one wants to see."""
+        return str(self)
+
+    @never_raises
+    def _repr_html_(self) -> str:
+        return html_table(("", ""), self._rows(), {1}, caption=self._heading())
+
+    def _heading(self) -> str:
+        return (
+            f"{brief(self.game)}: "
+            f"{'the whole tree' if self.is_complete else 'as far as met'}"
+        )
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [
+            ("nodes", f"{self.num_nodes:,}"),
+            ("  decision nodes", f"{self.decision_nodes:,}"),
+            ("  chance nodes", f"{self.chance_nodes:,}"),
+            ("  terminal nodes", f"{self.terminal_nodes:,}"),
+        ]
+        if self.unexpanded_nodes:
+            rows.append(("  not expanded yet", f"{self.unexpanded_nodes:,}"))
+        rows.append(("depth", counted(self.depth, "move")))
+        rows.append(("infosets", f"{sum(self.infosets):,}"))
+        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.infosets)]
+        rows.append(("sequences", f"{sum(self.sequences):,}"))
+        rows += [(f"  player {p}", f"{n:,}") for p, n in enumerate(self.sequences)]
+        rows.append(("memory", in_words(self.memory)))
+        return rows
+
+
+def describe(
+    game: pyspiel.Game, nodes: np.ndarray, infosets: np.ndarray, memory: int
+) -> TreeDescription:
+    """Counts what a tree consists of.
+
+    Args:
+        game: the tree's.
+        nodes: `[N]` of dtype NODE.
+        infosets: `[I]` of dtype INFOSET.
+        memory: the bytes that the tree takes.
+    """
+    players = range(game.num_players())
+    acting = nodes["player"]
+    owners, sizes = infosets["player"], infosets["num_actions"]
+    return TreeDescription(
+        game=title(game),
+        num_nodes=len(nodes),
+        decision_nodes=int((acting >= 0).sum()),
+        chance_nodes=int((acting == CHANCE_NODE).sum()),
+        terminal_nodes=int((acting == TERMINAL).sum()),
+        unexpanded_nodes=int((acting == UNEXPANDED).sum()),
+        depth=levels_of(nodes).depth,
+        infosets=tuple(int((owners == player).sum()) for player in players),
+        sequences=tuple(1 + int(sizes[owners == player].sum()) for player in players),
+        memory=memory,
+    )
+
+
+# --- what a tree tells about itself: its parts, its arrays, its limits ----------------
+
 
 DEFAULT_MAX_NODES = 80_000_000
 """Fits 8 GiB: about 100 bytes a node at the peak of an expansion through pyspiel."""

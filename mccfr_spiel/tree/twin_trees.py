@@ -16,11 +16,10 @@ import pyspiel
 from mccfr_spiel.compiled.randomness import infoset_place
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.forecast import forecast, refusal
-from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
-from mccfr_spiel.tree.identity import told_by_string
-from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.names import KeyNames
+from mccfr_spiel.tree.infosets import KeyNames
+from mccfr_spiel.tree.loading import told_by_string, turn_based
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.twins.catalog import TWINS, difference_to, twin_of
 from mccfr_spiel.twins.twin import BoundTwin

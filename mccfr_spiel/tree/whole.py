@@ -2,18 +2,38 @@
 
 Compiled rules do not come here: rules/expansion.py expands them with no Python per
 node.
+
+The pieces into which passes over a complete tree are cut for several threads.
+
+`kernels/passes.py` explains the cut.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyspiel
 
+from mccfr_spiel import refusals
 from mccfr_spiel.arrays import UNEXPANDED
+from mccfr_spiel.compiled.teams import num_cores
 from mccfr_spiel.display.lines import brief
+from mccfr_spiel.kernels.passes import (
+    INNER,
+    MOST_BLOCKS,
+    ROOT,
+    WORK_OF_SEQUENCE,
+    find_blocks,
+    find_cuts,
+    mark_kinds,
+    weigh_infosets,
+)
+from mccfr_spiel.kernels.shared_walks import Cut
+from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits.budget import TreeFullError, resident
 from mccfr_spiel.limits.forecast import refusal
-from mccfr_spiel.rules.declared import tell_history
+from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED
 
@@ -128,3 +148,157 @@ def expand_depth_first(
 def _moves(state: pyspiel.State) -> Sequence[Any]:
     """What leads from a state, as `GameTree.expand` returns it."""
     return state.chance_outcomes() if state.is_chance_node() else state.legal_actions()
+
+
+# --- the pieces into which passes over a complete tree are cut for several threads ----
+
+
+LEAST_WORK = 2**17
+"""The work for each thread of a pass from which on sharing gains something, in rows of
+leaves: about a quarter of a millisecond."""
+
+LEAST_WORK_AT_ONCE = 2**20
+"""The same for a single pass, for which the threads must be woken each time."""
+
+LEAST_BLOCK = 2**14
+"""The least work of a block on average, in rows of leaves."""
+
+NUM_BLOCKS_OF_BATCH, LEAST_BLOCK_OF_BATCH = 32, 64
+"""How many blocks each player should have for a batch of walks, and the least work of
+one."""
+
+
+def work_of(passes: Passes) -> int:
+    """The work of a pass for all players, in rows of leaves."""
+    return len(passes.payoffs) + WORK_OF_SEQUENCE * (len(passes.ends) - 1)
+
+
+def one_block(passes: Passes) -> Blocks:
+    """All infosets in one block, for one thread."""
+    num_players = len(passes.member_ends) - 1
+    return Blocks(
+        ends=np.array((0, len(passes.members)), np.int64),
+        starts=passes.member_ends,
+        kinds=np.zeros(0, np.uint8),
+        top=np.zeros(0, np.int32),
+        top_ends=np.zeros(num_players + 1, np.int64),
+    )
+
+
+def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
+    """Cuts the infosets of a complete tree.
+
+    Args:
+        infosets: of the tree.
+        passes: the list of its leaves.
+    """
+    owner = _owners(infosets, passes)
+    stops = infosets["first_sequence"] + infosets["num_actions"]
+    work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
+    total = int(work[-1]) if len(infosets) else 0
+    most = max(min(MOST_BLOCKS, total // LEAST_BLOCK), 1)
+    return cut_at(infosets, passes, find_cuts(owner[infosets["parent"]], work, most))
+
+
+def _owners(infosets: np.ndarray, passes: Passes) -> np.ndarray:
+    """`[S]` the infoset of each sequence, -1 for the empty ones."""
+    owner = np.repeat(np.arange(len(infosets), dtype=np.int32), infosets["num_actions"])
+    return np.append(np.full(len(passes.member_ends) - 1, -1, np.int32), owner)
+
+
+def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
+    """Cuts the infosets of a complete tree at these, the first of each block and their
+    number."""
+    kinds = np.zeros(len(infosets), np.uint8)
+    mark_kinds(infosets, _owners(infosets, passes), ends, kinds)
+    return _blocks_of(passes, ends, kinds)
+
+
+def _blocks_of(passes: Passes, ends: np.ndarray, kinds: np.ndarray) -> Blocks:
+    """The blocks with these ends and kinds of infosets."""
+    starts = [np.zeros(1, np.int64)]
+    for first, last in itertools.pairwise(passes.member_ends):
+        starts.append(first + np.searchsorted(passes.members[first:last], ends[1:]))
+    top = passes.members[kinds[passes.members] != INNER]
+    tops = np.cumsum(np.append(0, kinds[passes.members] != INNER))
+    is_root = kinds[top] == ROOT
+    return Blocks(
+        ends=ends,
+        starts=np.concatenate(starts),
+        kinds=kinds,
+        top=np.where(is_root, ~top, top),
+        top_ends=tops[passes.member_ends],
+    )
+
+
+def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) -> Cut:
+    """Cuts the infosets of a complete tree for batches of walks.
+
+    Args:
+        infosets: of the tree.
+        num_players: how many players there are.
+        num_sequences: of all of them.
+    """
+    work = np.empty(len(infosets), np.int64)
+    below = np.zeros(num_sequences, np.int64)
+    no_leaves = np.zeros(num_sequences + 1, np.int64)  # only sequences count
+    weigh_infosets(infosets, no_leaves, below, work)
+    total = int(below[:num_players].sum())
+    most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
+    members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
+    member_ends = np.searchsorted(
+        infosets["player"][members], np.arange(num_players + 1)
+    )
+    owner = np.full(num_sequences, -1, np.int32)
+    block_of = np.empty(len(infosets), np.int32)
+    is_root = np.zeros(len(infosets), np.bool_)
+    player_ends = np.zeros(num_players + 1, np.int64)
+    find_blocks(
+        infosets,
+        members,
+        member_ends,
+        work,
+        most,
+        owner,
+        block_of,
+        is_root,
+        player_ends,
+    )
+    home = np.where(block_of < 0, -1, 2 * block_of + is_root).astype(np.int32)
+    counts = np.bincount(block_of[block_of >= 0], minlength=player_ends[-1])
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    num_top = int(np.count_nonzero((block_of < 0) | is_root))
+    return Cut(
+        home=np.where(owner < 0, np.int32(-1), home[owner]),
+        player_ends=player_ends,
+        ends=ends,
+        met=np.zeros(ends[-1], np.int32),
+        num_met=np.zeros(player_ends[-1], np.int64),
+        top=np.zeros(num_top, np.int32),
+    )
+
+
+def bytes_of_blocks(num_infosets: int, num_sequences: int) -> int:
+    """The bytes of the blocks, and of what is needed to find them."""
+    return 64 * num_infosets + 4 * num_sequences
+
+
+def checked_threads(threads: Any) -> int | None:
+    """The number of threads that was given, None for one for each core.
+
+    Raises:
+        ValueError: it is no number above 0.
+    """
+    return None if threads is None else refusals.integer(threads, "threads", 1)
+
+
+def useful_threads(threads: int | None, passes: Passes, least_work: int) -> int:
+    """How many threads a pass should have.
+
+    Args:
+        threads: at most so many; None for one for each core.
+        passes: of the tree.
+        least_work: of each thread, such as LEAST_WORK.
+    """
+    most = num_cores() if threads is None else threads
+    return max(min(most, work_of(passes) // least_work), 1)

@@ -11,8 +11,7 @@ import pyspiel
 
 from mccfr_spiel.limits.budget import MaxMemory
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.tree.identity import same_game, told_by_string
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.loading import load_game, same_game, told_by_string
 
 _kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()
 """For each grown tree a whole tree."""

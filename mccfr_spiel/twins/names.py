@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.rules.calls import SPELL, call, callable_rules
 from mccfr_spiel.rules.description import SPARE, BoundRules
+from mccfr_spiel.rules.kernel import SPELL, call, callable_rules
 from mccfr_spiel.rules.key_table import RowTable
 
 _BATCH = 1 << 24

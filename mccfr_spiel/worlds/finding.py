@@ -11,9 +11,8 @@ from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError, in_words
-from mccfr_spiel.rules.calls import callable_world_rules
-from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import SPARE, BoundRules
+from mccfr_spiel.rules.description import SPARE, BoundRules, GameError
+from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize

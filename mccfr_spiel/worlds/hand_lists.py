@@ -6,9 +6,9 @@ import numpy as np
 
 from mccfr_spiel.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.kernels.blocks import MOST_BLOCKS, find_cuts
+from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
-from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
     DECISION,
@@ -29,7 +29,7 @@ _BYTES_OF_HAND = 32
 """What a hand in a list takes."""
 
 LEAST_BLOCK = 2**21
-"""The least sequences of a block on average; see kernels/blocks.py."""
+"""The least sequences of a block on average; see kernels/passes.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Multiples of it are places (see compiled/randomness.py), all of them different."""

@@ -75,7 +75,7 @@ class Hands(NamedTuple):
     ]
     cuts: Annotated[
         np.ndarray,
-        Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/blocks.py"),
+        Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/passes.py"),
     ]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
     levels: Annotated[

@@ -21,9 +21,8 @@ from mccfr_spiel.compiled.frame import Entry, Layout, new_record
 from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.limits.budget import Budget
-from mccfr_spiel.rules.calls import APPLY_ACTION, INFO_KEY, call
 from mccfr_spiel.rules.description import BoundRules
-from mccfr_spiel.rules.kernel import INFOSETS, row_hash
+from mccfr_spiel.rules.kernel import APPLY_ACTION, INFO_KEY, INFOSETS, call, row_hash
 from mccfr_spiel.rules.key_table import find_key
 from mccfr_spiel.rules.played import (
     BROKEN,

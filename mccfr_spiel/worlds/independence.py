@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.rules.declared import GameError
-from mccfr_spiel.rules.description import CHANCE, SPARE, TERMINAL, BoundRules
+from mccfr_spiel.rules.description import CHANCE, SPARE, TERMINAL, BoundRules, GameError
 
 _OFF = 1e-12
 

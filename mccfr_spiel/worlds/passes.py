@@ -16,8 +16,7 @@ import numpy as np
 from mccfr_spiel.compiled.frame import Layout
 from mccfr_spiel.compiled.jit import inlined, jit, made_with
 from mccfr_spiel.compiled.teams import share
-from mccfr_spiel.kernels.minimizers import number_of, rule_of
-from mccfr_spiel.kernels.own_rules import function_of
+from mccfr_spiel.kernels.minimizers import function_of, number_of, rule_of
 from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import (
     LAYOUT,

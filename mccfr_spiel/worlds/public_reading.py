@@ -16,7 +16,7 @@ import pyspiel
 
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.limits.budget import MemoryBudgetError
-from mccfr_spiel.rules.declared import GameError
+from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
     DECISION,

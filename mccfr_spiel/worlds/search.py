@@ -25,15 +25,16 @@ from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLAG, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.rules.calls import (
+from mccfr_spiel.rules.kernel import (
     APPLY_ACTION,
     CLASS_RETURNS,
+    INFOSETS,
     LEAF_CLASS,
     LEGAL_ACTIONS,
+    SEQUENCES,
     WORLD_KEY,
     call,
 )
-from mccfr_spiel.rules.kernel import INFOSETS, SEQUENCES
 from mccfr_spiel.rules.key_table import MOST_USED
 from mccfr_spiel.rules.played import (
     BROKEN,

@@ -14,12 +14,12 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.cluster import InThisProcess, Ray, batches, crews
+from mccfr_spiel.cluster import InThisProcess, Ray, batches
 from mccfr_spiel.experiments import Settings, runs
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.tree import whole
 from tests.reference import Textbook
 from tests.small_games import uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, assert_same
@@ -44,8 +44,8 @@ SPLIT = {
 def split_small_batches(monkeypatch):
     """Has clusters split batches of every size, over blocks of a few infosets."""
     monkeypatch.setattr(batches, "LEAST_NODES", 1)
-    monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
-    monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
+    monkeypatch.setattr(whole, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(whole, "NUM_BLOCKS_OF_BATCH", 12)
 
 
 def batched(sampling=ms.EXTERNAL, batch: Any = 10, rule=None, *, alternating=True):
@@ -83,7 +83,7 @@ def assert_equal(solvers, iterations):
         assert solver.cluster.num_shared > 0
 
 
-class Lossy(crews.Crew):
+class Lossy(batches.Crew):
     """A crew that loses workers at turns of its choice.
 
     Attributes:

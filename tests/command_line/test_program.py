@@ -12,7 +12,7 @@ from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
 from mccfr_spiel.experiments import playing, single_run
-from mccfr_spiel.experiments.flags import SETTINGS
+from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.papers import table_1
 
 

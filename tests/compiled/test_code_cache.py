@@ -11,9 +11,8 @@ import warnings
 import numpy as np
 import pytest
 
-from mccfr_spiel.compiled import code_cache
-from mccfr_spiel.compiled.code_cache import CompileCacheWarning
-from mccfr_spiel.compiled.jit import config, jit
+from mccfr_spiel.compiled import jit as made
+from mccfr_spiel.compiled.jit import CompileCacheWarning, config, jit
 
 OLD = time.time() - 40 * 24 * 3600
 
@@ -27,8 +26,8 @@ needs_modes = pytest.mark.skipif(
 def base(tmp_path, monkeypatch):
     """A folder where code is kept that is made during a test."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(code_cache, "_given_up", set())
-    code_cache._is_made.cache_clear()
+    monkeypatch.setattr(jit, "_given_up", set())
+    made._is_made.cache_clear()
     return tmp_path
 
 
@@ -79,7 +78,7 @@ def test_a_sound_file_that_numba_cannot_read_is_compiled_again(base):
     jit(double)(3)
     (path,) = files(base)
     content = b"of another version"
-    path.write_bytes(code_cache._digest(content) + content)
+    path.write_bytes(made._digest(content) + content)
     again = jit(double)
     assert again(4) == 8
     assert hits(again) == 0
@@ -124,7 +123,7 @@ def test_code_below_a_folder_that_others_may_write_to_is_not_run(
     assert jit(double)(3) == 6
     (folder,) = inner.iterdir()
     (folder / shared).resolve().chmod(0o777)
-    code_cache._is_made.cache_clear()
+    made._is_made.cache_clear()
     with pytest.warns(CompileCacheWarning, match="every user may write to"):
         assert jit(double)(3) == 6
     with warnings.catch_warnings():
@@ -158,7 +157,7 @@ def test_a_disk_that_fails_costs_one_warning_and_what_is_kept_is_used(
         raise OSError(28, "No space left on device")
 
     jit(double)(3)
-    monkeypatch.setattr("mccfr_spiel.storage.atomic.os.replace", full)
+    monkeypatch.setattr("mccfr_spiel.storage.folders.os.replace", full)
     function = jit(double)
     with pytest.warns(CompileCacheWarning, match="No space left") as caught:
         assert function(1.5) == 3.0

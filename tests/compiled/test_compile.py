@@ -11,8 +11,8 @@ import pytest
 
 import mccfr_spiel
 from mccfr_spiel.compiled import jit
-from mccfr_spiel.compiled.drafts import PASTED
 from mccfr_spiel.compiled.jit import (
+    PASTED,
     config,
     inlined,
     seconds_compiled,

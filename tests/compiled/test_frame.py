@@ -9,9 +9,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arrays import NODE
+from mccfr_spiel.compiled.atomics import prefetch
 from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
 from mccfr_spiel.compiled.jit import IS_COMPILED, jit
-from mccfr_spiel.compiled.prefetch import prefetch
 
 pytestmark = pytest.mark.both
 

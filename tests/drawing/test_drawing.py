@@ -13,7 +13,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.drawing.layout import lay_out
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.drawing.trees import spots_of
-from mccfr_spiel.policies.action_names import said_at, said_info_state
+from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -18,14 +18,13 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, make_solver, single_run
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.plotting import convergence_figure
-from mccfr_spiel.experiments.recording import Recording
-from mccfr_spiel.experiments.resuming import load_solver
-from mccfr_spiel.experiments.resuming import read_rows as read_kept_rows
+from mccfr_spiel.experiments.results import Recording, load_solver
+from mccfr_spiel.experiments.results import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.screen import format_row, header
-from mccfr_spiel.experiments.tasks import Task, run_task
-from mccfr_spiel.storage import locks
-from mccfr_spiel.storage.row_file import RowWriter, read_table, read_whole_table
+from mccfr_spiel.experiments.single_run import format_row, header
+from mccfr_spiel.experiments.sweeps import Task, run_task
+from mccfr_spiel.storage import folders
+from mccfr_spiel.storage.results_folder import RowWriter, read_table, read_whole_table
 
 FRAGILE = """
 import os
@@ -243,7 +242,7 @@ def test_an_interruption_of_the_evaluation_says_what_is_kept(tmp_path, monkeypat
 def test_a_row_brings_a_checkpoint_where_saving_is_cheap(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(
-        "mccfr_spiel.experiments.recording.time.monotonic", lambda: clock[0]
+        "mccfr_spiel.experiments.results.time.monotonic", lambda: clock[0]
     )
     settings = Settings("kuhn_poker")
     solver, saved = make_solver(settings), []
@@ -434,7 +433,7 @@ def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
 
 def test_a_folder_has_one_run_at_a_time(finished):
     before = files(finished)
-    with locks.held(finished):
+    with folders.held(finished):
         for how in ({"resume": True}, {"overwrite": True}):
             with pytest.raises(ValueError, match="Another process is running in"):
                 solve(finished, **how)

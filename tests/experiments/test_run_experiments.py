@@ -22,7 +22,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, read_settings
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.results import begin, open_folder
-from mccfr_spiel.experiments.settings_files import description
+from mccfr_spiel.experiments.settings import description
 from mccfr_spiel.policies import policy_files
 from tests.policies.test_policy import policy_of
 

@@ -21,12 +21,17 @@ from mccfr_spiel.experiments.algorithm_names import (
     read_method,
     written,
 )
-from mccfr_spiel.experiments.flags import CHANGEABLE, DEFAULT, SETTINGS, flags_of
 from mccfr_spiel.experiments.plotting import legend_name
-from mccfr_spiel.experiments.results import default_folder
-from mccfr_spiel.experiments.resuming import resumed_flags
-from mccfr_spiel.experiments.settings import check
-from mccfr_spiel.experiments.settings_files import description, read_settings
+from mccfr_spiel.experiments.results import default_folder, resumed_flags
+from mccfr_spiel.experiments.settings import (
+    CHANGEABLE,
+    DEFAULT,
+    SETTINGS,
+    check,
+    description,
+    flags_of,
+    read_settings,
+)
 from mccfr_spiel.offline import methods as offline
 
 importlib.import_module("mccfr_spiel.games")  # registers them

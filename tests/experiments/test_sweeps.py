@@ -16,9 +16,9 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, executors, sweeps
+from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.tasks import Task, run_task
+from mccfr_spiel.experiments.sweeps import Task, run_task
 from mccfr_spiel.limits import budget
 from mccfr_spiel.offline.methods import EGT
 
@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_solver(expected):
 
 
 def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
-    executor = functools.partial(executors.local, workers=2)
+    executor = functools.partial(sweeps.local, workers=2)
     shares = []
     sweeps.run_sweep(SWEEP, tmp_path, executor, shares.append, trees=trees)
     assert table(tmp_path) == expected
@@ -95,7 +95,7 @@ def test_any_number_of_processes_gives_the_same_rows(expected, trees, tmp_path):
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray_gives_the_same_rows(expected, tmp_path):
     pytest.importorskip("ray")
-    executor = functools.partial(executors.on_ray, workers=2, address=None)
+    executor = functools.partial(sweeps.on_ray, workers=2, address=None)
     assert sweeps.run_sweep(SWEEP, tmp_path, executor) == []
     assert table(tmp_path) == expected
 
@@ -197,7 +197,7 @@ def test_workers_that_die_at_once_are_replaced(expected, trees, tmp_path, monkey
         return submit(pool, *arguments)
 
     monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
-    executor = functools.partial(executors.local, workers=1)
+    executor = functools.partial(sweeps.local, workers=1)
     sweep = {key: SWEEP[key] for key in ("iterations", "egt")}
     assert sweeps.run_sweep(sweep, tmp_path, executor, trees=trees) == []
     assert len(pools) == 2
@@ -262,7 +262,7 @@ def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypat
     (tmp_path / "deadly.py").write_text("import os; os._exit(1)")
     monkeypatch.syspath_prepend(tmp_path)
     sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
-    executor = functools.partial(executors.local, workers=1)
+    executor = functools.partial(sweeps.local, workers=1)
     (failure,) = sweeps.run_sweep(
         sweep, tmp_path / "out", executor, imports=["deadly"], trees=trees
     )

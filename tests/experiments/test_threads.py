@@ -5,15 +5,15 @@ import pathlib
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings, executors, resuming, runs
-from mccfr_spiel.experiments.tasks import Task
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.experiments import Settings, results, runs, sweeps
+from mccfr_spiel.experiments.sweeps import Task
+from mccfr_spiel.tree import whole
 
 
 @pytest.fixture
 def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 
@@ -30,12 +30,12 @@ def cut_small_trees(monkeypatch):
 def test_workers_and_their_threads_are_not_more_than_cores(
     monkeypatch, cores, workers, given, threads
 ):
-    monkeypatch.setattr(executors, "num_cores", lambda: cores)
+    monkeypatch.setattr(sweeps, "num_cores", lambda: cores)
     tasks = [
         Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
         for k in given
     ]
-    found = executors.with_threads(tasks, workers)
+    found = sweeps.with_threads(tasks, workers)
     assert [task.settings.threads for task in found] == threads
 
 
@@ -52,7 +52,7 @@ def test_a_run_that_is_resumed_may_have_other_threads(tmp_path, cut_small_trees)
     kept = list(runs.rows(solver, short))
     assert solver.state.num_threads == 3
     solver.save(tmp_path / "checkpoint")
-    loaded = resuming.load_solver(one, tmp_path / "checkpoint")
+    loaded = results.load_solver(one, tmp_path / "checkpoint")
     rows = kept + list(runs.rows(loaded, one, kept=kept))
     assert [row | {"seconds": 0} for row in rows] == [
         row | {"seconds": 0} for row in whole

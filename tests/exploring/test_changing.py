@@ -11,7 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
-from mccfr_spiel.policies.action_names import said_info_state
+from mccfr_spiel.policies.names import said_info_state
 from tests.exploring.asking import Page, solved
 
 

@@ -19,7 +19,7 @@ from mccfr_spiel.exploring import exporting, live_rows
 from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST, listening
-from mccfr_spiel.kernels import whole_walks
+from mccfr_spiel.kernels import passes
 from mccfr_spiel.kernels.passes import fill_gradient, fill_plan
 from tests.exploring.asking import Page, solved
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
@@ -239,8 +239,8 @@ def test_passes_that_the_page_makes_let_other_threads_run():
     kernels_of_the_page = (
         fill_plan,
         fill_gradient,
-        whole_walks.leaves_walk,
-        whole_walks.reaches_walk,
+        passes.leaves_walk,
+        passes.reaches_walk,
     )
     assert all(one.targetoptions.get("nogil") for one in kernels_of_the_page)
 

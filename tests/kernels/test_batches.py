@@ -9,7 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.batches import GROWING, plain_batch_at, plain_walk_number
+from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.tables import GROW, PASSED, PAUSED, WALK, WALKER
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.tree import growth

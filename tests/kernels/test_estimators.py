@@ -28,12 +28,9 @@ from mccfr_spiel.kernels import (
     apply,
     averaging,
     baselines,
-    batches,
-    forgetting,
     minimizers,
     passes,
-    picking,
-    pruning,
+    sampling,
     stack,
     stored,
     tables,
@@ -77,16 +74,16 @@ PIECES = (
     apply,
     averaging,
     baselines,
-    batches,
+    apply,
     draws,
     minimizers,
     passes,
-    picking,
-    pruning,
+    sampling,
+    sampling,
     stack,
     stored,
     tables,
-    forgetting,
+    apply,
     walk,
 )
 
@@ -156,7 +153,7 @@ class SourceOfWalk:
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
             patch.setattr(walk, "stream_key", begin_walk)
-            for module in (picking, pruning, walk):
+            for module in (sampling, sampling, walk):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

@@ -8,7 +8,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.kernels.pruning import FLOOR, SKIPPED
+from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from tests.reference import Textbook
 from tests.small_games import three_players
 from tests.test_solver import (

@@ -11,9 +11,9 @@ from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.policies import names
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.leaves import bytes_of_leaves
+from mccfr_spiel.tree.levels import bytes_of_leaves
 from mccfr_spiel.tree.sizes import LEAVES
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3
@@ -32,7 +32,7 @@ LIARS_DICE = GAMES["liars_dice"]()
 @pytest.fixture(autouse=True)
 def share_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 
 
@@ -131,7 +131,7 @@ def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():
     policy, budget = policy_of(tree), tree.budget
     expected = ms.nash_conv(GameTree(LIARS_DICE).expand_all(), policy)
     needed = bytes_of_leaves(tree.arrays, tree.num_sequences)
-    needed += blocks.bytes_of_blocks(tree.num_infosets, tree.num_sequences)
+    needed += whole.bytes_of_blocks(tree.num_infosets, tree.num_sequences)
     budget.take(budget.left - needed - 48 * tree.num_sequences)
     budget.take(1)
     with pytest.raises(MemoryBudgetError):

@@ -11,10 +11,10 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import scratch, shared_walks
+from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.tree import whole as cutting
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
@@ -35,8 +35,8 @@ def helped(monkeypatch) -> list[int]:
     for name in ("LEAST_NODES", "SMALL_TREE", "LEAST_NODES_AT_ONCE"):
         monkeypatch.setattr(sharing, name, int(name == "LEAST_NODES"))
     monkeypatch.setattr(state, "LEAST_TREE", 0)
-    monkeypatch.setattr(blocks, "LEAST_BLOCK_OF_BATCH", 24)
-    monkeypatch.setattr(blocks, "NUM_BLOCKS_OF_BATCH", 12)
+    monkeypatch.setattr(cutting, "LEAST_BLOCK_OF_BATCH", 24)
+    monkeypatch.setattr(cutting, "NUM_BLOCKS_OF_BATCH", 12)
     found, run = [], teams.run
 
     def counted(work, num_threads, *arguments, **more):
@@ -144,7 +144,7 @@ def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch, helped):
     made = shared.state.sharing
     assert made is not None
     assert made.slots is not None
-    assert len(made.slots.leaf) == 8 * scratch.NUM_SLICES
+    assert len(made.slots.leaf) == 8 * shared_walks.NUM_SLICES
     assert helped == [3, 3, 3]  # with room for 2, 4 and 8
     assert bits(shared) == bits(alone)
 

@@ -11,9 +11,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.kernels import blocks as kernel_blocks
-from mccfr_spiel.kernels.blocks import IN_TOP, INNER, ROOT, mark_kinds
-from mccfr_spiel.tree import blocks
+from mccfr_spiel.kernels import passes as kernel_blocks
+from mccfr_spiel.kernels.passes import IN_TOP, INNER, ROOT, mark_kinds
+from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
@@ -40,8 +40,8 @@ FULL_ALGORITHMS = {
 @pytest.fixture(autouse=True)
 def cut_small_trees(monkeypatch):
     """Lets trees of every size be cut, into blocks of a few infosets."""
-    monkeypatch.setattr(blocks, "LEAST_BLOCK", 40)
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", 12)
+    monkeypatch.setattr(whole, "LEAST_BLOCK", 40)
+    monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
 
@@ -159,8 +159,8 @@ def sequences(tree: GameTree, infoset: int) -> range:
 @pytest.mark.parametrize("most", [5, 40])
 def test_no_two_pieces_write_one_place(game, most, monkeypatch):
     """By the tree alone: which sequences each piece's update and plans change."""
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", most)
-    monkeypatch.setattr(blocks, "LEAST_BLOCK", 1)
+    monkeypatch.setattr(whole, "MOST_BLOCKS", most)
+    monkeypatch.setattr(whole, "LEAST_BLOCK", 1)
     monkeypatch.setattr(kernel_blocks, "_WINDOW", 0.01)  # cuts in the midst of subtrees
     tree = GameTree(GAMES[game]()).expand_all()
     cut, members = tree.list_blocks(), tree.list_leaves().members

@@ -35,7 +35,7 @@ from mccfr_spiel.rules.description import (
 from mccfr_spiel.rules.game import register
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.names import KeyNames
+from mccfr_spiel.tree.infosets import KeyNames
 
 games = importlib.import_module("mccfr_spiel.games")
 

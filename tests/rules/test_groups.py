@@ -10,7 +10,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import batches
+from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
 from mccfr_spiel.limits.budget import MemoryBudgetError
 from mccfr_spiel.rules import grouped, store
@@ -31,7 +31,7 @@ def calls(monkeypatch) -> list[tuple[int, int]]:
         The number of threads and the status of each call for groups.
     """
     if not IS_COMPILED:
-        monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, 2**18))
+        monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, 2**18))
     found, run = [], teams.run
 
     def noted(work, num_threads, *arguments, **more):
@@ -230,7 +230,7 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     for solver in (alone, cut):
         solver.iterate(1)
     mean = alone.nodes_touched // (2 * 70)
-    monkeypatch.setattr(batches, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
+    monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
     pauses, run = [], teams.run
 
     def paused(*arguments, **more):

@@ -12,7 +12,7 @@ from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.check import PlainRules, check_sizes
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import expand_rules
-from mccfr_spiel.tree.names import KeyNames
+from mccfr_spiel.tree.infosets import KeyNames
 from tests.rules.mistaken import EXPANDED, MISTAKEN, of_fault, sizes, start
 
 

@@ -17,7 +17,7 @@ from mccfr_spiel.policies.names import Names
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.names import KeyNames
+from mccfr_spiel.tree.infosets import KeyNames
 from tests import reference
 from tests.rules.mistaken import EXPANDED, ON_SECOND_MEETING, of_fault
 from tests.test_solver import assert_equal_bit_for_bit, assert_same

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mccfr_spiel.storage.atomic import write_file
+from mccfr_spiel.storage.folders import write_file
 
 
 def files_in(folder):

@@ -18,7 +18,7 @@ from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.storage.results_folder import POLICY
-from mccfr_spiel.tree.identity import (
+from mccfr_spiel.tree.loading import (
     content_print,
     has_name,
     same_game,
@@ -404,7 +404,7 @@ def test_a_game_whose_own_class_has_changed_is_another_game(monkeypatch, tmp_pat
 
 PRINT = """
 import importlib, pyspiel
-from mccfr_spiel.tree.identity import content_print
+from mccfr_spiel.tree.loading import content_print
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):

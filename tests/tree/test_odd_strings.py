@@ -10,7 +10,7 @@ from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.tree.names import TextNames
+from mccfr_spiel.tree.infosets import TextNames
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 ODD = [

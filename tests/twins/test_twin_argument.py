@@ -8,10 +8,10 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.cluster import batches
-from mccfr_spiel.cluster.crews import InThisProcess
+from mccfr_spiel.cluster.batches import InThisProcess
 from mccfr_spiel.evaluation import sampled
-from mccfr_spiel.experiments import Settings, playing, resuming, sweeps
-from mccfr_spiel.experiments.executors import in_this_process
+from mccfr_spiel.experiments import Settings, playing, results, sweeps
+from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
 
 pytestmark = pytest.mark.compiled
@@ -51,7 +51,7 @@ def resume(game, twin, folder):
     folder.mkdir(exist_ok=True)
     ms.Solver(game, ms.CFR, twin=False).save(folder / "solver")
     settings = Settings(game, ms.CFR, iterations=1, twin=twin)
-    return resuming.load_solver(settings, folder / "solver")
+    return results.load_solver(settings, folder / "solver")
 
 
 def copied(game, twin, _):

@@ -22,8 +22,8 @@ from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
+from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.names import KeyNames
 from mccfr_spiel.tree.twin_trees import TwinWarning, known_twin
 from mccfr_spiel.twins.spelling import put, put_number, word
 from tests import reference

@@ -15,8 +15,8 @@ import mccfr_spiel as ms
 from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver
 from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.tree import twin_trees
+from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.names import KeyNames
 from mccfr_spiel.tree.twin_trees import TwinWarning
 from mccfr_spiel.twins import TWINS, difference_to, twin_of
 from tests.small_games import leaf, move, small_game

@@ -13,8 +13,7 @@ from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.kernels.passes import fill_plan
-from mccfr_spiel.kernels.whole_walks import add_reaches
+from mccfr_spiel.kernels.passes import add_reaches, fill_plan
 from mccfr_spiel.limits.budget import Budget, MemoryBudgetError
 from mccfr_spiel.policies.vectors import policy_vector, representative_states
 from mccfr_spiel.rules import GameError
