@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from absl import flags
 
 from mccfr_spiel.command_line.running import imported_games
+from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import explore, look_at
 from mccfr_spiel.reading.policies import load_policy
@@ -40,14 +41,18 @@ def run(values: flags.FlagValues, words: Sequence[str]) -> int:
             "in: mccfr-spiel explore results/leduc_poker_external_sampling_seed0"
         )
     imported_games()
-    game: str | GameTree | None = None
+    game: Any = None
     if values["game"].present:
         game = load_string(str(values["game"].value), values.players)
     paths = [pathlib.Path(word) for word in words]
     for path in paths:
         if not path.exists():
             raise ValueError(f"{path} is no folder of results and no file.")
-    if values.cached_tree:
+    if values.abstraction is not None:
+        made = value_of(values.abstraction)
+        told = game or str(load_policy(paths[0], abstraction=made).game)
+        game = GameTree(told, abstraction=made)
+    elif values.cached_tree:
         game = cached_tree(game or str(load_policy(paths[0]).game))
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:

@@ -163,7 +163,7 @@ COMMANDS = {
         "Opens a page in which policies can be looked at, compared, played with and "
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
-        ("game", "players", "import"),
+        ("game", "players", "import", "abstraction"),
         exploring.Own,
         lambda values, words, _: exploring.run(values, words),
     ),
@@ -208,6 +208,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rest = values([f"{PROGRAM} {name}", *words])[1:]
     except flags.Error as error:
         near = " Did you mean --noquiet?" if "--verbose" in words else ""
+        unknown = getattr(error, "flagname", "")
+        having = [key for key, one in COMMANDS.items() if unknown in one.shared]
+        if having:
+            near += f" It is a flag of {', '.join(having)}."
         print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
     with quieted("quiet" in values and values.quiet):

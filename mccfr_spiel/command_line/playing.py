@@ -13,7 +13,7 @@ from open_spiel.python.policy import Policy
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display.lines import brief
-from mccfr_spiel.evaluation.duplicate import duplicate_returns
+from mccfr_spiel.evaluation.duplicate import duplicate_returns, local_best_response
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.reading.policies import load_policy
@@ -33,8 +33,9 @@ class Own:
         iterations: How long, without --policy.
         seed: Seed of all draws; a new one each time if not given.
         against: In place of you, a second player whom the policy meets by duplicate
-            deals, each played twice with the seats swapped: uniform, call, raise, or
-            the file or folder of a policy.
+            deals, each played twice with the seats swapped: uniform, call, raise, the
+            file or folder of a policy, or, in poker, lbr, a local best response, whose
+            winnings are a lower bound on the policy's exploitability.
         deals: How many, with --against.
     """
 
@@ -79,8 +80,13 @@ def run(values: flags.FlagValues, game: str) -> int:
         policy = _solved(loaded, values)
     if values.against is not None:
         name, how = values.against, {"deals": values.deals, "seed": values.seed or 0}
-        found = duplicate_returns(policy.game, policy, name, **how)
-        print(f"Against {name}: {found} a play, 95% interval, {values.deals:,} deals.")
+        if name == "lbr":
+            found = local_best_response(policy.game, policy, **how)
+            words = "A local best response, no more than a best response, gets "
+        else:
+            found = duplicate_returns(policy.game, policy, name, **how)
+            words = f"Against {name}: "
+        print(f"{words}{found} a play, 95% interval, {values.deals:,} deals.")
         return 0
     generator = random.Random(values.seed)
     print(f"You are player {seat} of {players}. Answer with a move's number or name,")

@@ -1,4 +1,5 @@
 from mccfr_spiel.evaluation.duplicate import duplicate_returns as duplicate_returns
+from mccfr_spiel.evaluation.duplicate import local_best_response as local_best_response
 from mccfr_spiel.evaluation.exact import best_response_policy as best_response_policy
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability

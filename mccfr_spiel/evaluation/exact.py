@@ -12,12 +12,17 @@ from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import same_game
 from mccfr_spiel.tree.whole import checked_threads
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """What reading a policy takes for each: numpy's vectors, and Python's objects."""
+
+_BYTES_OF_HANDS = 24
+"""For each sequence of a tree of hands, once its policy is a vector: two vectors for
+the passes, and one to spare."""
 
 Game = pyspiel.Game | str | GameTree
 
@@ -55,6 +60,8 @@ def read_policy(
         tree = complete_tree(game, max_memory, twin=twin, store=store)
     infosets, sequences = tree.num_infosets, tree.num_sequences
     size = _BYTES_OF_SEQUENCE * sequences
+    if isinstance(tree.infoset_names, HandNames) and trees == [tree]:
+        size = _BYTES_OF_HANDS * sequences
     if tree.worlds is None and not isinstance(policy, np.ndarray):
         size += _BYTES_OF_INFOSET * infosets
     tree.budget.require(size, "Reading the policy and its plans takes")

@@ -12,6 +12,7 @@ import pyspiel
 from mccfr_spiel.display.lines import brief
 from mccfr_spiel.exploring import finding, grids, live_rows, places, views
 from mccfr_spiel.exploring.candidates import Candidate
+from mccfr_spiel.exploring.changing import beside
 from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
@@ -81,7 +82,7 @@ class Answers:
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
         if self.subject.is_holdem:
-            study = self.subject.study(self._which(query))
+            study = self._evaluation(query).study()
             return WORKING if study is None else views.overview_of_hands(study)
         kind, why = self.subject.state_of_tree()
         if kind == "none":
@@ -155,7 +156,7 @@ class Answers:
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""
         if self.subject.is_holdem:
-            study = self.subject.study(self._which(query))
+            study = self._evaluation(query).study()
             if study is None:
                 return WORKING
             try:
@@ -192,7 +193,7 @@ class Answers:
         if not hand.state.is_terminal():
             raise ValueError("The hand is not over.")
         kind, why = self.subject.state_of_tree()
-        if kind == "none":
+        if kind in ("none", "hands"):
             return {"none": why}
         numbers = self._numbers(query)
         if numbers is None:
@@ -208,8 +209,10 @@ class Answers:
             isinstance(row, list) and all(isinstance(x, int | float) for x in row)
         ):
             raise ValueError(f"row={row!r} is no list of numbers.")
-        infoset = self._number(query)
-        self._visit(query).fix(self.subject, self._which(query), infoset, row)
+        infosets = [self._number(query)]
+        if query.get("all_hands"):
+            infosets = beside(self.subject.need_infosets(), infosets[0])
+        self._visit(query).fix(self.subject, self._which(query), infosets, row)
         return self.visit(query)
 
     def solve(self, query: Query) -> Any:
@@ -252,7 +255,7 @@ class Answers:
 
     def _number(self, query: Query) -> int:
         infoset = _whole(query, "number", -1)
-        if not 0 <= infoset < self.subject.need_tree().num_infosets:
+        if not 0 <= infoset < self.subject.need_infosets().num_infosets:
             raise ValueError(f"number={infoset} is none of the information sets.")
         return infoset
 
@@ -293,8 +296,9 @@ class Answers:
         if place.state.current_player() < 0:
             return None
         if self.subject.is_holdem:
-            study = self.subject.study(self._which(query, key))
-            return None if study is None else views.hand_view(study, place)
+            study = self._evaluation(query, key).study()
+            if study is not None:
+                return views.hand_view(study, place)
         tree = self.subject.tree()
         if tree is None or place.node is None:
             return views.infoset_view(candidate, place.state, None)
@@ -307,7 +311,8 @@ class Answers:
 
     def _asker(self, query: Query) -> Callable[[pyspiel.State], dict[int, float]]:
         """A function that asks a policy at states: itself, or by its vector."""
-        candidate, tree = self._candidate(query), self.subject.tree()
+        candidate, subject = self._candidate(query), self.subject
+        tree = subject.need_infosets() if subject.is_holdem else subject.tree()
         evaluation = None if tree is None else self._evaluation(query)
 
         def ask(state: pyspiel.State) -> dict[int, float]:

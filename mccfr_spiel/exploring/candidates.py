@@ -19,7 +19,7 @@ from mccfr_spiel.reading.policies import load_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.results_folder import CHECKPOINT, kept_policies
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 
 _LARGEST_CHECKPOINT = 2**24
 """Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
@@ -162,11 +162,12 @@ def _of_path(
 ) -> Iterator[Candidate]:
     """The policies of a file or of a folder: what it reports, what it has kept on the
     way, and its checkpoints."""
-    first = Candidate(name, load_policy(path, game))
+    abstraction = None if tree is None else tree.abstraction
+    first = Candidate(name, load_policy(path, game, abstraction=abstraction))
     yield first
     if not path.is_dir():
         return
-    steps = {one.iteration: one for one in kept_in(path, name, game)}
+    steps = {one.iteration: one for one in kept_in(path, name, game, abstraction)}
     seen: set[int] = set()
     current = []
     for ending in ("", checkpoint.PREVIOUS):
@@ -201,21 +202,24 @@ def _small_solver(
 
 
 def kept_in(
-    folder: pathlib.Path, name: str, game: pyspiel.Game | str | None
+    folder: pathlib.Path,
+    name: str,
+    game: pyspiel.Game | str | None,
+    abstraction: Abstraction | None = None,
 ) -> list[Candidate]:
     """The policies that a run has kept in its folder on the way, not read yet.
 
     Args:
         folder: of results.
         name: of the run.
-        game: as for `load_policy`.
+        game, abstraction: as for `load_policy`.
     """
     return [
         Candidate(
             f"{name}, average policy after {iteration:,}",
             iteration=iteration,
             run=name,
-            read=lambda path=path: load_policy(path, game),
+            read=lambda path=path: load_policy(path, game, abstraction=abstraction),
         )
         for iteration, path in kept_policies(folder).items()
     ]

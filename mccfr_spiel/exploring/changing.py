@@ -4,42 +4,53 @@ An infoset where the policy is fixed is a move of chance in the *restricted* gam
 is solved by CFR+ (Tammelin 2014) over whole passes, beginning with the policy at hand.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mccfr_spiel.exploring.numbers import (
+    Group,
     group_of,
     leaf_values,
     levels_of,
-    owners,
     pass_up,
 )
-from mccfr_spiel.kernels.passes import add_reaches
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import HandNames
 
 _SHARE = 0.1
 """Of the largest regret, with which solving on begins."""
 
 
 def with_row(
-    tree: GameTree, policy: np.ndarray, infoset: int, row: list[float]
+    tree: GameTree, policy: np.ndarray, infosets: Sequence[int], row: list[float]
 ) -> np.ndarray:
-    """A copy of a policy with other probabilities at one infoset.
+    """A copy of a policy with other probabilities at infosets of the same actions.
 
     Raises:
-        ValueError: they are no distribution over its actions.
+        ValueError: they are no distribution over the actions.
     """
-    _, start, _, size, _ = tree.infosets[infoset].item()
+    _, _, _, size, _ = tree.infosets[infosets[0]].item()
     found = np.array(row, np.float64)
     if found.shape != (size,):
         raise ValueError(f"{len(row)} probabilities are given for {size} actions.")
     if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
         raise ValueError(f"{row} are no probabilities: they must be 0 or more.")
     changed = policy.copy()
-    changed[start : start + size] = found / found.sum()
+    starts = tree.infosets["first_sequence"][infosets]
+    changed[starts[:, None] + np.arange(size)] = found / found.sum()
     return changed
+
+
+def beside(tree: GameTree, infoset: int) -> Sequence[int]:
+    """The infosets of all hands at the decision of one, in a tree of hands."""
+    names = tree.infoset_names
+    if not isinstance(names, HandNames):
+        raise ValueError("Only a tree of hands knows which decisions are one to see.")
+    node, _ = names.found.node_and_hand(infoset)
+    first, hands = names.found.first[node], names.found.members[names.found.rows[node]]
+    return range(first, first + len(hands))
 
 
 def free_infosets(tree: GameTree, fixed: frozenset[int]) -> np.ndarray:
@@ -82,7 +93,7 @@ def solve_on(
         group_of(tree, np.flatnonzero(everywhere & (players == player)))
         for player in range(tree.num_players)
     ]
-    current, regrets = policy.copy(), _first_regrets(tree, policy)
+    current, regrets = policy.copy(), _first_regrets(passes, levels, policy)
     average = np.zeros_like(policy)
     # One pass updates each player in turn against the others' newest policies, and adds
     # all plans to the average with the iteration as their weight.
@@ -105,13 +116,16 @@ def solve_on(
     return current
 
 
-def _first_regrets(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+def _first_regrets(
+    passes: FullPass, levels: list[Group], policy: np.ndarray
+) -> np.ndarray:
     """`[S]` with what CFR+ begins: in proportion to the policy, which is therefore kept
-    for a while, and a tenth of the largest that one iteration could bring. In Leduc
-    poker that was better than more, less and none."""
-    reach = np.zeros(tree.num_infosets)
-    add_reaches(tree.arrays, full_pass(tree).plan(policy), reach)
-    largest = float(np.abs(tree.utilities).max(initial=0.0))
-    regrets = _SHARE * largest * policy
-    regrets[tree.num_players :] *= reach[owners(tree)[tree.num_players :]]
-    return regrets
+    for a while, and a tenth of the largest value that an action of the infoset has. In
+    Leduc poker that was better than more, less and none."""
+    values = leaf_values(passes, passes.plan(policy))
+    pass_up(levels, policy, values)
+    regrets = np.zeros_like(policy)
+    for level in levels:
+        largest = level.largest(np.abs(values[level.sequences]))
+        regrets[level.sequences] = _SHARE * level.spread(largest)
+    return regrets * policy

@@ -40,7 +40,8 @@ def explore(
     Args:
         what: a solver, a policy (see `nash_conv`), a folder of results or a file that
             `load_policy` reads; or a dictionary label -> one of these, to compare them.
-        game: the game or its whole tree; needed if it is not told by `what`.
+        game: the game or its whole tree; needed if it is not told by `what`. Policies
+            in files that have an abstraction need `GameTree(game, abstraction=...)`.
         port: of the loopback address; by default one that is free.
 
     Raises:

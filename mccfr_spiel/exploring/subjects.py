@@ -20,15 +20,19 @@ from mccfr_spiel.exploring.background import Work
 from mccfr_spiel.exploring.candidates import Candidate, candidates_of, kept_in
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.poker.study import Study
+from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
-from mccfr_spiel.tree.whole_trees import whole_tree_beside
+from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 PATIENCE = 0.2
 """Seconds that an answer waits for work in another thread, before it says that the work
 goes on."""
+
+_MOST_SECONDS = 10.0
+"""That an answer waits for a tree of hands, which most often is there."""
 
 KEPT_BYTES = 1 << 29
 """That the numbers of all policies take together. Those of two are kept in any case: of
@@ -44,8 +48,8 @@ _one_at_a_time = threading.Lock()
 
 
 class Evaluation:
-    """A policy over a whole tree: its vector, and its numbers once they were asked for,
-    both computed in threads.
+    """A policy over a whole tree: its vector, and once they were asked for its numbers
+    (over a tree of hands a study), both computed in threads.
 
     Attributes:
         is_wanted: whether an answer may still be asked for.
@@ -58,7 +62,7 @@ class Evaluation:
         self.is_wanted, self._origin = True, origin
         self._tree = tree
         self._vector = Work(lambda: policy_vector(tree, policy))
-        self._numbers: Work[Numbers] | None = None
+        self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
     def vector(self, seconds: float | None = PATIENCE) -> np.ndarray | None:
@@ -75,17 +79,26 @@ class Evaluation:
         Raises:
             ValueError: they cannot be computed.
         """
+        return self._looked_at().result(seconds)
+
+    def study(self, seconds: float = PATIENCE) -> Study | None:
+        """As `numbers`, of a subgame of hold'em."""
+        return self._looked_at().result(seconds)
+
+    def _looked_at(self) -> Work[Any]:
         with self._lock:
             if self._numbers is None:
                 self._numbers = Work(self._compute)
-        return self._numbers.result(seconds)
+        return self._numbers
 
-    def _compute(self) -> Numbers:
+    def _compute(self) -> Numbers | Study:
         with _one_at_a_time:
             if not self.is_wanted:  # a slider has passed it by
                 raise ValueError("Nobody has asked for these values lately.")
             policy = self.vector(None)
             assert policy is not None
+            if self._tree.worlds is not None:
+                return Study(self._tree.source, SequencePolicy(self._tree, policy))
             return numbers_of(self._tree, policy, self._origin)
 
 
@@ -97,8 +110,8 @@ class Subject:
         candidates: the policies.
         folder: the first folder of results that was given, if any.
         history: the rows of a solver that was given, if any.
-        is_holdem: whether the game is a subgame of hold'em, of which nobody makes a
-            tree of histories; policies are looked at by a `Study`.
+        is_holdem: whether the game is a subgame of hold'em, of which there is a tree of
+            hands and none of histories; policies are looked at by a `Study`.
     """
 
     def __init__(
@@ -117,7 +130,7 @@ class Subject:
         self.candidates: list[Candidate] = []
         self.folder: pathlib.Path | None = None
         self.history: Sequence[Mapping[str, Any]] = ()
-        self._run = ""
+        self._run, self._abstraction = "", tree.abstraction if tree else None
         for label, one in given.items():
             found = candidates_of(one, label, game, tree)
             self.candidates += found
@@ -139,16 +152,17 @@ class Subject:
             trees = (getattr(policy, "tree", None) for policy in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
-        self._studies: dict[int, Work[Study]] = {}
         self._lock = threading.Lock()
         self._evaluations: OrderedDict[int, Evaluation] = OrderedDict()
         self._tree: Work[GameTree] | None = None
-        if not self.is_holdem and (tree is None or tree.abstraction is None):
+        if tree is None or tree.abstraction is None:
             self._tree = Work(lambda: self._whole(tree))
             if tree is not None and tree.is_complete:
                 self._tree.result(None)
 
     def _whole(self, tree: GameTree | None) -> GameTree:
+        if self.is_holdem:
+            return complete_tree(tree or self.source, store="worlds")
         if tree is None:
             return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
         if tree.is_complete:
@@ -161,8 +175,8 @@ class Subject:
         return title(self.source)
 
     def tree(self, seconds: float = 0.0) -> GameTree | None:
-        """The whole tree; None if it is not there after so many seconds."""
-        if self._tree is None or self._tree.error is not None:
+        """The whole tree of histories; None if it is not there after that time."""
+        if self.is_holdem or self._tree is None or self._tree.error is not None:
             return None
         try:
             return self._tree.result(seconds)
@@ -170,13 +184,13 @@ class Subject:
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
-        """Says "ready", "working" or "none" of the tree, and why it is not there."""
+        """Says "ready", "working", "hands" or "none" of the tree of histories, and why
+        it is not there."""
         if self.tree() is not None:
             return "ready", ""
         if self.is_holdem:
-            return "none", (
-                "Hands are looked at all together: see Cards. There are no lists, and "
-                "nothing to change."
+            return "hands", (
+                "Hands are looked at all together: see Cards. There are no lists."
             )
         if self._tree is None:
             return "none", (
@@ -191,7 +205,7 @@ class Subject:
         return "working", "The game's tree is being made."
 
     def need_tree(self) -> GameTree:
-        """The whole tree.
+        """The whole tree of histories.
 
         Raises:
             ValueError: it is not there; the message says why.
@@ -201,19 +215,14 @@ class Subject:
             raise ValueError(self.state_of_tree()[1])
         return tree
 
-    def study(self, which: int) -> Study | None:
-        """What a policy of a subgame of hold'em is worth; None if it takes long.
-
-        Raises:
-            ValueError, OSError: see `candidate`.
-        """
-        policy = self.candidate(which).policy
-        with self._lock:
-            if which not in self._studies:
-                self._studies[which] = Work(lambda: Study(self.source, policy))
-                for other in [*self._studies][:-2]:  # one to look at, one to compare
-                    del self._studies[other]
-        return self._studies[which].result(PATIENCE)
+    def need_infosets(self) -> GameTree:
+        """The whole tree, or that of hands; errors of `need_tree`."""
+        if not self.is_holdem or self._tree is None:
+            return self.need_tree()
+        tree = self._tree.result(_MOST_SECONDS)
+        if tree is None:
+            raise ValueError("The hands are being listed; try again in a moment.")
+        return tree
 
     # --- policies --------------------------------------------------------------
 
@@ -248,7 +257,7 @@ class Subject:
                 known = {one.iteration for one in self.candidates if one.run == run}
                 self.candidates += [
                     one
-                    for one in kept_in(self.folder, run, self.source)
+                    for one in kept_in(self.folder, run, self.source, self._abstraction)
                     if one.iteration not in known
                 ]
         return len(self.candidates)
@@ -260,7 +269,7 @@ class Subject:
         Raises:
             ValueError, OSError: the tree is not there, or see `candidate`.
         """
-        tree, one = self.need_tree(), self.candidate(which)
+        tree, one = self.need_infosets(), self.candidate(which)
         policy = one.policy
         with self._lock:
             if which not in self._evaluations:

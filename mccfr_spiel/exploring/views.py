@@ -205,7 +205,7 @@ def hand_view(study: Study, place: places.Place) -> dict[str, Any]:
     at = int(np.flatnonzero(found.hands == history[found.player])[0])
     value, values = float(found.evs[at]), found.action_evs[at]
     return {
-        "number": None,
+        "number": int(found.infosets[at]),
         **knowledge(study.game, found.player, known_to(place.state, found.player)),
         "probabilities": found.frequencies[at].tolist(),
         "value": number(value),

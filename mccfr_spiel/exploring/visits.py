@@ -3,6 +3,7 @@
 import random
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from mccfr_spiel.exploring.hands import Hand
 from mccfr_spiel.exploring.subjects import Evaluation, Subject
 from mccfr_spiel.limits.budget import in_words
 from mccfr_spiel.policies.names import said_info_state
+from mccfr_spiel.tree.loading import pot_of
 
 MOST_ITERATIONS = 100_000
 
@@ -75,7 +77,7 @@ class Visit:
                 raise ValueError("Nothing was changed yet, or it is forgotten.")
             last = self.changes[-1]
             if self._evaluation is None or self._evaluation[0] is not last:
-                found = Evaluation(subject.need_tree(), last.policy)
+                found = Evaluation(subject.need_infosets(), last.policy)
                 self._evaluation = last, found
             return self._evaluation[1]
 
@@ -93,27 +95,29 @@ class Visit:
             self._is_cut = True
 
     def fix(
-        self, subject: Subject, which: int, infoset: int, row: list[float] | None
+        self,
+        subject: Subject,
+        which: int,
+        infosets: Sequence[int],
+        row: list[float] | None,
     ) -> None:
-        """Fixes the policy at an infoset, or frees it if there is no row.
+        """Fixes the policy at infosets, or frees it if there is no row.
 
         Raises:
             ValueError: the tree is not there, or the row is no distribution.
         """
-        tree = subject.need_tree()
+        tree = subject.need_infosets()
         with self._lock:
             base = self._base(subject, which)
-            player = int(tree.infosets[infoset]["player"])
-            name = said_info_state(tree.game, player, tree.info_state(infoset))
-            if row is None:
-                words, policy = f"Freed {name}", base.policy
-                fixed = base.fixed - {infoset}
-            else:
-                words, policy = (
-                    f"Fixed {name}",
-                    with_row(tree, base.policy, infoset, row),
-                )
-                fixed = base.fixed | {infoset}
+            player = int(tree.infosets[infosets[0]]["player"])
+            name = said_info_state(tree.game, player, tree.info_state(infosets[0]))
+            if len(infosets) > 1:
+                name = f"all hands, as {name}"
+            policy, fixed = base.policy, base.fixed.difference(infosets)
+            words = f"{'Freed' if row is None else 'Fixed'} {name}"
+            if row is not None:
+                policy = with_row(tree, policy, infosets, row)
+                fixed = fixed.union(infosets)
             self._add(Change(words, policy, fixed, base.iterations))
 
     def solve(self, subject: Subject, which: int, iterations: int) -> None:
@@ -126,7 +130,7 @@ class Visit:
             raise ValueError(
                 f"iterations={iterations} is not in 1 .. {MOST_ITERATIONS}."
             )
-        tree = subject.need_tree()
+        tree = subject.need_infosets()
         with self._lock:
             base = self._base(subject, which)
             self._done, self._wanted = 0, iterations
@@ -184,10 +188,11 @@ class Visit:
             "iterations": last.iterations if last else 0,
             "restricted": None,
         }
-        tree = subject.tree()
-        if last is not None and tree is not None and not view["solving"]:
+        if last is not None and not view["solving"]:
+            tree = subject.need_infosets()
             found = restricted_best_returns(tree, last.policy, last.fixed)
-            view["restricted"] = found.tolist()
+            half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
+            view["restricted"] = (found + half).tolist()
         return view
 
 

@@ -28,11 +28,10 @@ from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.poker.suits import kept, stand_for
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.tree.full_pass import full_pass
+from mccfr_spiel.tree.full_pass import WorldPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds.passes import respond
 
 
 class Decision(NamedTuple):
@@ -117,10 +116,9 @@ class Study:
         self.subgame = found
         self.tree, self.policy = read_policy(self.game, policy, None, 1, store="worlds")
         passes = full_pass(self.tree)
-        plan = passes.plan(self.policy)
-        self._got = passes.gradient(plan, 0) + passes.gradient(plan, 1)
-        best, choice = self._got.copy(), np.zeros(0, np.int32)
-        respond(self.tree.infosets, self.policy, self._got, best, choice)
+        assert isinstance(passes, WorldPass)
+        no_choice = np.zeros(0, np.int32)
+        self._got, best = passes.after_sequences(self.policy, no_choice)
         half = found.betting.pot / 2
         self.evs, self.best_evs = self._got[:2] + half, best[:2] + half
         names = self.tree.infoset_names

@@ -186,13 +186,21 @@ class WorldPass(FullPass):
     def _values(
         self, policy: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
+        got, best = self.after_sequences(policy, choice)
+        players = self.tree.num_players
+        return got[:players].copy(), best[:players].copy()
+
+    def after_sequences(
+        self, policy: np.ndarray, choice: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`[S]` what each sequence brings its player, counterfactually, by the policy
+        and by a best response; see `respond` of worlds/passes.py."""
         plan = self.plan(policy)
         got = self._gradients(plan, 0, self.tree.num_players)
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         respond(self.tree.infosets, policy, got, best, choice)
-        players = self.tree.num_players
-        return got[:players].copy(), best[:players].copy()
+        return got, best
 
 
 def blocks_of(worlds: AnyWorlds | Histories) -> int:

@@ -26,7 +26,7 @@ needs_modes = pytest.mark.skipif(
 def base(tmp_path, monkeypatch):
     """A folder where code is kept that is made during a test."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "_given_up", set())
+    monkeypatch.setattr(made, "_given_up", set())
     made._is_made.cache_clear()
     return tmp_path
 

@@ -206,11 +206,11 @@ def test_workers_that_die_at_once_are_replaced(expected, trees, tmp_path, monkey
 
 RUN = """
 import functools, pathlib, sys
-from mccfr_spiel.experiments import executors, sweeps
+from mccfr_spiel.experiments import sweeps
 from tests.experiments.test_sweeps import SWEEP
 
 if __name__ == "__main__":
-    executor = functools.partial(executors.local, workers=2)
+    executor = functools.partial(sweeps.local, workers=2)
     folder, trees = map(pathlib.Path, sys.argv[1:])
     assert not sweeps.run_sweep(
         SWEEP, folder, executor, trees=trees, checkpoint_every=0

@@ -255,6 +255,40 @@ def test_fixing_solving_on_and_undoing(browser):
         assert not tab.complaints()
 
 
+def test_all_hands_of_a_subgame_are_fixed_and_solved_on(browser):
+    """Kings that fold every other time: aces and queens both go all-in, and get 15."""
+    game = ms.poker.subgame(
+        board="2s3h4d6c7c",
+        pot=20,
+        stacks=10,
+        ranges=("AsAh,QsQh", "KsKh,KsKd"),
+        bets="a",
+        raises="",
+    )
+    with ms.explore(ms.Solver(game, ms.CFR_PLUS)) as page:
+        deal = [ms.poker.hand("AsAh"), ms.poker.hand("KsKh")]
+        tab = Tab(browser, page.url, *deal)
+        tab.click("#tab-change")
+        tab.one("#all-hands")
+        tab.click("#moves button.move[data-action='2']")
+        tab.until(lambda: "Call" in tab.text("#panel table"))
+        for field in tab.all("input.fix"):
+            field.clear()
+            field.send_keys("1")
+        tab.click("#all-hands")
+        tab.click("#fix")
+        tab.until(lambda: tab.text("#changes").startswith("Fixed all hands, as "))
+        tab.click("#solve")
+        tab.until(lambda: "Solved for 500" in tab.text("#changes"))
+        tab.until(lambda: tab.all("#nash-conv-after"))
+        value = float(tab.all("#effect tbody tr td:nth-child(3)")[0].text)
+        assert value == pytest.approx(15, abs=0.01)
+        assert tab.one("#all-hands").is_selected()
+        tab.click("#free")
+        tab.until(lambda: "Freed all hands" in tab.text("#changes"))
+        assert not tab.complaints()
+
+
 def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
     _, page = leduc
     tab = Tab(browser, page.url)

@@ -1,7 +1,6 @@
 """Policies that are fixed at some infosets, and solved on from there."""
 
 import gc
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.policies.names import said_info_state
-from tests.exploring.asking import Page, solved
+from tests.exploring.asking import Page, settled, solved
 
 
 def restricted_value(game, fixed):
@@ -106,7 +105,7 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed):
     policy, numbers = uniform_vector(tree), set()
     for name, row in fixed.items():
         numbers.add(tree.find(name, 0))
-        policy = with_row(tree, policy, tree.find(name, 0), row)
+        policy = with_row(tree, policy, [tree.find(name, 0)], row)
     found = solve_on(tree, policy, frozenset(numbers), 2_000)
     value = restricted_value("kuhn_poker", fixed)
     assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
@@ -132,16 +131,10 @@ def test_solving_on_begins_with_the_policy_at_hand():
     start = np.array(policy.vector)
     for infoset in range(tree.num_infosets):
         row = list(solution.policy[tree.info_state(infoset)].values())
-        start = with_row(tree, start, infoset, row)
+        start = with_row(tree, start, [infoset], row)
     near = ms.nash_conv(tree, solve_on(tree, start, frozenset(), 1))
     far = ms.nash_conv(tree, solve_on(tree, policy.vector, frozenset(), 1))
     assert near < 0.1 < 0.3 < far
-
-
-def wait(page):
-    while page.ask("visit")["solving"]:
-        time.sleep(0.05)
-    return page.ask("visit")
 
 
 def test_the_page_fixes_solves_and_undoes():
@@ -154,7 +147,7 @@ def test_the_page_fixes_solves_and_undoes():
         "probabilities"
     ] == [0.0, 1.0]
     page.do("solve", policy="0", iterations=1_000)
-    assert wait(page)["changes"] == ["Fixed J", "Solved for 1,000 iterations"]
+    assert settled(page)["changes"] == ["Fixed J", "Solved for 1,000 iterations"]
     after = page.ask("overview", policy="mine")
     value = restricted_value("kuhn_poker", {"0": [0.0, 1.0]})
     assert after["returns"][0] == pytest.approx(value, abs=2e-3)
@@ -178,7 +171,7 @@ def test_two_pages_have_changes_of_their_own():
 
 def test_a_page_forgets_its_oldest_changes_and_says_so(monkeypatch):
     page = Page(solved("leduc_poker"))
-    size = with_row(page.tree, page.numbers().policy, 0, [1, 0]).nbytes
+    size = with_row(page.tree, page.numbers().policy, [0], [1, 0]).nbytes
     monkeypatch.setattr("mccfr_spiel.exploring.visits.MOST_BYTES", 2 * 6 * size)
     view = page.do("undo")
     for number in range(60):

@@ -162,7 +162,7 @@ async function show(keepFocus) {
   const mine = ++ticket;
   const still = () => mine === ticket;
   const query = { history: history.join(","), ...policyParts() };
-  const isWhole = (answer) => !answer.infoset || known(answer.infoset.reach) || about.tree === "none";
+  const isWhole = (answer) => !answer.infoset || answer.infoset.values || about.tree === "none";
   await guarded(async () => {
     let answer;
     try { answer = await ask("state", query); } catch (error) { if (still()) lost(error); throw error; }
@@ -172,7 +172,7 @@ async function show(keepFocus) {
     if (isWhole(answer)) drawNear(answer, still);
     $("working").hidden = isWhole(answer);
     if (!answer.infoset || !keepFocus) fill("belief");
-    if (answer.infoset && answer.infoset.number !== null) {
+    if (answer.infoset && answer.infoset.number !== null && about.tree !== "hands") {
       const belief = await askUntilDone("belief", { number: answer.infoset.number, ...policyParts() }, still);
       if (belief) drawBelief(belief);
     }
@@ -188,7 +188,7 @@ async function show(keepFocus) {
       $("working").hidden = true;
     }
   });
-  if (still() && tab === "cards") drawPanel();
+  if (still() && (tab === "cards" || (tab === "change" && numberShown() !== changeAt))) drawPanel();
   if (still() && tab === "curve") guarded(drawCourse);
 }
 
@@ -438,7 +438,7 @@ let wanted = "";
 let list = "reached";
 
 function drawFind(still) {
-  if (about.tree === "none") { fill("panel", h("p", { class: "soft" }, "The search and the lists need the game's whole tree.")); return; }
+  if (["none", "hands"].includes(about.tree)) { fill("panel", h("p", { class: "soft" }, "The search and the lists need the game's whole tree.")); return; }
   const results = h("div", { id: "results", "aria-live": "polite" });
   const box = h("input", { type: "search", id: "search", "aria-label": "Search information states",
     placeholder: "Search information states", value: wanted });
@@ -593,7 +593,7 @@ function drawGrid(grid) {
     parts.push(h("div", { class: "scroll" }, h("table", { class: "ranks" }, h("tbody", {}, grid.ranks.cells.map((line, i) => h("tr", {},
       line.map((cell, j) => {
         const at = cell && gridMove ? cell[gridMove - 1] : null;
-        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? percent(cell[grid.actions.length]).replace(" %", "") : "") :
+        const shown = !cell ? "\u2013" : !gridMove ? (extras.length ? (100 * cell[grid.actions.length]).toFixed(0) : "") :
           !known(at) ? "\u2013" : isEv ? fixedTo(at, 1) : (100 * at).toFixed(0);
         const open = extras.length && cell ? { onclick: () => { gridCell = hand(i, j); drawGrid(grid); } } : {};
         const box = h("td", { class: extras.length && cell ? "cell open" : "cell", ...open }, h("span", { class: "soft" }, hand(i, j)), h("span", {}, shown));
@@ -809,9 +809,12 @@ function afterChange(answer, still) {
   show(true);
 }
 
+const numberShown = () => (shown && shown.infoset ? shown.infoset.number : null);
+let changeAt = null;       // the information set that the panel is about
+
 async function drawChangePanel(still) {
-  const infoset = shown && shown.infoset;
-  const number = infoset ? infoset.number : null;
+  const infoset = shown && shown.infoset, number = numberShown();
+  changeAt = number;
   const isFixed = number !== null && change.fixed.includes(number);
   const post = (name, body) => guarded(async () => afterChange(await ask(name, null, { visit: VISIT, policy: basePolicy(), ...body }), still));
   const parts = [h("h2", {}, "Fix the policy here")];
@@ -821,10 +824,13 @@ async function drawChangePanel(still) {
     const inputs = shown.state.moves.map((move, i) => h("input", { type: "number", min: 0, step: "any", class: "fix",
       value: infoset.probabilities[i].toFixed(4), "aria-label": "Probability of " + move.name }));
     parts.push(table(["Move", "Probability"], shown.state.moves.map((move, i) => [move.name, inputs[i]])));
+    const all = h("input", { type: "checkbox", id: "all-hands", checked: allHands, onchange: () => { allHands = all.checked; } });
+    const what = () => ({ number, all_hands: all.checked });
+    if (about.tree === "hands") parts.push(h("p", {}, h("label", {}, all, " whatever hand player " + infoset.player + " has")));
     parts.push(h("div", { class: "row" },
       h("button", { type: "button", id: "fix", disabled: change.solving,
-        onclick: () => post("fix", { number, row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Fix otherwise" : "Fix"),
-      h("button", { type: "button", id: "free", disabled: !isFixed || change.solving, onclick: () => post("fix", { number, row: null }) }, "Free"),
+        onclick: () => post("fix", { ...what(), row: inputs.map((input) => Number(input.value)) }) }, isFixed ? "Fix otherwise" : "Fix"),
+      h("button", { type: "button", id: "free", disabled: !isFixed || change.solving, onclick: () => post("fix", { ...what(), row: null }) }, "Free"),
       h("span", { class: "soft" }, isFixed ? "This information set is fixed." : "")));
   }
   const iterations = h("input", { type: "number", id: "iterations", min: 1, max: 100000, value: 500, "aria-label": "Iterations" });
@@ -858,6 +864,8 @@ async function drawChangePanel(still) {
     });
   }
 }
+
+let allHands = false;
 
 let base = "0";
 function basePolicy() {

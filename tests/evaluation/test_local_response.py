@@ -1,0 +1,202 @@
+"""Local best responses: below the best response, above nothing, and as by hand."""
+
+import itertools
+
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import exploitability
+from open_spiel.python.policy import UniformRandomPolicy
+
+import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.evaluation import local_best_response
+
+pytestmark = pytest.mark.interpreted
+
+SMALL = (
+    "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,raiseSize=2 4,"
+    "firstPlayer=1 1,maxRaises=2 2,numSuits=2,numRanks=4,numHoleCards=1,"
+    "numBoardCards=0 1)"
+)
+LIMIT = (
+    "universal_poker(betting=limit,numPlayers=2,numRounds=4,blind=10 5,"
+    "raiseSize=10 10 20 20,firstPlayer=2 1 1 1,maxRaises=3 4 4 4,numSuits=4,"
+    "numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1)"
+)
+
+
+class Folds(UniformRandomPolicy):
+    """Folds to any bet, and checks otherwise."""
+
+    def action_probabilities(self, state, player_id=None):
+        return {min(state.legal_actions()): 1.0}
+
+
+def kuhn_by_hand(bets):
+    """What the local best response of Kuhn poker gets on average over both seats.
+
+    Args:
+        bets: card and moves before -> how often the policy bets.
+    """
+
+    def sign(mine, theirs):
+        return 1 if mine > theirs else -1
+
+    def mean(values, weights):
+        return sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+
+    def opens(mine, others, weights, asked):
+        """Whether it bets where nobody has: against checking the hand down."""
+        checked = mean([sign(mine, one) for one in others], weights)
+        calls = [bets[f"{one}{asked}"] for one in others]
+        after = [
+            1 - call + 2 * call * sign(mine, one)
+            for one, call in zip(others, calls, strict=True)
+        ]
+        return mean(after, weights) > checked + 1e-12
+
+    def calls(mine, others, weights):
+        return 2 * mean([sign(mine, one) for one in others], weights) > -1 + 1e-12
+
+    total = 0.0
+    for mine, theirs in itertools.permutations(range(3), 2):
+        others, wins = [card for card in range(3) if card != mine], sign(mine, theirs)
+        # In the first seat.
+        if opens(mine, others, [1, 1], "b"):
+            called = bets[f"{theirs}b"]
+            total += 1 - called + 2 * called * wins
+        else:
+            raised = bets[f"{theirs}p"]
+            likely = [bets[f"{one}p"] for one in others]
+            stays = sum(likely) > 0 and calls(mine, others, likely)
+            total += (1 - raised) * wins + raised * (2 * wins if stays else -1)
+        # In the second seat.
+        opened = bets[f"{theirs}"]
+        likely = [bets[f"{one}"] for one in others]
+        stays = sum(likely) > 0 and calls(mine, others, likely)
+        total += opened * (2 * wins if stays else -1)
+        likely = [1 - one for one in likely]
+        if sum(likely) > 0 and opens(mine, others, likely, "pb"):
+            called = bets[f"{theirs}pb"]
+            total += (1 - opened) * (1 - called + 2 * called * wins)
+        else:
+            total += (1 - opened) * wins
+    return total / 12
+
+
+KUHN = {
+    "even": dict.fromkeys(
+        [f"{card}{moves}" for card in range(3) for moves in ("", "p", "b", "pb")], 0.5
+    ),
+    "wild": {
+        **{"0": 0.6, "1": 0.1, "2": 0.2, "0p": 0.7, "1p": 0.3, "2p": 1.0},
+        **{"0b": 0.1, "1b": 0.2, "2b": 0.9, "0pb": 0.4, "1pb": 0.9, "2pb": 1.0},
+    },
+    "tight": {
+        **{"0": 0.0, "1": 0.0, "2": 0.3, "0p": 0.0, "1p": 0.1, "2p": 0.9},
+        **{"0b": 0.0, "1b": 0.1, "2b": 1.0, "0pb": 0.0, "1pb": 0.0, "2pb": 1.0},
+    },
+}
+
+
+@pytest.mark.parametrize("name", KUHN)
+def test_kuhn_poker_as_by_hand(name):
+    policy = {one: {0: 1 - bet, 1: bet} for one, bet in KUHN[name].items()}
+    value = kuhn_by_hand(KUHN[name])
+    found = local_best_response(
+        "kuhn_poker", policy, deals=6_000, seed=1, confidence=0.999
+    )
+    assert found.low < value < found.high
+    assert found.half_width < 0.06
+    assert value <= exploit("kuhn_poker", policy) + 1e-12
+
+
+def exploit(game, policy):
+    """By OpenSpiel."""
+    loaded = pyspiel.load_game(game)
+    if isinstance(policy, dict):
+        policy = pyspiel.TabularPolicy(
+            {state: sorted(row.items()) for state, row in policy.items()}
+        )
+        return pyspiel.nash_conv(loaded, policy) / 2
+    return exploitability.nash_conv(loaded, policy) / 2
+
+
+class Calls(UniformRandomPolicy):
+    """Checks and calls."""
+
+    def action_probabilities(self, state, player_id=None):
+        return {1: 1.0}
+
+
+@pytest.mark.parametrize("game", ["leduc_poker", SMALL])
+@pytest.mark.parametrize("kind", [UniformRandomPolicy, Calls])
+def test_the_bound_is_positive_and_below_the_best_response(game, kind):
+    policy = kind(pyspiel.load_game(game))
+    found = local_best_response(game, policy, deals=400, seed=2)
+    assert 0 < found.low < exploit(game, policy)
+    # One move ahead is not far from all of them against players as weak as these.
+    assert found.high > 0.7 * exploit(game, policy)
+
+
+def test_nobody_beats_an_equilibrium():
+    """A player who saw the other's cards, or drew on what it cannot know, would."""
+    solver = ms.Solver("leduc_poker", ms.CFR_PLUS)
+    solver.iterate(300)
+    policy = solver.average_policy()
+    found = local_best_response("leduc_poker", policy, deals=600)
+    assert found.low < ms.exploitability("leduc_poker", policy) < 0.01
+
+
+def test_a_player_who_folds_loses_what_folding_costs():
+    for game, value in (("kuhn_poker", 1), ("leduc_poker", 1), (LIMIT, 7.5)):
+        policy = Folds(pyspiel.load_game(game))
+        found = local_best_response(game, policy, deals=3)
+        assert (found.mean, found.half_width) == (value, 0)
+
+
+def test_the_same_seed_gives_the_same_estimate():
+    first, same, other = (
+        local_best_response("leduc_poker", "raise", deals=40, seed=seed)
+        for seed in (5, 5, 6)
+    )
+    assert first == same != other
+
+
+def test_what_is_no_poker_is_refused_in_words():
+    reaches = " ".join(["1"] * 2652)
+    whole = LIMIT.replace("limit", "nolimit", 1)[:-1] + (
+        f",stack=20000 20000,potSize=500,boardCards=4s8hTc9h2s,handReaches={reaches})"
+    )
+    for game, policy, words in (
+        ("tic_tac_toe", "uniform", "name of poker"),
+        ("liars_dice", "uniform", "name of poker"),
+        ("kuhn_poker(players=3)", "uniform", "3 players"),
+        ("kuhn_poker", ms.Solver("leduc_poker").average_policy(), "for leduc_poker"),
+        ("kuhn_poker", [Silent(), Silent()], "bots that tell their policies"),
+        (whole, "call", "more than 100,000 ways"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            local_best_response(game, policy, deals=2)
+
+
+def test_the_program_plays_a_local_best_response(capsys):
+    flags = ["--iterations=10", "--seed=3", "--deals=20", "--against=lbr"]
+    assert main(["play", "kuhn_poker", *flags]) == 0
+    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
+    solver.iterate(10)
+    policy = solver.average_policy()
+    found = local_best_response("kuhn_poker", policy, deals=20, seed=3)
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told.startswith("A local best response, no more than a best response, gets ")
+    assert f" {found} a play" in told
+
+
+class Silent(pyspiel.Bot):
+    """Plays and tells nothing."""
+
+    def __init__(self):
+        pyspiel.Bot.__init__(self)
+
+    def provides_policy(self):
+        return False
