@@ -111,18 +111,6 @@ def test_sampled_forms_are_the_textbooks(name):
         assert_same(solver, textbook)
 
 
-@pytest.mark.parametrize("alternating", [True, False])
-@pytest.mark.parametrize("name", ["hs_dcfr", "hs_pcfr_plus", "mmd"])
-def test_three_players_are_the_textbooks(name, alternating):
-    algorithm = FULL[name]._replace(alternating=alternating)
-    solver = Solver(KUHN_3, algorithm)
-    textbook = Textbook(KUHN_3, *algorithm)
-    for more in (1, 2, 12):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
-
-
 @pytest.mark.parametrize("name", [*ALL][::3])
 def test_saved_and_loaded_it_goes_on_to_the_bit(name, tmp_path):
     expected = Solver(KUHN_3, ALL[name], seed=5)

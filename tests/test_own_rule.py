@@ -262,10 +262,6 @@ def wrong_gradient(policy, memory, gradient, parameters, t):
     return 0.0
 
 
-def wrong_value(policy, memory, gradient, parameters, t):
-    return memory[0] / 0.0 if t > 3 else 0.0
-
-
 def not_for_numba(policy, memory, gradient, parameters, t):
     return float(str(len([None, "a", {}])))
 

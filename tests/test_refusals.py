@@ -22,7 +22,6 @@ NAN, INF, HUGE = math.nan, math.inf, 10**400
 
 TREE = ms.GameTree(KUHN).expand_all()
 UNIFORM = ms.Solver(TREE, ms.CFR).average_policy()
-FORM = ms.sequence_form(TREE)
 THEORY = ms.player_theory(TREE)
 
 ODD_GAMES = [None, 3, "no_such_game", "", "kuhn_poker(players=99)", KUHN.get_type()]

@@ -38,7 +38,6 @@ LEDUC = "leduc_poker(suit_isomorphism=True)"
 DICE = "liars_dice(dice_sides=3)"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
 HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"
-BRIDGE = "tiny_bridge_2p(abstracted=True)"  # whose chance outcomes do not ascend
 GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
 LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
 
