@@ -15,7 +15,7 @@ from typing import Any
 from mccfr_spiel.display import brief
 from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.answers import Answers
-from mccfr_spiel.exploring.grids import deals, is_seen
+from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.limits import in_words
@@ -157,7 +157,7 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
         return {}
     players = range(state.num_players())
     seen = [
-        sum(is_seen(state, move, player) << player for player in players)
+        sum(places.is_seen(state, move, player) << player for player in players)
         for move in places.moves_of(state)
     ]
     knows = [views.words_known_to(state, player) for player in players]

@@ -8,7 +8,8 @@ import pytest
 from open_spiel.python import policy
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel.exploring.grids import Hand, deals
+from mccfr_spiel.exploring.grids import deals
+from mccfr_spiel.exploring.visits import Hand
 from tests.exploring.asking import Page, solved
 
 
