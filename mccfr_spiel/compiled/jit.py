@@ -322,6 +322,7 @@ def _timed() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+            gc.collect(0)  # it would come with the next object that is made
         _compiling.seconds += time.perf_counter() - _compiling.began
         _compiling.began = None
 
