@@ -39,7 +39,7 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.offline.sequence_form import joint_vector, plan_to_policy
+from mccfr_spiel.offline.sequence_form import joint_vector
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
@@ -155,8 +155,7 @@ def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib
     tree = error.form.tree
     write_program(error.program, folder / PROGRAM, tree.game.get_type().short_name)
     if error.plans is not None:
-        first, second = map(plan_to_policy, error.form.treeplexes, error.plans)
-        vector = joint_vector(error.form, (first, second))
+        vector = joint_vector(error.form, error.plans)
         write_policy(folder, SequencePolicy(tree, vector))
     return folder / PROGRAM
 

@@ -19,7 +19,6 @@ from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,
     joint_vector,
-    plan_to_policy,
     saddle_point_gap,
     sequence_form,
 )
@@ -121,19 +120,12 @@ class FirstOrderSolver(abc.ABC):
     @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the answer so far, as a policy over the tree's sequences."""
-        return self._vector(self.average_plans())
+        return joint_vector(self.form, self.average_plans())
 
     @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the last iteration's policy over the tree's sequences."""
-        return self._vector(self.current_plans())
-
-    def _vector(self, plans: Pair) -> np.ndarray:
-        first, second = (
-            plan_to_policy(plex, plan)
-            for plex, plan in zip(self.form.treeplexes, plans, strict=True)
-        )
-        return joint_vector(self.form, (first, second))
+        return joint_vector(self.form, self.current_plans())
 
     @reads
     def gap(self) -> float:

@@ -238,14 +238,9 @@ def solve_lp(
         gap, x, y, more = _improved(form, factors, (x, y), method, time_limit)
         iterations += more
     solved = working_clock()
-    first, second = (
-        plan_to_policy(plex, plan)
-        for plex, plan in zip(form.treeplexes, (x, y), strict=True)
-    )
-    vector = joint_vector(form, (first, second))
     other_values[0] += form.constant
     return LPSolution(
-        policy=SequencePolicy(form.tree, vector),
+        policy=SequencePolicy(form.tree, joint_vector(form, (x, y))),
         value=float(x @ (form.payoffs @ y)),
         duals=(own_values, other_values),
         nash_conv=gap,

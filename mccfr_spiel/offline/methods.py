@@ -153,21 +153,19 @@ class ExcessiveGapMethod(OfflineMethod):
     """The excessive gap technique, see `ExcessiveGap`."""
 
     name: ClassVar[str] = "egt"
+    aggressive: ClassVar[bool] = False
 
     def start(self, tree: GameTree) -> ExcessiveGap:
         """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree)
+        return ExcessiveGap(tree, aggressive=self.aggressive)
 
 
 @dataclass(frozen=True)
-class PracticalExcessiveGapMethod(OfflineMethod):
+class PracticalExcessiveGapMethod(ExcessiveGapMethod):
     """The variant of the excessive gap technique that shrinks aggressively."""
 
     name: ClassVar[str] = "practical_egt"
-
-    def start(self, tree: GameTree) -> ExcessiveGap:
-        """See `OfflineMethod.start`."""
-        return ExcessiveGap(tree, aggressive=True)
+    aggressive: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

@@ -82,26 +82,15 @@ def linear_program(
     other, other_right = constraints(form.treeplexes[1])
     rank = factors.rank
     block = scipy.sparse.block_array
-    transpose = factors.residual.T, -other.T
-    if rank:
-        empty = csr((rank, other.shape[0]))
-        inequalities = csr(block([[*transpose, factors.right.T]]))
-        equalities = block(
-            [
-                [own, None, None],
-                [-factors.left.T, empty, factors.middle.T],
-            ]
-        )
-    else:
-        empty = csr((own.shape[0], other.shape[0]))
-        inequalities = csr(block([transpose]))
-        equalities = block([[own, empty]])
+    empty = csr((own.shape[0], other.shape[0]))
+    inequalities = csr(block([[factors.residual.T, -other.T, factors.right.T]]))
+    equalities = block([[own, empty, None], [-factors.left.T, None, factors.middle.T]])
     num_plan = own.shape[1]
     cost = np.zeros(inequalities.shape[1])
     cost[num_plan : num_plan + len(other_right)] = -other_right
     return LinearProgram(
         cost,
-        csr(inequalities),
+        inequalities,
         csr(equalities),
         np.concatenate((own_right, np.zeros(rank))),
         num_plan,

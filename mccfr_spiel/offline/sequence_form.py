@@ -303,10 +303,10 @@ def policy_to_plan(treeplex: Treeplex, policy: np.ndarray) -> np.ndarray:
 
 
 def joint_vector(
-    form: SequenceForm, vectors: tuple[np.ndarray, np.ndarray]
+    form: SequenceForm, plans: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Joins both players' vectors `[m0]`, `[m1]` into one over all sequences `[S]`."""
+    """`[S]` the policy of both players' plans `[m0]`, `[m1]` over all sequences."""
     joint = np.ones(form.tree.num_sequences)
-    for plex, vector in zip(form.treeplexes, vectors, strict=True):
-        joint[plex.sequences] = vector
+    for plex, plan in zip(form.treeplexes, plans, strict=True):
+        joint[plex.sequences] = plan_to_policy(plex, plan)
     return joint
