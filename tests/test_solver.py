@@ -220,39 +220,6 @@ def memory_at(solver, info_state):
     return solver.state.tables.memory[start : start + infoset["num_actions"]]
 
 
-def names_apart(solver, mine, theirs, regrets):
-    """Where two policies differ: the infosets of the player that differs first.
-
-    Checks that both programs' regrets are 0 there but for rounding.
-    """
-    apart: dict[int, list[str]] = {}
-    for name, probs in mine.items():
-        if probs != pytest.approx(theirs[name], abs=1e-12):
-            player = int(solver.tree.infosets[solver.tree.find(name)]["player"])
-            apart.setdefault(player, []).append(name)
-    first = sorted(apart[min(apart)])
-    for name in first:
-        mine_now = memory_at(solver, name)
-        assert mine_now == pytest.approx(regrets[name], abs=1e-14)
-        assert np.sort(np.abs(mine_now))[0] < 1e-14
-    return first
-
-
-def test_a_regret_that_ties_at_zero_is_rounded_apart():
-    # Regret matching jumps at 0: uniform if all regrets are 0, pure if one is 1e-17.
-    # After uniform policies regrets of exactly 0 are common, and the order of a sum
-    # decides. Nothing else differs, and the next player's update follows from it.
-    solver = Solver(GOOFSPIEL, ms.CFR)
-    textbook = Textbook(GOOFSPIEL, *ms.CFR[:3])
-    solver.iterate(1)
-    textbook.run(1)
-    mine, theirs = solver.current_policy().to_dict(), textbook.current_policy()
-    regrets = {info_state: r for (_, info_state), r in textbook.memory.items()}
-    assert 0 < len(names_apart(solver, mine, theirs, regrets)) < len(mine) / 4
-    average = textbook.average_policy()
-    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
-
-
 # --- OpenSpiel ---------------------------------------------------------------
 
 
@@ -327,23 +294,6 @@ def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name
         theirs.evaluate_and_update_policy()
     mine = solver.average_policy().to_dict()
     assert largest_difference(mine, table_of(theirs)) < 1e-12
-
-
-def test_four_player_kuhn_poker_differs_from_openspiel_by_a_tie_at_zero():
-    # As in test_a_regret_that_ties_at_zero_is_rounded_apart: player 2's regrets after
-    # "bp" are 0 but for rounding, and player 3, who moves next, sees its choice.
-    game = pyspiel.load_game(KUHN_4)
-    solver, theirs = Solver(game, ms.CFR), cfr.CFRSolver(game)
-    solver.iterate(1)
-    theirs.evaluate_and_update_policy()
-    regrets = {
-        info_state: list(node.cumulative_regret.values())
-        for info_state, node in theirs._info_state_nodes.items()
-    }
-    mine, table = solver.current_policy().to_dict(), table_of(theirs, "current_policy")
-    assert names_apart(solver, mine, table, regrets) == ["2bp"]
-    average = table_of(theirs)
-    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
 
 
 def test_simultaneous_updates_are_openspiels():
@@ -442,18 +392,6 @@ def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
     assert other.average_policy().to_dict() != grown.average_policy().to_dict()
 
 
-def test_simultaneous_updates_survive_the_loss_of_the_tree():
-    algorithm = ms.EXTERNAL_SAMPLING._replace(alternating=False)
-    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=2)
-    small = Solver(KUHN_3, algorithm, seed=2, max_nodes=100)
-    whole.iterate(200)
-    small.iterate(200)
-    assert_equal_bit_for_bit(small, whole)
-    assert small.tree.num_nodes <= 100
-    rows = small.average_policy().to_dict().values()
-    assert any(max(row.values()) > 0.9 for row in rows)  # there was much to lose
-
-
 def test_a_deeper_stack_changes_nothing():
     wide = move(0, "wide", *(leaf(float(a), -float(a)) for a in range(600)))
     game = small_game(wide, num_actions=600)
@@ -517,38 +455,6 @@ def test_the_size_of_the_payoffs_does_not_change_regret_matching():
 
 
 # --- results -----------------------------------------------------------------
-
-
-@pytest.mark.compiled
-def test_regret_matching_solves_rock_paper_scissors_from_random_regrets():
-    algorithm = ms.Algorithm(ms.FULL, ms.regret_matching(initial_regret=1.0))
-    starts = set()
-    for seed in range(3):
-        solver = Solver("matrix_rps", algorithm, seed=seed)
-        start = solver.current_vector()
-        assert np.abs(start[2:] - 1 / 3).max() > 0.05
-        starts.add(tuple(start))
-        solver.iterate(20_000)
-        assert solver.average_vector()[2:] == pytest.approx([1 / 3] * 6, abs=0.01)
-    assert len(starts) == 3
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "iterations", "most"),
-    [
-        ("chance_sampling", 2_000, 0.03),
-        ("opponent_sampling", 2_000, 0.03),
-        ("external_sampling", 20_000, 0.03),
-        ("outcome_sampling", 50_000, 0.03),
-        ("balanced_outcome_sampling", 50_000, 0.03),
-    ],
-)
-@pytest.mark.compiled
-def test_samplers_approach_an_equilibrium_of_kuhn_poker(algorithm, iterations, most):
-    for seed in range(3):
-        solver = Solver("kuhn_poker", ms.ALGORITHMS[algorithm], seed=seed)
-        solver.iterate(iterations)
-        assert ms.nash_conv("kuhn_poker", solver.average_policy()) < most
 
 
 @pytest.mark.compiled

@@ -3,7 +3,6 @@
 import importlib
 import os
 import pathlib
-import pickle
 import re
 import shutil
 import subprocess
@@ -19,8 +18,6 @@ from open_spiel.python.algorithms import (
     expected_game_score,
     exploitability,
     generate_playthrough,
-    ismcts,
-    mcts,
 )
 
 import mccfr_spiel as ms
@@ -280,36 +277,6 @@ def test_tensors_tell_apart_what_strings_tell_apart(game):
         assert len(tensors) == len(set(tensors)) == len(table)
 
 
-@pytest.mark.parametrize("game", _SMALL)
-def test_a_pickled_game_and_state_are_the_same(game):
-    loaded = pyspiel.load_game(game)
-    assert str(pickle.loads(pickle.dumps(loaded))) == str(loaded)
-    state = loaded.new_initial_state()
-    while not state.is_terminal():
-        again = pickle.loads(pickle.dumps(state))
-        assert (str(again), again.history()) == (str(state), state.history())
-        assert again.legal_actions() == state.legal_actions()
-        _, serialized = pyspiel.deserialize_game_and_state(
-            pyspiel.serialize_game_and_state(loaded, state)
-        )
-        assert str(serialized) == str(state)
-        state.apply_action(state.legal_actions()[-1])
-
-
-@pytest.mark.parametrize("game", _SMALL)
-def test_actions_have_different_names_and_a_child_is_no_alias(game):
-    state = pyspiel.load_game(game).new_initial_state()
-    while not state.is_terminal():
-        player, actions = state.current_player(), state.legal_actions()
-        names = {state.action_to_string(player, action) for action in actions}
-        assert len(names) == len(actions)
-        before = str(state)
-        children = {str(state.child(action)) for action in actions}
-        assert len(children) == len(actions)
-        assert str(state) == before
-        state.apply_action(actions[0])
-
-
 @pytest.mark.parametrize("game", _SMALL[::2])
 def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
     loaded = pyspiel.load_game(game)
@@ -326,22 +293,6 @@ def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
     policy = in_cpp.average_policy()
     value = pyspiel.nash_conv(loaded, policy)
     assert ms.nash_conv(game, policy) == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", _SMALL)
-def test_ismcts_plays_it(game):
-    loaded = pyspiel.load_game(game)
-    random = np.random.RandomState(0)
-    evaluator = mcts.RandomRolloutEvaluator(1, random)
-    bot = ismcts.ISMCTSBot(
-        loaded, evaluator, uct_c=2.0, max_simulations=20, random_state=random
-    )
-    state = loaded.new_initial_state()
-    while not state.is_terminal():
-        legal = state.legal_actions()
-        action = random.choice(legal) if state.is_chance_node() else bot.step(state)
-        assert action in legal
-        state.apply_action(action)
 
 
 def test_resampling_keeps_what_the_player_knows_and_draws_the_rest():
