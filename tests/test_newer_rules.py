@@ -3,7 +3,6 @@
 That they are what their papers say is in test_solver.py, with all other rules.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.kernels.tables import TOP
 from mccfr_spiel.storage.checkpoint import DamagedError
 from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
 from tests.test_solver import KUHN_3, assert_equal_bit_for_bit, assert_same
@@ -126,41 +124,6 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(name, tmp_path):
         tables, others = solver.state.tables, expected.state.tables
         for mine, theirs in zip(tables, others, strict=True):
             assert mine.tobytes() == theirs.tobytes()
-
-
-class RefusalError(Exception):
-    """Of a tree that does not grow now."""
-
-
-@pytest.mark.parametrize("name", [*SAMPLED][::2])
-def test_saved_in_the_middle_of_an_iteration_it_goes_on_to_the_bit(
-    name, tmp_path, monkeypatch
-):
-    iterations = 10
-    expected = Solver(KUHN_3, SAMPLED[name], seed=5)
-    expected.iterate(iterations)
-    midway = 0
-    for calls in range(2, 60, 9):
-        solver = Solver(KUHN_3, SAMPLED[name], seed=5)
-        left = itertools.count(calls, -1)
-        expand = GameTree.expand_held
-
-        def fail_after_some_calls(tree, *arguments, left=left, expand=expand, **more):
-            if next(left) <= 0:
-                raise RefusalError
-            return expand(tree, *arguments, **more)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(GameTree, "expand_held", fail_after_some_calls)
-            try:
-                solver.iterate(iterations)
-            except RefusalError:
-                midway += bool(solver.state.marks[TOP])
-                solver.save(tmp_path / "solver")
-                solver = Solver.load(tmp_path / "solver")
-        solver.iterate(iterations - solver.num_iterations)
-        assert_equal_bit_for_bit(solver, expected)
-    assert midway > 1
 
 
 @pytest.mark.parametrize("name", SAMPLED)
