@@ -468,14 +468,6 @@ def test_external_sampling_samples_chance_by_its_probabilities():
 # --- what is refused ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [-1, 0.5, -(10**12), float("nan"), float("inf")])
-def test_a_negative_or_broken_number_of_iterations_is_refused(number):
-    solver = Solver("kuhn_poker")
-    with pytest.raises(ValueError, match=f"num_iterations={number}"):
-        solver.iterate(number)
-    assert solver.num_iterations == 0
-
-
 def test_numbers_of_nodes_may_be_any_finite_ones():
     solver = Solver("kuhn_poker")
     for number in (-5, 0, -0.5):
@@ -487,32 +479,9 @@ def test_numbers_of_nodes_may_be_any_finite_ones():
         solver.iterate_until(math.nan)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -0.1, 1.5, float("nan")])
-def test_an_epsilon_outside_its_interval_is_refused(epsilon):
-    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
-        ms.outcome(epsilon)
-    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
-        ms.OutcomeSamplingMCCFRSolver(pyspiel.load_game("kuhn_poker"), epsilon)
-    assert ms.outcome(1.0).epsilon == 1
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda: ms.ftrl(0.0), "step_size=0.0"),
-        (lambda: ms.omd(float("inf")), "step_size=inf"),
-        (lambda: ms.ftrl(1.0, weights="none"), "weights='none'"),
-        (lambda: ms.polynomial(-1.0), "gamma=-1.0"),
-        (lambda: ms.regret_matching(initial_regret=-1.0), "initial_regret=-1.0"),
-        (
-            lambda: Solver("kuhn_poker", "cfrplus"),
-            r"'cfrplus' is none of .* Did you mean cfr_plus\?",
-        ),
-    ],
-)
-def test_settings_out_of_range_are_refused_by_value(make, named):
-    with pytest.raises(ValueError, match=named):
-        make()
+def test_a_name_that_is_nearly_one_of_an_algorithm_is_refused_with_it():
+    with pytest.raises(ValueError, match=r"'cfrplus' is none of .* mean cfr_plus\?"):
+        Solver("kuhn_poker", "cfrplus")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_walk_that_does_not_fit_is_refused_and_names_the_way_out():

@@ -10,7 +10,6 @@ import re
 import resource
 import shutil
 
-import pyspiel
 import pytest
 from open_spiel.python.algorithms import exploitability
 
@@ -331,30 +330,6 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
     assert len(read_rows(folder)) == 1000
-
-
-@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME, ms.OPPONENT])
-def test_a_checkpoint_of_a_failed_run_stands_before_the_walk_that_failed(
-    sampling, tmp_path, monkeypatch
-):
-    """So that no bit is other than in a run that never failed, if it can go on."""
-    fragile(tmp_path, "fragile_walk", "pyspiel.SpielError('broken')")
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.import_module("fragile_walk")
-    algorithm = ms.Algorithm(sampling, ms.regret_matching())
-    game = pyspiel.load_game("fragile_walk")
-    solver = ms.Solver(game, algorithm, seed=1)
-    with pytest.raises(Exception, match="broken"):
-        solver.iterate(1000)
-    solver.save(tmp_path / "solver")
-    monkeypatch.setenv("MENDED", "1")
-    expected = ms.Solver(pyspiel.load_game("fragile_walk"), algorithm, seed=1)
-    expected.iterate(1000)
-    loaded = ms.Solver.load(tmp_path / "solver", game)
-    for found in (loaded, solver):
-        found.iterate(1000 - found.num_iterations)
-        assert found.nodes_touched == expected.nodes_touched
-        assert found.average_vector().tolist() == expected.average_vector().tolist()
 
 
 # --- resuming and overwriting ----------------------------------------------------

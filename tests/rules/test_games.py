@@ -412,19 +412,12 @@ def test_goofspiel_is_openspiel_s_but_for_the_forced_bids(order):
 @pytest.mark.parametrize(
     ("game", "message"),
     [
-        ("python_one_card_poker(cards=0)", "cards=0 must be at least 2"),
         ("python_one_card_poker(cards=1)", "cards=1 must be at least 2"),
         ("python_one_card_poker(cards=70000)", "70000"),
-        ("python_goofspiel(num_cards=0)", "num_cards=0 must be at least 2"),
         ("python_goofspiel(num_cards=61)", "num_cards=61 must be at most 60"),
         ("python_goofspiel(points_order=up)", "points_order=up is not one of random"),
-        ("python_goofspiel(returns_type=total)", "returns_type=total is not one of"),
         ("python_princess_and_monster(rows=1,cols=1)", "at least two cells"),
-        ("python_princess_and_monster(rows=0)", "rows=0 must be at least 1"),
-        ("python_princess_and_monster(horizon=2)", "horizon=2 must be at least 3"),
         ("python_princess_and_monster(evader=2)", "evader=2 must be at most 1"),
-        ("python_leduc_ranks(ranks=1)", "ranks=1 must be at least 2"),
-        ("python_search(turns=0)", "turns=0 must be at least 1"),
         ("python_search(capture_value=nan)", "."),
     ],
 )

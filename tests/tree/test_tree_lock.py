@@ -167,20 +167,23 @@ def test_a_signal_handler_gets_a_policy_or_an_error_in_words(what, tmp_path):
                 assert sum(row.values()) == pytest.approx(1, abs=1e-9)
 
 
+class Locked:
+    """What a lock guards: two methods that call another function inside."""
+
+    def __init__(self):
+        self.lock = TreeLock()
+
+    @reads
+    def read(self, inside=None):
+        return inside() if inside else self.lock.level
+
+    @changes
+    def change(self, inside=None):
+        return inside() if inside else "changed"
+
+
 def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
-    class Tree:
-        def __init__(self):
-            self.lock = TreeLock()
-
-        @reads
-        def read(self, inside=None):
-            return inside() if inside else self.lock.level
-
-        @changes
-        def change(self, inside=None):
-            return inside() if inside else "changed"
-
-    tree = Tree()
+    tree = Locked()
     assert tree.read() == READING
     assert tree.read(tree.read) > READING
     for outer, inner in (
@@ -278,19 +281,7 @@ def test_a_policy_does_not_change_when_its_tree_meets_a_string_s_other_owner():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
 @pytest.mark.parametrize("is_torn", [False, True])
 def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):
-    class Tree:
-        def __init__(self):
-            self.lock = TreeLock()
-
-        @reads
-        def read(self, inside=lambda: None):
-            inside()
-
-        @changes
-        def change(self, inside=lambda: None):
-            inside()
-
-    tree, entered, leave = Tree(), threading.Event(), threading.Event()
+    tree, entered, leave = Locked(), threading.Event(), threading.Event()
 
     def stay():
         entered.set()
