@@ -1,7 +1,6 @@
 """The files of a run: rows, checkpoints, policies, and what ends a run in order."""
 
 import contextlib
-import csv
 import importlib
 import json
 import os
@@ -25,6 +24,7 @@ from mccfr_spiel.experiments.single_run import format_row, header
 from mccfr_spiel.experiments.sweeps import Task, run_task
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.results_folder import RowWriter, read_table, read_whole_table
+from tests.experiments.test_run_experiments import read_rows, untimed
 
 FRAGILE = """
 import os
@@ -85,15 +85,6 @@ def no_file_larger_than(size: int):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def read_rows(folder: pathlib.Path) -> list[dict[str, str]]:
-    with (folder / "results.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def untimed(folder: pathlib.Path) -> list[dict[str, str]]:
-    return [row | {"seconds": ""} for row in read_rows(folder)]
 
 
 # --- rows ------------------------------------------------------------------------

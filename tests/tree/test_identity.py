@@ -202,20 +202,6 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     assert (tree.num_nodes, tree.digest(), tree.nodes.tobytes()) == before
 
 
-@pytest.fixture
-def expansions(monkeypatch):
-    made = []
-    expand_all = ms.GameTree.expand_all
-
-    def counted(tree, **options):
-        if not tree.is_complete:
-            made.append(str(tree.source))
-        return expand_all(tree, **options)
-
-    monkeypatch.setattr(ms.GameTree, "expand_all", counted)
-    return made
-
-
 @pytest.mark.parametrize(
     ("game", "algorithm"),
     [

@@ -44,21 +44,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("trees")
 
 
-@pytest.fixture
-def expansions(monkeypatch):
-    """The trees that were expanded instead of loaded."""
-    made = []
-    expand_all = GameTree.expand_all
-
-    def counted(tree, **options):
-        if not tree.is_complete:
-            made.append(str(tree.source))
-        return expand_all(tree, **options)
-
-    monkeypatch.setattr(GameTree, "expand_all", counted)
-    return made
-
-
 def tree_folder(folder):
     (found,) = (path for path in folder.iterdir() if path.is_dir())
     return found
