@@ -10,7 +10,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.storage.checkpoint import DamagedError
 from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
 from tests.test_solver import KUHN_3, assert_equal_bit_for_bit, assert_same
@@ -124,22 +124,6 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(name, tmp_path):
         tables, others = solver.state.tables, expected.state.tables
         for mine, theirs in zip(tables, others, strict=True):
             assert mine.tobytes() == theirs.tobytes()
-
-
-@pytest.mark.parametrize("name", SAMPLED)
-def test_grown_or_whole_the_bits_are_the_same(name):
-    whole = Solver(GameTree(KUHN_3).expand_all(), SAMPLED[name], seed=21)
-    grown = Solver(KUHN_3, SAMPLED[name], seed=21)
-    small = Solver(KUHN_3, SAMPLED[name], seed=21, max_nodes=450)
-    pieces = (1, 2, 8, 9)
-    for more in pieces:
-        grown.iterate(more)
-        grown.average_policy()
-    for solver in (whole, small):
-        solver.iterate(sum(pieces))
-        assert_equal_bit_for_bit(solver, whole)
-    assert_equal_bit_for_bit(grown, whole)
-    assert small.tree.num_nodes <= 450 < whole.tree.num_nodes
 
 
 def test_a_checkpoint_without_a_rules_own_tables_is_damaged():

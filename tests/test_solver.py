@@ -312,24 +312,6 @@ def test_simultaneous_updates_are_openspiels():
         assert largest_difference(solver.average_policy().to_dict(), table) < 1e-12
 
 
-@pytest.mark.parametrize(("game", "alternating"), [(KUHN_3, True), (LEDUC, False)])
-def test_pruning_saves_nodes_and_changes_nothing_else(game, alternating):
-    start = ms.regret_matching(initial_regret=0.1)  # no ties
-    pruned, whole = (
-        Solver(game, ms.Algorithm(sampling, start, alternating=alternating))
-        for sampling in (ms.full(prune=True), ms.FULL)
-    )
-    for solver in (pruned, whole):
-        solver.tree.expand_all()
-        solver.iterate(30)
-    for policy in ("average_policy", "current_policy"):
-        mine, theirs = (getattr(s, policy)().to_dict() for s in (pruned, whole))
-        assert largest_difference(mine, theirs) < 1e-12
-    tree = whole.tree
-    assert whole.nodes_touched == 30 * tree.num_players * tree.num_nodes
-    assert pruned.nodes_touched < 0.9 * whole.nodes_touched
-
-
 # --- what changes nothing ----------------------------------------------------
 
 SAMPLED = ["chance", "opponent", "external", "outcome"]

@@ -31,6 +31,7 @@ import os
 
 import pyspiel
 from open_spiel.python.games import kuhn_poker
+from tests.small_games import leaf, small_game
 
 class State(kuhn_poker.KuhnPokerState):
     def _legal_actions(self, player):
@@ -46,22 +47,13 @@ class Game(kuhn_poker.KuhnPokerGame):
     def new_initial_state(self):
         return State(self)
 
-kind = pyspiel.GameType(
-    short_name="{name}",
-    long_name="A game with a mistake",
-    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
-    chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
-    information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+has = "information_state_tensor", "observation_string", "observation_tensor"
+kind = small_game(
+    leaf(0.0, 0.0),
+    name="{name}",
     utility=pyspiel.GameType.Utility.ZERO_SUM,
-    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
-    max_num_players=2,
-    min_num_players=2,
-    provides_information_state_string=True,
-    provides_information_state_tensor=True,
-    provides_observation_string=True,
-    provides_observation_tensor=True,
-    parameter_specification={{}},
-)
+    **{{f"provides_{{what}}": True for what in has}},
+).get_type()
 pyspiel.register_game(kind, Game)
 """
 
