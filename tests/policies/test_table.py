@@ -111,6 +111,14 @@ def test_a_table_prints_its_first_rows_and_slices_are_tables():
     assert "916 more rows" in table._repr_html_()
 
 
+def test_a_row_with_many_actions_shows_the_most_probable_ones():
+    names = tuple(f"a{i}" for i in range(20))
+    probabilities = tuple(np.arange(20) / 190)
+    row = tables.PolicyRow("s", 0, tuple(range(20)), names, probabilities, None)
+    assert row.policy_in_words().startswith("a19 0.100, a18 0.095")
+    assert row.policy_in_words().endswith(", 12 more")
+
+
 def test_a_data_frame_has_a_line_for_each_action():
     pytest.importorskip("pandas")
     policy = solved("kuhn_poker", ms.OUTCOME_SAMPLING, 30)

@@ -197,6 +197,15 @@ def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
     assert in_thread(tree.change)() == "changed"
 
 
+def test_a_tree_in_use_is_not_renumbered():
+    tree = GameTree("kuhn_poker").expand_all()
+    other = GameTree("kuhn_poker").expand_all()
+    with pytest.raises(ValueError, match="take a new one"):
+        tree.recall(other.info_states, other.infosets, other.actions)
+    with pytest.raises(ValueError, match="take a new one"):
+        tree.take_over(None, None, None)  # pyright: ignore[reportArgumentType]
+
+
 # --- copies, pickles, forks --------------------------------------------------
 
 
