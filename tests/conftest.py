@@ -12,6 +12,8 @@ from collections.abc import Generator, Iterator
 import open_spiel.python.games  # noqa: F401
 import pytest
 
+from mccfr_spiel import GameTree
+
 # Both imports register games. Every test may name them, whichever ran before it.
 importlib.import_module("mccfr_spiel.games")
 
@@ -105,3 +107,18 @@ def no_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def expansions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The games whose trees were expanded, in place of being found or loaded."""
+    made: list[str] = []
+    expand_all = GameTree.expand_all
+
+    def counted(tree: GameTree, **options: int) -> GameTree:
+        if not tree.is_complete:
+            made.append(str(tree.source))
+        return expand_all(tree, **options)
+
+    monkeypatch.setattr(GameTree, "expand_all", counted)
+    return made

@@ -46,19 +46,6 @@ def test_a_rule_has_its_own_parameters_only():
         ms.regret_matching()._replace(step_size=1.0)
 
 
-def test_what_is_wrong_is_refused_when_the_value_is_made():
-    for make, words in (
-        (lambda: ms.Sampling(True, True, "typo"), "player='typo' is none of"),
-        (lambda: ms.Sampling("yes", True), "chance='yes' is not True or False"),  # pyright: ignore[reportArgumentType]
-        (lambda: ms.EXTERNAL._replace(player="epsilon"), "epsilon=0.0"),
-        (lambda: ms.regret_matching(initial_regret=-1), "initial_regret=-1"),
-        (lambda: ms.ftrl(1.0)._replace(weights="typo"), "weights='typo'"),
-        (lambda: ms.Averaging(-1.0), "gamma=-1.0"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            make()
-
-
 def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
     with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
         ms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]

@@ -174,15 +174,6 @@ def test_a_returned_policy_is_a_snapshot():
     assert (current.action_probability_array == before[1]).all()
 
 
-@pytest.mark.parametrize("average_type", [None, 0, "simple"])
-def test_an_average_type_that_is_none_is_refused(average_type):
-    game = pyspiel.load_game("kuhn_poker")
-    with pytest.raises(ValueError, match="SIMPLE or FULL"):
-        ms.ExternalSamplingSolver(game, average_type)
-    with pytest.raises(ValueError, match="SIMPLE or FULL"):
-        ms.ExternalSamplingMCCFRSolver(game, 0, average_type)
-
-
 def test_constructor_arguments_are_openspiels():
     game = pyspiel.load_game("kuhn_poker")
     full = pyspiel.MCCFRAverageType.FULL

@@ -76,10 +76,6 @@ def openspiel_table(policy):
     )
 
 
-def nash_conv(game, policy):
-    return pyspiel.nash_conv(game, openspiel_table(policy))
-
-
 @pytest.mark.parametrize(
     ("name", "iterations"),
     [(KUHN, 20), (KUHN_3, 20), (LEDUC, 5)],
@@ -291,23 +287,6 @@ def test_nodes_touched_counts_chance_and_terminal_nodes():
     # The deal is two chance nodes. Player 0 acts once or twice after it: 4 to 6 nodes.
     # Player 1 acts after the one sampled first action: 4 to 5 nodes.
     assert 2 * 2 + 4 + 4 <= external.nodes_touched <= 2 * 2 + 6 + 5
-
-
-@pytest.mark.parametrize("estimator", ["external", "outcome", "balanced"])
-@pytest.mark.parametrize("alternating", [True, False])
-def test_sampled_regret_matching_approaches_equilibrium(estimator, alternating):
-    textbook = Textbook(KUHN, ESTIMATORS[estimator], RM, UNIFORM, alternating, seed=1)
-    textbook.run(3000)
-    bound = 0.05 if estimator == "external" else 0.12
-    assert nash_conv(textbook.game, textbook.average_policy()) < bound
-
-
-@pytest.mark.parametrize("rule", ["omd", "ftrl"])
-@pytest.mark.parametrize("weights", ["constant", "kroer"])
-def test_entropy_rules_approach_equilibrium(rule, weights):
-    textbook = Textbook(KUHN, FULL, minimizer(rule, 1.0, weights), UNIFORM)
-    textbook.run(300)
-    assert nash_conv(textbook.game, textbook.average_policy()) < 0.05
 
 
 def test_games_without_perfect_recall_are_refused():

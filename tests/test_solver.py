@@ -220,39 +220,6 @@ def memory_at(solver, info_state):
     return solver.state.tables.memory[start : start + infoset["num_actions"]]
 
 
-def names_apart(solver, mine, theirs, regrets):
-    """Where two policies differ: the infosets of the player that differs first.
-
-    Checks that both programs' regrets are 0 there but for rounding.
-    """
-    apart: dict[int, list[str]] = {}
-    for name, probs in mine.items():
-        if probs != pytest.approx(theirs[name], abs=1e-12):
-            player = int(solver.tree.infosets[solver.tree.find(name)]["player"])
-            apart.setdefault(player, []).append(name)
-    first = sorted(apart[min(apart)])
-    for name in first:
-        mine_now = memory_at(solver, name)
-        assert mine_now == pytest.approx(regrets[name], abs=1e-14)
-        assert np.sort(np.abs(mine_now))[0] < 1e-14
-    return first
-
-
-def test_a_regret_that_ties_at_zero_is_rounded_apart():
-    # Regret matching jumps at 0: uniform if all regrets are 0, pure if one is 1e-17.
-    # After uniform policies regrets of exactly 0 are common, and the order of a sum
-    # decides. Nothing else differs, and the next player's update follows from it.
-    solver = Solver(GOOFSPIEL, ms.CFR)
-    textbook = Textbook(GOOFSPIEL, *ms.CFR[:3])
-    solver.iterate(1)
-    textbook.run(1)
-    mine, theirs = solver.current_policy().to_dict(), textbook.current_policy()
-    regrets = {info_state: r for (_, info_state), r in textbook.memory.items()}
-    assert 0 < len(names_apart(solver, mine, theirs, regrets)) < len(mine) / 4
-    average = textbook.average_policy()
-    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
-
-
 # --- OpenSpiel ---------------------------------------------------------------
 
 
@@ -329,23 +296,6 @@ def test_it_is_openspiels_cfr_in_four_player_kuhn_poker_from_random_regrets(name
     assert largest_difference(mine, table_of(theirs)) < 1e-12
 
 
-def test_four_player_kuhn_poker_differs_from_openspiel_by_a_tie_at_zero():
-    # As in test_a_regret_that_ties_at_zero_is_rounded_apart: player 2's regrets after
-    # "bp" are 0 but for rounding, and player 3, who moves next, sees its choice.
-    game = pyspiel.load_game(KUHN_4)
-    solver, theirs = Solver(game, ms.CFR), cfr.CFRSolver(game)
-    solver.iterate(1)
-    theirs.evaluate_and_update_policy()
-    regrets = {
-        info_state: list(node.cumulative_regret.values())
-        for info_state, node in theirs._info_state_nodes.items()
-    }
-    mine, table = solver.current_policy().to_dict(), table_of(theirs, "current_policy")
-    assert names_apart(solver, mine, table, regrets) == ["2bp"]
-    average = table_of(theirs)
-    assert largest_difference(solver.average_policy().to_dict(), average) < 1e-15
-
-
 def test_simultaneous_updates_are_openspiels():
     game = pyspiel.load_game("kuhn_poker")
     solver = Solver(game, ms.CFR._replace(alternating=False))
@@ -360,24 +310,6 @@ def test_simultaneous_updates_are_openspiels():
         theirs.evaluate_and_update_policy()
         table = table_of(theirs)
         assert largest_difference(solver.average_policy().to_dict(), table) < 1e-12
-
-
-@pytest.mark.parametrize(("game", "alternating"), [(KUHN_3, True), (LEDUC, False)])
-def test_pruning_saves_nodes_and_changes_nothing_else(game, alternating):
-    start = ms.regret_matching(initial_regret=0.1)  # no ties
-    pruned, whole = (
-        Solver(game, ms.Algorithm(sampling, start, alternating=alternating))
-        for sampling in (ms.full(prune=True), ms.FULL)
-    )
-    for solver in (pruned, whole):
-        solver.tree.expand_all()
-        solver.iterate(30)
-    for policy in ("average_policy", "current_policy"):
-        mine, theirs = (getattr(s, policy)().to_dict() for s in (pruned, whole))
-        assert largest_difference(mine, theirs) < 1e-12
-    tree = whole.tree
-    assert whole.nodes_touched == 30 * tree.num_players * tree.num_nodes
-    assert pruned.nodes_touched < 0.9 * whole.nodes_touched
 
 
 # --- what changes nothing ----------------------------------------------------
@@ -440,18 +372,6 @@ def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
     other = Solver(game, algorithm, seed=22)
     other.iterate(sum(pieces))
     assert other.average_policy().to_dict() != grown.average_policy().to_dict()
-
-
-def test_simultaneous_updates_survive_the_loss_of_the_tree():
-    algorithm = ms.EXTERNAL_SAMPLING._replace(alternating=False)
-    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=2)
-    small = Solver(KUHN_3, algorithm, seed=2, max_nodes=100)
-    whole.iterate(200)
-    small.iterate(200)
-    assert_equal_bit_for_bit(small, whole)
-    assert small.tree.num_nodes <= 100
-    rows = small.average_policy().to_dict().values()
-    assert any(max(row.values()) > 0.9 for row in rows)  # there was much to lose
 
 
 def test_a_deeper_stack_changes_nothing():
@@ -520,38 +440,6 @@ def test_the_size_of_the_payoffs_does_not_change_regret_matching():
 
 
 @pytest.mark.compiled
-def test_regret_matching_solves_rock_paper_scissors_from_random_regrets():
-    algorithm = ms.Algorithm(ms.FULL, ms.regret_matching(initial_regret=1.0))
-    starts = set()
-    for seed in range(3):
-        solver = Solver("matrix_rps", algorithm, seed=seed)
-        start = solver.current_vector()
-        assert np.abs(start[2:] - 1 / 3).max() > 0.05
-        starts.add(tuple(start))
-        solver.iterate(20_000)
-        assert solver.average_vector()[2:] == pytest.approx([1 / 3] * 6, abs=0.01)
-    assert len(starts) == 3
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "iterations", "most"),
-    [
-        ("chance_sampling", 2_000, 0.03),
-        ("opponent_sampling", 2_000, 0.03),
-        ("external_sampling", 20_000, 0.03),
-        ("outcome_sampling", 50_000, 0.03),
-        ("balanced_outcome_sampling", 50_000, 0.03),
-    ],
-)
-@pytest.mark.compiled
-def test_samplers_approach_an_equilibrium_of_kuhn_poker(algorithm, iterations, most):
-    for seed in range(3):
-        solver = Solver("kuhn_poker", ms.ALGORITHMS[algorithm], seed=seed)
-        solver.iterate(iterations)
-        assert ms.nash_conv("kuhn_poker", solver.average_policy()) < most
-
-
-@pytest.mark.compiled
 def test_external_sampling_samples_chance_by_its_probabilities():
     # Uniform chance would end at 0.883 here, a weight too many at more.
     solver = Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=0)
@@ -560,14 +448,6 @@ def test_external_sampling_samples_chance_by_its_probabilities():
 
 
 # --- what is refused ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [-1, 0.5, -(10**12), float("nan"), float("inf")])
-def test_a_negative_or_broken_number_of_iterations_is_refused(number):
-    solver = Solver("kuhn_poker")
-    with pytest.raises(ValueError, match=f"num_iterations={number}"):
-        solver.iterate(number)
-    assert solver.num_iterations == 0
 
 
 def test_numbers_of_nodes_may_be_any_finite_ones():
@@ -581,32 +461,9 @@ def test_numbers_of_nodes_may_be_any_finite_ones():
         solver.iterate_until(math.nan)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -0.1, 1.5, float("nan")])
-def test_an_epsilon_outside_its_interval_is_refused(epsilon):
-    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
-        ms.outcome(epsilon)
-    with pytest.raises(ValueError, match=f"epsilon={epsilon}"):
-        ms.OutcomeSamplingMCCFRSolver(pyspiel.load_game("kuhn_poker"), epsilon)
-    assert ms.outcome(1.0).epsilon == 1
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda: ms.ftrl(0.0), "step_size=0.0"),
-        (lambda: ms.omd(float("inf")), "step_size=inf"),
-        (lambda: ms.ftrl(1.0, weights="none"), "weights='none'"),
-        (lambda: ms.polynomial(-1.0), "gamma=-1.0"),
-        (lambda: ms.regret_matching(initial_regret=-1.0), "initial_regret=-1.0"),
-        (
-            lambda: Solver("kuhn_poker", "cfrplus"),
-            r"'cfrplus' is none of .* Did you mean cfr_plus\?",
-        ),
-    ],
-)
-def test_settings_out_of_range_are_refused_by_value(make, named):
-    with pytest.raises(ValueError, match=named):
-        make()
+def test_a_name_that_is_nearly_one_of_an_algorithm_is_refused_with_it():
+    with pytest.raises(ValueError, match=r"'cfrplus' is none of .* mean cfr_plus\?"):
+        Solver("kuhn_poker", "cfrplus")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_walk_that_does_not_fit_is_refused_and_names_the_way_out():

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
@@ -118,11 +117,3 @@ def test_too_few_or_too_many_policies_are_refused(count):
     for evaluate in (ms.nash_conv, ms.expected_returns, sampled_returns):
         with pytest.raises(ValueError, match=f"{count} policies for the 2 players"):
             evaluate("kuhn_poker", [policy] * count)
-
-
-def test_one_of_a_list_that_is_no_policy_is_shown():
-    policy = solved("kuhn_poker", 1)
-    with pytest.raises(ValueError, match="'uniform' is not a policy"):
-        ms.nash_conv("kuhn_poker", [policy, "uniform"])
-    with pytest.raises(ValueError, match="a vector over the sequences"):
-        sampled_returns("kuhn_poker", [policy, np.ones(3)])

@@ -1,6 +1,5 @@
 """NashConv, exploitability, returns and best responses against OpenSpiel's routines."""
 
-import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
@@ -284,18 +283,3 @@ def test_game_values(game, value):
     assert conv < 0.02
     assert returns[0] == pytest.approx(value, abs=conv + 1e-9)
     assert returns.sum() == pytest.approx(0, abs=1e-12)
-
-
-def test_a_best_responses_value_is_the_leaves_of_its_choices():
-    # By hand: player 0 knows its card; player 1 does not see it and bets on 0.
-    tree = GameTree(uneven_deal()).expand_all()
-    policy = {
-        name: dict.fromkeys(probs, 1 / len(probs))
-        for name, probs in random_policy(uneven_deal(), seed=0).items()
-    }
-    best = ms.best_response_policy(tree, policy, 1).to_dict()
-    # After card 1 and action 0 player 1 gets 0.5 by 0 and 2 by 1.
-    assert best["1: 1, 0"] == {0: 0.0, 1: 1.0}
-    # After card 0 and action 0 it gets 0.5 by 0 and 0 by 1.
-    assert best["1: 0, 0"] == {0: 1.0, 1: 0.0}
-    assert np.isfinite(ms.expected_returns(tree, best)).all()

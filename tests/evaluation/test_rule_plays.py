@@ -3,7 +3,6 @@
 import importlib
 import itertools
 
-import numpy as np
 import pyspiel
 import pytest
 
@@ -208,17 +207,3 @@ def test_a_policy_that_is_no_distribution_is_told_in_words():
     assert known_twin(game) is not None
     with pytest.raises(ValueError, match=r"policy gives .* at the state"):
         ms.sampled_returns(game, policy, plays=20)
-
-
-@pytest.mark.compiled
-def test_exact_returns_lie_in_the_interval():
-    game = pyspiel.load_game(GAMES[2])
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=4, store="none")
-    solver.iterate(20)
-    policy = solver.average_policy()
-    plays = 20_000
-    found = ms.sampled_returns(game, policy, plays=plays, confidence=0.9999)
-    exact = ms.expected_returns(game, policy)
-    for estimate, value in zip(found, exact, strict=True):
-        assert estimate.low <= value <= estimate.high
-    assert np.isfinite(exact).all()

@@ -166,21 +166,6 @@ def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_error_in_a_module_of_the_users_names_the_flag(tmp_path):
-    (tmp_path / "my_mistake.py").write_text("import pyspiel\n\nnumber = 1 / 0\n")
-    result = run_script(
-        "--import=my_mistake",
-        f"--output_dir={tmp_path / 'out'}",
-        PYTHONPATH=str(tmp_path),
-    )
-    assert result.returncode == 1
-    assert 'my_mistake.py", line 3' in result.stderr  # where to look
-    *_, last = result.stderr.splitlines()
-    assert last.startswith("Error: --import=my_mistake: ")
-    assert "ZeroDivisionError: division by zero" in last
-    assert not (tmp_path / "out").exists()
-
-
 def test_until_nash_conv_stops_early(tmp_path):
     result = run(
         "--game=kuhn_poker",
@@ -293,47 +278,6 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     assert_same_results(short, long)
     seconds = [float(row["seconds"]) for row in read_rows(short)]
     assert seconds == sorted(seconds)
-
-
-def test_a_run_ended_by_signals_and_resumed_is_the_uninterrupted_one(tmp_path):
-    """By SIGTERM; benchmarks.kills, which test_checkpoint.py runs, kills."""
-    pieces, whole = tmp_path / "pieces", tmp_path / "whole"
-    common = [
-        "--game=leduc_poker",
-        "--iterations=200000",
-        "--print_freq=20000",
-        "--checkpoint_every=0",
-        "--resume",
-    ]
-    assert run(*common, f"--output_dir={whole}").returncode == 0
-    endings = []
-    for attempt in range(8):
-        process = subprocess.Popen(
-            [*COMMAND, *common, f"--output_dir={pieces}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + 60
-        checkpoint = pieces / "solver.checkpoint"
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        while process.poll() is None and time.monotonic() < deadline:
-            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
-                time.sleep(0.1 * attempt)
-                process.send_signal(signal.SIGTERM)
-                break
-            time.sleep(0.005)
-        _, errors = process.communicate(timeout=60)
-        assert "Traceback" not in errors
-        endings.append(process.returncode)
-        if process.returncode == 0:
-            break
-        # While Python ends, after all the work, it does not handle signals any more.
-        assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
-    else:
-        assert run(*common, f"--output_dir={pieces}").returncode == 0
-    assert len(endings) > 1
-    assert_same_results(pieces, whole)
 
 
 def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypatch):

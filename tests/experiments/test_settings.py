@@ -54,19 +54,9 @@ FULL_DRM = "full_discounted_regret_matching"
     [
         ({"sampling": "outcome"}, "outcome_sampling", ms.OUTCOME_SAMPLING),
         (
-            {"sampling": "outcome", "epsilon": 0.4, "minimizer": "omd"},
-            "outcome_epsilon=0.4_omd",
-            ms.Algorithm(ms.outcome(0.4), ms.omd(1.0)),
-        ),
-        (
             {"algorithm": "ftrl", "step_size": 0.5, "weights": "kroer"},
             "external_ftrl_step_size=0.5_kroer",
             ms.Algorithm(ms.EXTERNAL, ms.ftrl(0.5, weights="kroer")),
-        ),
-        (
-            {"algorithm": "cfr_plus", "averaging": "uniform"},
-            "cfr_plus_uniform",
-            ms.CFR_PLUS._replace(averaging=ms.UNIFORM),
         ),
         (
             {"algorithm": "cfr", "alternating": False},
@@ -102,11 +92,6 @@ FULL_DRM = "full_discounted_regret_matching"
             algorithms.hs_pcfr_plus(700, gamma=8.0),
         ),
         (
-            {"algorithm": "hs_dcfr", "horizon": 9, "averaging": "linear"},
-            f"{FULL_DRM}_alpha=1_beta=-1_alpha_change=3_beta_change=-2_horizon=9_linear",
-            algorithms.hs_dcfr(9)._replace(averaging=ms.LINEAR),
-        ),
-        (
             {"algorithm": "dcfr", "alpha": 2.0, "beta": -0.5, "gamma": 3.5},
             f"{FULL_DRM}_alpha=2_beta=-0.5_gamma=3.5",
             None,
@@ -122,19 +107,9 @@ FULL_DRM = "full_discounted_regret_matching"
             ms.Algorithm(ms.FULL, algorithms.magnetic_mirror_descent(1.0, 0.1)),
         ),
         (
-            {"algorithm": "Algorithm(OUTCOME, ftrl(step_size=1.0))"},
-            "outcome_ftrl",
-            ms.Algorithm(ms.OUTCOME, ms.ftrl(1.0)),
-        ),
-        (
             {"algorithm": "Algorithm(outcome(0.4), omd(2.0))", "averaging": "linear"},
             "outcome_epsilon=0.4_omd_step_size=2_linear",
             ms.Algorithm(ms.outcome(0.4), ms.omd(2.0), ms.LINEAR),
-        ),
-        (
-            {"algorithm": "outcome_sampling", "batch": 16},
-            "outcome_sampling_batch=16",
-            ms.OUTCOME_SAMPLING._replace(batch=16),
         ),
         (
             {"algorithm": "outcome_sampling", "batch": "auto"},
@@ -144,11 +119,6 @@ FULL_DRM = "full_discounted_regret_matching"
         (
             {"sampling": "outcome", "baseline": "learned", "baseline_rate": 0.2},
             "outcome_learned_baseline_rate=0.2_regret_matching",
-            None,
-        ),
-        (
-            {"algorithm": "external_sampling", "baseline": "predictive"},
-            "external_predictive_regret_matching",
             None,
         ),
         (
@@ -280,45 +250,34 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"epsilon": 2.0, "sampling": "outcome"}, "epsilon=2.0 is not a number in"),
         ({"epsilon": 0.5}, "epsilon=0.5 is given, but only outcome sampling explores"),
         ({"step_size": 0.5}, "step_size=0.5 is given.*choose minimizer=ftrl, min"),
-        ({"step_size": 0.0, "algorithm": "ftrl"}, "step_size=0.0 is not a number in"),
-        ({"step_size": -1.0, "algorithm": "mirror_prox"}, "step_size=-1.0 is not"),
         ({"step_size": 1.0, "algorithm": "egt"}, "egt has none"),
-        ({"random_initial_regrets": -1.0}, "initial_regret=-1.0 is not"),
         (
             {"random_initial_regrets": 0.1, "minimizer": "ftrl"},
             "random_initial_regrets=0.1 is.*or minimizer=regret_matching_plus, or drop",
         ),
-        ({"alpha": float("nan"), "algorithm": "dcfr"}, "alpha=nan is not a number in"),
         ({"beta": 0.0, "algorithm": "pcfr_plus"}, "beta=0.0 is given.*has none"),
         ({"temperature": 1.0, "algorithm": "cfr"}, "choose minimizer=mmd, or drop"),
-        ({"gamma": -1.0, "algorithm": "dcfr"}, "gamma=-1.0 is not"),
         ({"gamma": 2.0, "averaging": "linear"}, "averaging=linear and gamma=2.0 both"),
         (
             {"sampling": "outcome", "algorithm": "lp"},
             "sampling=outcome is.*lp has none",
         ),
         ({"horizon": 9}, "horizon=9 is given.*algorithm=hs_dcfr or algorithm=hs_p"),
-        ({"horizon": 0, "algorithm": "hs_dcfr"}, "horizon=0 is not"),
         (
             {"algorithm": "hs_pcfr_plus", "until_nodes_touched": 99},
             "hs_pcfr_plus with until_nodes_touched=99 needs a horizon",
         ),
         ({"method": "simplex", "algorithm": "cfr"}, "cfr solves no linear program"),
         ({"factorization": "rank_one", "algorithm": "lp"}, "lp has none"),
-        ({"time_limit": 0.0, "algorithm": "lp"}, "time_limit=0.0 is not"),
         ({"algorithm": "crf"}, "algorithm='crf' is no known algorithm. Did you"),
         ({"sampling": "none"}, "sampling='none' is none of full, pruned"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
         ({"algorithm": "cfr", "batch": 2}, "nothing is sampled"),
         ({"iterations": 0}, "iterations=0 is not at least 1"),
-        ({"threads": 0}, "threads=0 is not at least 1"),
-        ({"keep_policies": 0}, "keep_policies=0 is not at least 1"),
         ({"keep_policies": 2, "algorithm": "lp"}, "none on the way; drop keep_pol"),
         ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),
-        ({"until_nash_conv": -1.0}, "until_nash_conv=-1.0 is not"),
         ({"until_nash_conv": 1.0, "evaluate": "none"}, "never known with evaluate=no"),
         ({"evaluate": "exactly"}, "evaluate='exactly' is none of exact, sampled"),
         ({"evaluate": "sampled", "bounds": True}, "sampled spares.*use evaluate=exact"),
@@ -331,8 +290,6 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
         ({"bounds": True, "sampling": "chance"}, "bounds=True.*Proposition 2"),
         ({"bounds": True, "players": 3, "algorithm": "cfr"}, "Regrets bound no Nash"),
         ({"algorithm": "egt", "players": 3}, "3 players; the sequence-form"),
-        ({"max_nodes": 0}, "max_nodes=0 is not"),
-        ({"max_memory": "much"}, "max_memory='much' is no"),
         (
             {"game": "kuhn_poker(players=2)", "players": 3},
             r"players=3.*r\(players=2\);",
@@ -364,9 +321,6 @@ def test_values_that_are_no_algorithm_are_refused():
         ("[1]", "lacks the settings"),
         ('{"settings": {"itertions": 3}}', "'itertions', which is none of game"),
         ('{"settings": {"iterations": "3"}}', "iterations='3', which is not int"),
-        ('{"settings": {"seed": true}}', "seed=True"),
-        ('{"settings": {"epsilon": [0.5]}}', "epsilon=.*, which is not float"),
-        ('{"settings": {"sampling": {}}}', "which is not one of full, pruned"),
         ('{"settings": {"batch": 0.5}}', r"which is not int \| str"),
     ],
 )

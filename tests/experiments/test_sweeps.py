@@ -7,7 +7,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import limits as budget
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.sweeps import Task, run_task
@@ -119,17 +117,6 @@ def test_a_wrong_setting_is_told_before_the_work(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_another_sweep_is_refused(tmp_path, trees):
-    in_line = functools.partial(map, run_task)
-    sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
-    sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)
-    other = {"one": Settings(game="kuhn_poker", iterations=6)}
-    with pytest.raises(ValueError, match="other settings of one"):
-        sweeps.run_sweep(other, tmp_path, in_line, trees=trees)
-    more = sweep | {"two": Settings(game="kuhn_poker", iterations=6)}
-    assert sweeps.run_sweep(more, tmp_path, in_line, trees=trees) == []
-
-
 def test_a_table_that_says_the_same_in_other_words_is_of_the_same_sweep(
     tmp_path, trees
 ):
@@ -229,35 +216,6 @@ def start(script, folder, trees):
     )
 
 
-def workers_of(process):
-    """The processes that a sweep's process has started, Linux only."""
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [
-        int(child)
-        for child in children.read_text().split()
-        if b"spawn_main" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
-
-
-@pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="Linux only")
-def test_a_killed_worker_is_replaced(expected, trees, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(RUN)
-    process = start(script, tmp_path, trees)
-    kills, deadline = 0, time.monotonic() + 60
-    while kills < 2 and process.poll() is None and time.monotonic() < deadline:
-        if any(tmp_path.glob("*.unfinished")):
-            for worker in workers_of(process)[:1]:
-                os.kill(worker, signal.SIGKILL)
-                kills += 1
-                time.sleep(0.5)
-        time.sleep(0.01)
-    assert process.communicate(timeout=120)[1] == b""
-    assert process.returncode == 0
-    assert kills > 0
-    assert table(tmp_path) == expected
-
-
 def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypatch):
     (tmp_path / "deadly.py").write_text("import os; os._exit(1)")
     monkeypatch.syspath_prepend(tmp_path)
@@ -329,15 +287,3 @@ def test_a_figure_takes_folders_and_tells_what_it_cannot_read(tmp_path):
     (tmp_path / "results.csv").write_text("iteration,nash_conv\n1,many\n")
     with pytest.raises(ValueError, match="is not a table of numbers"):
         plotting.read_columns(tmp_path)
-
-
-def test_a_sweep_goes_on_with_other_limits(tmp_path):
-    # The settings limit the whole process, which has run other tests before.
-    most = budget.resident() + 2**30
-    one = Settings("kuhn_poker", iterations=5, evaluate="none", max_memory=most)
-    in_line = functools.partial(map, run_task)
-    assert sweeps.run_sweep({"a": one}, tmp_path, in_line) == []
-    other = one._replace(max_memory=2 * most, twin=False, threads=2)
-    assert sweeps.run_sweep({"a": other, "b": other}, tmp_path, in_line) == []
-    with pytest.raises(ValueError, match="other settings of a"):
-        sweeps.run_sweep({"a": one._replace(iterations=6)}, tmp_path, in_line)

@@ -1,7 +1,6 @@
 """A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
 
 import importlib
-import pickle
 import sys
 
 import numpy as np
@@ -71,12 +70,6 @@ def test_a_policy_of_compiled_rules_has_the_rules_names():
     for row in policy.table():
         assert row.names == expected[row.player, row.info_state][0]
     assert not any(name.isdigit() for row in policy.table() for name in row.names)
-
-
-def test_a_policy_from_a_pickle_has_the_same_table():
-    policy = solved("leduc_poker", ms.OUTCOME_SAMPLING)
-    again = pickle.loads(pickle.dumps(policy))
-    assert again.table().rows == policy.table().rows
 
 
 def test_a_game_that_is_too_large_has_a_table_without_reach(monkeypatch):

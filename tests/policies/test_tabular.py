@@ -10,6 +10,7 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
+from tests.policies.test_policy import states_of
 from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
 from tests.vectors import vector_of
@@ -42,25 +43,11 @@ def one_string() -> pyspiel.Game:
 
 def decisions(game):
     """(state, player) for all that somebody decides in a game."""
-    tabular = openspiel_policy.TabularPolicy(game)
-    states, stack = [], [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if state.is_terminal():
-            continue
+    for state in states_of(game):
         if state.is_simultaneous_node():
-            states += [(state, player) for player in range(game.num_players())]
-            legal = [state.legal_actions(p) for p in range(game.num_players())]
-            for joint in np.array(np.meshgrid(*legal)).reshape(len(legal), -1).T:
-                child = state.clone()
-                child.apply_actions(joint.tolist())
-                stack.append(child)
+            yield from ((state, player) for player in range(game.num_players()))
         else:
-            if not state.is_chance_node():
-                states.append((state, state.current_player()))
-            stack.extend(state.child(action) for action in state.legal_actions())
-    assert len(states) >= len(tabular.states)
-    return states
+            yield state, state.current_player()
 
 
 @pytest.mark.parametrize("game", SHARED)

@@ -3,7 +3,6 @@
 import importlib
 import os
 import pathlib
-import pickle
 import re
 import shutil
 import subprocess
@@ -19,8 +18,6 @@ from open_spiel.python.algorithms import (
     expected_game_score,
     exploitability,
     generate_playthrough,
-    ismcts,
-    mcts,
 )
 
 import mccfr_spiel as ms
@@ -280,36 +277,6 @@ def test_tensors_tell_apart_what_strings_tell_apart(game):
         assert len(tensors) == len(set(tensors)) == len(table)
 
 
-@pytest.mark.parametrize("game", _SMALL)
-def test_a_pickled_game_and_state_are_the_same(game):
-    loaded = pyspiel.load_game(game)
-    assert str(pickle.loads(pickle.dumps(loaded))) == str(loaded)
-    state = loaded.new_initial_state()
-    while not state.is_terminal():
-        again = pickle.loads(pickle.dumps(state))
-        assert (str(again), again.history()) == (str(state), state.history())
-        assert again.legal_actions() == state.legal_actions()
-        _, serialized = pyspiel.deserialize_game_and_state(
-            pyspiel.serialize_game_and_state(loaded, state)
-        )
-        assert str(serialized) == str(state)
-        state.apply_action(state.legal_actions()[-1])
-
-
-@pytest.mark.parametrize("game", _SMALL)
-def test_actions_have_different_names_and_a_child_is_no_alias(game):
-    state = pyspiel.load_game(game).new_initial_state()
-    while not state.is_terminal():
-        player, actions = state.current_player(), state.legal_actions()
-        names = {state.action_to_string(player, action) for action in actions}
-        assert len(names) == len(actions)
-        before = str(state)
-        children = {str(state.child(action)) for action in actions}
-        assert len(children) == len(actions)
-        assert str(state) == before
-        state.apply_action(actions[0])
-
-
 @pytest.mark.parametrize("game", _SMALL[::2])
 def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
     loaded = pyspiel.load_game(game)
@@ -326,22 +293,6 @@ def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
     policy = in_cpp.average_policy()
     value = pyspiel.nash_conv(loaded, policy)
     assert ms.nash_conv(game, policy) == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", _SMALL)
-def test_ismcts_plays_it(game):
-    loaded = pyspiel.load_game(game)
-    random = np.random.RandomState(0)
-    evaluator = mcts.RandomRolloutEvaluator(1, random)
-    bot = ismcts.ISMCTSBot(
-        loaded, evaluator, uct_c=2.0, max_simulations=20, random_state=random
-    )
-    state = loaded.new_initial_state()
-    while not state.is_terminal():
-        legal = state.legal_actions()
-        action = random.choice(legal) if state.is_chance_node() else bot.step(state)
-        assert action in legal
-        state.apply_action(action)
 
 
 def test_resampling_keeps_what_the_player_knows_and_draws_the_rest():
@@ -461,19 +412,12 @@ def test_goofspiel_is_openspiel_s_but_for_the_forced_bids(order):
 @pytest.mark.parametrize(
     ("game", "message"),
     [
-        ("python_one_card_poker(cards=0)", "cards=0 must be at least 2"),
         ("python_one_card_poker(cards=1)", "cards=1 must be at least 2"),
         ("python_one_card_poker(cards=70000)", "70000"),
-        ("python_goofspiel(num_cards=0)", "num_cards=0 must be at least 2"),
         ("python_goofspiel(num_cards=61)", "num_cards=61 must be at most 60"),
         ("python_goofspiel(points_order=up)", "points_order=up is not one of random"),
-        ("python_goofspiel(returns_type=total)", "returns_type=total is not one of"),
         ("python_princess_and_monster(rows=1,cols=1)", "at least two cells"),
-        ("python_princess_and_monster(rows=0)", "rows=0 must be at least 1"),
-        ("python_princess_and_monster(horizon=2)", "horizon=2 must be at least 3"),
         ("python_princess_and_monster(evader=2)", "evader=2 must be at most 1"),
-        ("python_leduc_ranks(ranks=1)", "ranks=1 must be at least 2"),
-        ("python_search(turns=0)", "turns=0 must be at least 1"),
         ("python_search(capture_value=nan)", "."),
     ],
 )

@@ -113,22 +113,6 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     assert walking.tree.num_nodes == 1
 
 
-@pytest.mark.parametrize("name", ["external", "outcome"])
-def test_infosets_are_numbered_as_in_a_tree_grown_by_the_walks(name):
-    algorithm = ALGORITHMS[name]
-    whole = GameTree(SEARCH).expand_all()
-    grown = GameTree(SEARCH)
-    grown.recall([], np.zeros(0, whole.infosets.dtype), grown.actions)
-    grown = Solver(SEARCH, algorithm, seed=5, max_nodes=600, store="tree")
-    walking = Solver(SEARCH, algorithm, seed=5, store="none")
-    assert not grown.tree.is_complete
-    for solver in (grown, walking):
-        solver.iterate(3)
-    assert walking.tree.info_states == grown.tree.info_states
-    assert (walking.average_vector() == grown.average_vector()).all()
-    np.testing.assert_array_equal(walking.tree.infosets, grown.tree.infosets)
-
-
 @pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL])
 @pytest.mark.parametrize("name", ["external", "outcome"])
 def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
@@ -236,30 +220,6 @@ def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
             assert (one.tree.actions == uncut.tree.actions).all()
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", ["outcome", "batches"])
-def test_memory_that_is_full_ends_a_run_that_can_be_resumed(name, tmp_path):
-    game, algorithm = "python_goofspiel(num_cards=5)", ALGORITHMS[name]
-    most = "500KB" if name == "batches" else "400KB"
-    solver = Solver(game, algorithm, seed=5, max_memory=most, store="none")
-    with pytest.raises(MemoryBudgetError, match="met so far, their keys and tables"):
-        solver.iterate(3000)
-    done = solver.num_iterations
-    assert 0 < done < 3000
-    assert solver.tree.budget.left >= 0
-    assert len(solver.average_policy()) == solver.tree.num_infosets > 256
-    solver.save(tmp_path / "solver")
-    resumed = Solver.load(tmp_path / "solver", max_memory="100MB")
-    uncut = Solver(game, algorithm, seed=5, max_memory="100MB", store="none")
-    uncut.iterate(done)
-    assert resumed.num_iterations == done
-    for solver in (resumed, uncut):
-        solver.iterate(done + 60 - solver.num_iterations)
-    mine, theirs = tables_by_name(resumed), tables_by_name(uncut)
-    assert theirs == {name: mine[name] for name in theirs}
-    assert resumed.nodes_touched == uncut.nodes_touched
-
-
 def test_memory_too_small_for_one_walk_is_named():
     solver = Solver(LARGE, seed=5, max_memory="500KB", store="none")
     with pytest.raises(WalkTooLargeError, match=r"A single walk .* max_memory=500,000"):
@@ -328,30 +288,6 @@ def test_histories_longer_than_declared_are_named():
 
 
 # --- how good it is ---------------------------------------
-
-
-def test_a_policy_of_such_walks_is_played_and_answered():
-    solver = Solver(LEDUC, seed=1, store="none")
-    solver.iterate(300)
-    game, policy = pyspiel.load_game(LEDUC), solver.average_policy()
-    table = policy.to_dict()
-    exact = ms.expected_returns(game, policy)
-    for estimate, truth in zip(
-        ms.sampled_returns(game, policy, plays=400, confidence=0.9999),
-        exact,
-        strict=True,
-    ):
-        assert estimate.low <= truth <= estimate.high
-    state = game.new_initial_state()
-    while not state.is_terminal():
-        if state.is_chance_node():
-            state.apply_action(state.legal_actions()[0])
-            continue
-        probs = policy.action_probabilities(state)
-        assert probs == table[state.information_state_string()]
-        state.apply_action(max(probs, key=lambda action: probs[action]))
-    response = ms.learned_response(game, policy, 0, iterations=30, plays=100)
-    assert response.iterations == 30
 
 
 @pytest.mark.parametrize("how", ["file", "pickle"])

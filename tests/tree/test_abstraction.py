@@ -298,17 +298,6 @@ def test_cards_that_look_alike_are_played_alike():
     assert ms.nash_conv(game, best.average_policy()) < gap < 1
 
 
-@pytest.mark.compiled
-def test_leduc_without_its_first_round_is_played():
-    solver = Solver(LEDUC, seed=1, abstraction=without_first_round)
-    solver.iterate(3000)
-    gap = ms.nash_conv(LEDUC, solver.average_policy())
-    plain = Solver(LEDUC, seed=1)
-    plain.iterate(3000)
-    uniform = 4.747222
-    assert ms.nash_conv(LEDUC, plain.average_policy()) < gap < uniform / 2
-
-
 def test_grown_dropped_and_whole_trees_have_the_same_current_policy():
     algorithm = ms.EXTERNAL_SAMPLING
     whole = GameTree(LEDUC, abstraction=without_first_round).expand_all()

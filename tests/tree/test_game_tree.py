@@ -137,16 +137,6 @@ def test_sizes_are_openspiels(game, num_nodes, num_infosets):
     assert (tree.nodes["player"] != UNEXPANDED).all()
 
 
-def test_a_grown_tree_holds_what_walks_met():
-    solver = Solver("leduc_poker", ms.OUTCOME_SAMPLING, seed=0)
-    assert solver.tree.num_nodes == 1
-    solver.iterate(2)
-    tree = solver.tree
-    assert not tree.is_complete
-    assert 1 < tree.num_nodes < 200
-    assert 0 < tree.num_infosets < 20
-
-
 @pytest.mark.parametrize("game", ["leduc_poker", "liars_dice", GOOFSPIEL])
 def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
     solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1, max_nodes=300)
@@ -198,37 +188,10 @@ def test_an_unknown_game_is_refused_and_near_names_are_given(name, hints):
             assert hint in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("chess", "max_nodes=2000"),
-        ("backgammon", "information-state string"),
-        ("phantom_go", "information-state string"),
-        ("pig", None),
-        ("mfg_crowd_modelling", "mean field"),
-        ("universal_poker(numRanks=3)", None),
-    ],
-)
-def test_games_of_other_kinds_are_refused_with_the_reason(name, reason):
-    game = pyspiel.load_game(name)
-    kind = game.get_type()
-    if reason is None:
-        reason = "max_nodes=" if kind.provides_information_state_string else "string"
-    with pytest.raises(ValueError, match=reason) as error:
-        Solver(game, ms.CFR, max_nodes=2000, store="tree")
-    assert name.split("(")[0] in str(error.value)
-
-
 def test_sampled_stochastic_chance_is_refused():
     mode = pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
     game = small_game(leaf(0, 0), chance_mode=mode, name="sampled")
     with pytest.raises(ValueError, match=r"sampled.*does not list its chance outcomes"):
-        GameTree(game)
-
-
-def test_a_game_without_information_states_is_refused():
-    game = small_game(leaf(0, 0), name="blind", provides_information_state_string=False)
-    with pytest.raises(ValueError, match=r"blind.*information-state string"):
         GameTree(game)
 
 
@@ -294,8 +257,6 @@ def ends(count=2):
             r"no distribution: \(0.5, 0.4\)",
         ),
         (chance((1.5, leaf(0, 0)), (-0.5, leaf(0, 0))), "no distribution"),
-        (move(0, "0", leaf(float("nan"), 0.0)), "returns .*nan"),
-        (move(0, "0", leaf(float("inf"), 0.0)), "returns .*inf"),
     ],
 )
 def test_a_broken_game_is_refused_where_it_breaks(root, named):
@@ -305,12 +266,6 @@ def test_a_broken_game_is_refused_where_it_breaks(root, named):
     assert "broken" in str(error.value)
     with pytest.raises(ValueError, match=named):
         Solver(game, ms.EXTERNAL_SAMPLING).iterate(50)
-
-
-@pytest.mark.parametrize("max_nodes", [0, -5, 2**31])
-def test_max_nodes_out_of_range_is_refused(max_nodes):
-    with pytest.raises(ValueError, match=f"max_nodes={max_nodes}"):
-        GameTree("kuhn_poker", max_nodes=max_nodes)
 
 
 def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
@@ -332,21 +287,9 @@ def test_an_incomplete_tree_is_not_passed_over():
 @pytest.mark.compiled
 @pytest.mark.parametrize("algorithm", [*ms.ALGORITHMS][::3])
 def test_one_player_learns_the_best_move(algorithm):
-    deals = chance((0.25, move(0, "a", *ends())), (0.75, move(0, "b", *ends(3))))
-    solo = move(0, "0", deals, leaf(1.5))
-
-    def only(tree):  # the returns of player 0 alone
-        if tree.returns:
-            return leaf(tree.returns[0])
-        return tree.__class__(
-            tree.player,
-            tree.info_state,
-            tree.actions,
-            tuple(only(child) for child in tree.children),
-            tree.probs,
-        )
-
-    game = small_game(only(solo), num_players=1, name="solo")
+    a, b = (move(0, "ab"[n], *map(leaf, (0.0, 1.0, 2.0)[: n + 2])) for n in (0, 1))
+    root = move(0, "0", chance((0.25, a), (0.75, b)), leaf(1.5))
+    game = small_game(root, num_players=1, name="solo")
     solver = Solver(game, ms.ALGORITHMS[algorithm], seed=2)
     solver.iterate(3000)
     policy = solver.average_policy()

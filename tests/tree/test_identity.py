@@ -23,7 +23,6 @@ from mccfr_spiel.tree.loading import (
     has_name,
     same_game,
     same_name,
-    told_by_string,
 )
 from tests.small_games import chance, leaf, move, small_game
 
@@ -203,32 +202,6 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     assert (tree.num_nodes, tree.digest(), tree.nodes.tobytes()) == before
 
 
-def test_a_run_that_is_looked_at_is_the_run_that_is_not():
-    solvers = [ms.Solver("leduc_poker", seed=1, max_nodes=3000) for _ in range(2)]
-    for _ in range(5):
-        for solver in solvers:
-            solver.iterate(20)
-        ms.nash_conv("leduc_poker", solvers[0].average_policy())
-        ms.nash_conv(solvers[0].tree, solvers[0].average_policy())
-    assert solvers[0].tree.num_nodes == solvers[1].tree.num_nodes
-    ours, theirs = (solver.average_vector() for solver in solvers)
-    np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.fixture
-def expansions(monkeypatch):
-    made = []
-    expand_all = ms.GameTree.expand_all
-
-    def counted(tree, **options):
-        if not tree.is_complete:
-            made.append(str(tree.source))
-        return expand_all(tree, **options)
-
-    monkeypatch.setattr(ms.GameTree, "expand_all", counted)
-    return made
-
-
 @pytest.mark.parametrize(
     ("game", "algorithm"),
     [
@@ -248,33 +221,7 @@ def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
         assert len(expansions) - before <= 1
 
 
-def test_solvers_of_one_game_share_the_tree_they_are_evaluated_on(expansions):
-    solvers = [ms.Solver("kuhn_poker", seed=seed) for seed in range(3)]
-    for solver in solvers:
-        solver.iterate(3)
-        ms.nash_conv("kuhn_poker", solver.average_policy())
-    assert expansions == ["kuhn_poker()"]
-
-
 # --- what is surely the same -------------------------------------------------
-
-TOLD = [
-    "kuhn_poker",
-    "leduc_poker(players=3)",
-    "goofspiel(num_cards=3,imp_info=True)",
-    "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=True))",
-    "misere(game=tic_tac_toe())",
-    "repeated_leduc_poker",
-    "universal_poker",
-    "tiny_hanabi",
-]
-
-
-@pytest.mark.parametrize("game", TOLD)
-def test_registered_games_of_one_string_are_the_same(game):
-    one, other = pyspiel.load_game(game), pyspiel.load_game(game)
-    assert told_by_string(one)
-    assert same_game(one, other)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -349,22 +296,6 @@ def test_other_parameters_are_another_game(pair, tmp_path):
     assert not same_name(one, other)
     assert not same_game(one, other)
     assert not has_name(one, str(other))
-
-
-def test_no_other_value_in_a_file_is_a_name_of_a_game():
-    game = pyspiel.load_game("kuhn_poker")
-    for text in (
-        None,
-        3,
-        ["kuhn_poker()"],
-        "",
-        "kuhn_poker(",
-        "kuhn_poker(x=1)",
-        "m()",
-    ):
-        assert not has_name(game, text)
-    assert has_name(game, "kuhn_poker()")
-    assert has_name(game, "kuhn_poker(players=2)")
 
 
 class Stakes:

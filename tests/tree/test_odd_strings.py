@@ -87,29 +87,6 @@ def test_policies_and_solvers_come_back_from_files_as_they_were(
 
 
 @pytest.mark.parametrize("strings", ODD)
-def test_a_tree_finds_each_players_infoset_by_the_games_own_string(make, strings):
-    game = make(*strings)
-    tree = ms.GameTree(game).expand_all()
-    stack, met = [game.new_initial_state()], set()
-    while stack:
-        state = stack.pop()
-        if state.is_terminal():
-            continue
-        if not state.is_chance_node():
-            player = state.current_player()
-            name = state.information_state_string(player)
-            infoset = tree.find(name, player)
-            assert infoset >= 0
-            assert tree.info_state(infoset) == name
-            assert tree.infosets[infoset]["player"] == player
-            met.add((player, name, infoset))
-        stack.extend(state.child(action) for action in state.legal_actions())
-    assert len({infoset for *_, infoset in met}) == len(met) == tree.num_infosets
-    names = [name for _, name, _ in met]
-    assert tree.shared_strings == {name for name in names if names.count(name) > 1}
-
-
-@pytest.mark.parametrize("strings", ODD)
 def test_names_mapped_from_a_file_are_found_as_those_in_memory(make, strings):
     tree = ms.GameTree(make(*strings)).expand_all()
     packed = checkpoint.pack_strings(tree.info_states)

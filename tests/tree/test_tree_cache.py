@@ -13,7 +13,6 @@ import time
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, cached_tree
@@ -43,21 +42,6 @@ ROOT = pathlib.Path(ms.__file__).parents[1]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("trees")
-
-
-@pytest.fixture
-def expansions(monkeypatch):
-    """The trees that were expanded instead of loaded."""
-    made = []
-    expand_all = GameTree.expand_all
-
-    def counted(tree, **options):
-        if not tree.is_complete:
-            made.append(str(tree.source))
-        return expand_all(tree, **options)
-
-    monkeypatch.setattr(GameTree, "expand_all", counted)
-    return made
 
 
 def tree_folder(folder):
@@ -132,32 +116,6 @@ def test_solvers_give_the_same_bits(game, name, folder, tmp_path):
         np.testing.assert_array_equal(solver.average_vector(), theirs.average_vector())
     again = pickle.loads(pickle.dumps(ours))
     np.testing.assert_array_equal(again.average_vector(), ours.average_vector())
-
-
-@pytest.mark.parametrize("game", ["leduc_poker", RULES[0]])
-def test_all_that_needs_a_whole_tree_takes_a_cached_one(game, folder):
-    cached, whole = cached_tree(game, folder), GameTree(game).expand_all()
-    solvers = [Solver(tree, seed=3) for tree in (cached, whole)]
-    for solver in solvers:
-        solver.iterate(100)
-    ours, theirs = (solver.average_policy() for solver in solvers)
-    assert ms.nash_conv(cached, ours) == ms.nash_conv(whole, theirs)
-    assert ms.nash_conv(cached, theirs) == ms.nash_conv(whole, ours)
-    assert ours.to_dict() == theirs.to_dict()
-    assert pickle.loads(pickle.dumps(ours)).to_dict() == theirs.to_dict()
-    np.testing.assert_array_equal(
-        ours.to_tabular().action_probability_array,
-        theirs.to_tabular().action_probability_array,
-    )
-    openspiel = exploitability.nash_conv(whole.game, theirs)
-    assert ms.nash_conv(cached, ours) == pytest.approx(openspiel, abs=1e-12)
-    state = whole.game.new_initial_state()
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[-1])
-    assert ours.action_probabilities(state) == theirs.action_probabilities(state)
-    forms = [ms.sequence_form(tree) for tree in (cached, whole)]
-    assert (forms[0].payoffs != forms[1].payoffs).nnz == 0
-    assert ms.m_values(cached) == ms.m_values(whole)
 
 
 def test_a_cached_trees_nodes_can_be_dropped_and_grow_again(folder):

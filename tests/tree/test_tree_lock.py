@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import threading
-import time
 
 import numpy as np
 import pyspiel
@@ -19,8 +18,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels.tables import TOP
-from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
 from tests.small_games import chance, leaf, move, small_game
 
@@ -86,30 +83,6 @@ def test_two_threads_that_iterate_one_solver_do_the_sum():
     assert bits(solver) == bits(expected)
 
 
-@pytest.mark.parametrize("algorithm", [ms.CFR, ms.EXTERNAL_SAMPLING])
-def test_a_policy_comes_while_a_long_iterate_runs(algorithm):
-    tree = GameTree("kuhn_poker")
-    solver = Solver(tree, algorithm)
-    other = Solver(tree, ms.OUTCOME_SAMPLING)
-    for compiles in (solver, other):
-        compiles.iterate(1)
-    stop = threading.Event()
-
-    def run():
-        while not stop.is_set():
-            solver.iterate(10**4 if IS_COMPILED else 10)
-
-    wait = in_thread(run)
-    try:
-        for turn in range(5):
-            in_thread(solver.average_policy)()
-            in_thread(lambda: other.iterate(1))()
-            assert other.num_iterations == turn + 2
-    finally:
-        stop.set()
-        wait()
-
-
 # --- the same thread comes in again ------------------------------------------
 
 
@@ -154,24 +127,6 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
     assert bits(solver) == bits(plain)
 
 
-def test_an_abstraction_s_call_of_its_own_solver_ends_the_iteration_in_words():
-    def abstraction(state, player):
-        if is_asking and state.history():
-            solver.average_policy()
-        return state.information_state_string(player)
-
-    is_asking = False
-    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, abstraction=abstraction)
-    is_asking = True
-    with pytest.raises(ms.TreeInUseError, match="average_policy was called"):
-        solver.iterate(1)
-    is_asking = False
-    solver.iterate(20)
-    plain = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, abstraction=abstraction)
-    plain.iterate(20)
-    assert bits(solver) == bits(plain)
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
 @pytest.mark.parametrize("what", ["policy", "iterate", "save"])
 def test_a_signal_handler_gets_a_policy_or_an_error_in_words(what, tmp_path):
@@ -212,43 +167,23 @@ def test_a_signal_handler_gets_a_policy_or_an_error_in_words(what, tmp_path):
                 assert sum(row.values()) == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="hears signals in the middle of a kernel")
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
-def test_a_signal_handler_gets_a_policy_while_a_whole_tree_is_iterated():
-    answers = []
+class Locked:
+    """What a lock guards: two methods that call another function inside."""
 
-    def handle(number, frame):
-        answers.append(solver.average_policy())
+    def __init__(self):
+        self.lock = TreeLock()
 
-    solver = Solver("kuhn_poker", ms.CFR)
-    solver.iterate(1)
-    solver.average_policy()
-    before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
-    try:
-        until = time.monotonic() + SECONDS
-        while not answers and time.monotonic() < until:
-            solver.iterate(1000)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert len(answers) == 1
+    @reads
+    def read(self, inside=None):
+        return inside() if inside else self.lock.level
+
+    @changes
+    def change(self, inside=None):
+        return inside() if inside else "changed"
 
 
 def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
-    class Tree:
-        def __init__(self):
-            self.lock = TreeLock()
-
-        @reads
-        def read(self, inside=None):
-            return inside() if inside else self.lock.level
-
-        @changes
-        def change(self, inside=None):
-            return inside() if inside else "changed"
-
-    tree = Tree()
+    tree = Locked()
     assert tree.read() == READING
     assert tree.read(tree.read) > READING
     for outer, inner in (
@@ -260,78 +195,6 @@ def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
             outer(inner)
     assert tree.change() == "changed"  # an error leaves the lock free
     assert in_thread(tree.change)() == "changed"
-
-
-# --- a walk that was left in the middle --------------------------------------
-
-
-def leave_midway(solver, monkeypatch, steps):
-    """Runs an iteration that an error stops where the walk has grown `steps` times."""
-    grow, left = Growth.grow, steps
-
-    def interrupted(self, *arguments):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise KeyboardInterrupt
-        return grow(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Growth, "grow", interrupted)
-        try:
-            solver.iterate(1)
-        except KeyboardInterrupt:
-            return bool(solver.state.marks[TOP])
-    return False
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "alternating"),
-    [
-        pytest.param(ms.EXTERNAL_SAMPLING, True, id="external"),
-        pytest.param(ms.OUTCOME_SAMPLING, False, id="outcome at once"),
-        pytest.param(ms.CHANCE_SAMPLING, True, id="chance"),
-    ],
-)
-def test_a_walk_left_in_the_middle_outlives_its_nodes(
-    algorithm, alternating, monkeypatch
-):
-    algorithm = algorithm._replace(alternating=alternating)
-    max_nodes = 200 if algorithm.sampling.opponents else 1500
-    tree = GameTree("leduc_poker", max_nodes=max_nodes)
-    first = Solver(tree, algorithm, seed=1)
-    second = Solver(tree, algorithm, seed=2)
-    lost = 0
-    for turn in range(60):
-        midway = leave_midway(first, monkeypatch, turn % 7)
-        generation = tree.generation
-        second.iterate(1 + turn % 5)
-        lost += midway and tree.generation > generation
-        if turn % 3 == 0:
-            first.average_policy()
-    assert lost >= 5
-    first.iterate(100 - first.num_iterations)
-    second.iterate(300 - second.num_iterations)
-    for solver, seed, iterations in ((first, 1, 100), (second, 2, 300)):
-        alone = Solver("leduc_poker", algorithm, seed=seed)
-        alone.iterate(iterations)
-        assert solver.nodes_touched == alone.nodes_touched
-        met = by_name(alone, alone.average_vector())
-        assert met.items() <= by_name(solver, solver.average_vector()).items()
-
-
-def test_a_walk_left_in_the_middle_outlives_the_trees_expansion(monkeypatch):
-    tree = GameTree("leduc_poker")
-    solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(3)
-    assert leave_midway(solver, monkeypatch, 1)
-    tree.expand_all()
-    solver.iterate(47 - solver.num_iterations)
-    alone = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=1)
-    alone.iterate(47)
-    met = by_name(alone, alone.average_vector())
-    assert met.items() <= by_name(solver, solver.average_vector()).items()
-    assert solver.nodes_touched == alone.nodes_touched
 
 
 def test_a_tree_in_use_is_not_renumbered():
@@ -415,19 +278,7 @@ def test_a_policy_does_not_change_when_its_tree_meets_a_string_s_other_owner():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
 @pytest.mark.parametrize("is_torn", [False, True])
 def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):
-    class Tree:
-        def __init__(self):
-            self.lock = TreeLock()
-
-        @reads
-        def read(self, inside=lambda: None):
-            inside()
-
-        @changes
-        def change(self, inside=lambda: None):
-            inside()
-
-    tree, entered, leave = Tree(), threading.Event(), threading.Event()
+    tree, entered, leave = Locked(), threading.Event(), threading.Event()
 
     def stay():
         entered.set()
@@ -450,36 +301,3 @@ def _use(tree):
     except ms.TreeInUseError as error:
         os._exit(3 if "forked" in str(error) else 4)
     os._exit(0)
-
-
-# --- Ctrl-C and the lock -----------------------------------------------------
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
-def test_ctrl_c_never_leaves_the_lock_taken(no_collection):
-    solver = Solver("kuhn_poker", ms.OUTCOME_SAMPLING)
-    solver.iterate(1)
-    solver.average_policy()
-    generator = np.random.default_rng(0)
-
-    def handle(number, frame):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, handle)
-    interrupted = 0
-    try:
-        for _ in range(2000):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, generator.uniform(1e-5, 5e-4), 1)
-                while True:
-                    solver.iterate(1)
-                    solver.current_vector()
-            except KeyboardInterrupt:
-                interrupted += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted == 2000
-    assert solver.lock.level == 0
-    assert not solver.lock.waiting
-    in_thread(solver.average_policy)()
