@@ -3,7 +3,7 @@
 A repr must be cheap and must never raise, since debuggers and notebooks call it at any
 time, also on an object that is being made or that another thread is using.
 
-Tables as text and as HTML for notebooks.
+Tables are text, and HTML for notebooks.
 """
 
 import functools

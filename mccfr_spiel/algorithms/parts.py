@@ -3,11 +3,8 @@
 They are frozen dataclasses. (As NamedTuples, two rules with the same numbers would be
 equal.)
 
-What the local rules have in common.
-
-A rule is a value here, and a compiled function of the same name in kernels/.
-
-How the policies of all iterations are averaged.
+Here are also what the local rules share (a rule is a value here, and a compiled
+function of the same name in kernels/), and how policies are averaged.
 """
 
 import dataclasses

@@ -1,8 +1,7 @@
-"""The rules by their names.
+"""The local rules as values, and by their names.
 
-Rules that play by regrets: regret matching, its discounted and predictive forms.
-
-Rules with dilated entropy: FTRL, online mirror descent, and their relatives.
+Some play by regrets: regret matching, its discounted and predictive forms. The others
+have a dilated entropy: FTRL, online mirror descent, and their relatives.
 """
 
 import math

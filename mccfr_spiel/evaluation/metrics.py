@@ -8,7 +8,7 @@ that have names; a function of your own stands beside them:
 
     solver.run(10_000, metrics=[ms.metrics.nash_conv, values_of_player_0])
 
-The value of a two-player zero-sum game, as far as a policy shows it.
+`GameValue` is the value of a two-player zero-sum game, as far as a policy shows it.
 """
 
 import os

@@ -8,8 +8,6 @@ The policies that a page can look at, from what users give: solvers, policies, f
 
 A policy that a run has kept on the way is read when it is first looked at, since a run
 may have kept dozens and each may take a second.
-
-Finding information sets: by text, and the first ones by some number.
 """
 
 import bisect

@@ -4,9 +4,8 @@ Policies answer for states at once. Values need the whole tree of the game. That
 solver may be whole already, or mapped from a cache; a small one is made in a thread of
 its own, and a large one is done without.
 
-The rows that a run has written so far, or a solver recorded.
-
-Work in a thread of its own, for which a page can wait a little.
+`rows_of` reads the rows that a run has written, or a solver recorded. `Work` is a
+call in a thread of its own, for which a page can wait a little.
 """
 
 import math

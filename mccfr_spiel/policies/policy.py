@@ -1,8 +1,7 @@
 """A vector over sequences as an OpenSpiel policy.
 
-Any policy as something that answers states, and one policy for each player.
-
-The strings of a policy's infosets, told apart where players share them.
+Any other policy is made into something that answers states, too. Strings of infosets
+are told apart by their player where several have them.
 """
 
 import difflib

@@ -1,12 +1,9 @@
-"""The user's cache folder, whether a folder is safe from other users, and where the
-sources are.
+"""Folders and files: the user's cache, a lock for a folder, and writing as a whole.
 
-Cached code is run, so nobody else may be able to change it.
+Cached code is run, so nobody else may be able to change the folder it is in. A lock
+lets one process at a time into a folder, and ends with the process.
 
-Lets one process at a time into a folder, by a lock that ends with the process.
-
-The one way in which this package writes a file: it appears whole or not at all.
-
+There is one way in which this package writes a file: it appears whole or not at all.
 The content goes into a new file beside it, whose name nobody else uses, and that file
 is renamed at the end. Whoever looks sees the old file or a new one. Neither a crash nor
 a full disk leaves a half-written file under the final name, and of several writers the

@@ -4,16 +4,13 @@ Infosets are numbered by first visit, and each belongs to one player with one pa
 `parent`, the player's last sequence before it. Under an abstraction a player may reach
 one string after different pasts; then `parent` is of the past that was met first.
 
-The names of infosets: their information-state strings, and which infoset has one.
-
-An infoset is told apart by its string and its player, since a few of OpenSpiel's games
-give two players the same string.
+An infoset's name is its information-state string. It is told apart by its string and
+its player, since a few of OpenSpiel's games give two players the same string.
 
 There are three sources of strings: `MetNames` has them in memory, for trees that grow;
 `KeyNames` spells them from information keys, for what compiled rules have met; and
-`TextNames` reads them from one long text, of a file or a policy.
-
-The names of the infosets of a public tree, which its source spells on demand.
+`TextNames` reads them from one long text, of a file or a policy. Those of a public tree
+are spelled by its source on demand.
 """
 
 import hashlib

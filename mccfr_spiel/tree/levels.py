@@ -4,14 +4,12 @@ Nodes know their children only. A pass from the root down, one level at a time, 
 each node its parent, and with vectors of NumPy it takes a fraction of a microsecond a
 node. It is for looking at trees; solvers do not need it.
 
-The leaves of a complete tree, listed for each sequence that leads to them.
-
-A whole pass (tree/full_pass.py) reads this list from beginning to end in place of
+The leaves of a complete tree are listed for each sequence that leads to them. A whole
+pass (tree/full_pass.py) reads this list from beginning to end in place of
 walking the tree, which is several times faster.
 
-The most that is paid below each node of a complete tree of two players.
-
-Regret-based pruning (kernels/regret_pruning.py) takes it for the value of an action
+*Ceilings* are the most that is paid below each node of a complete tree of two players.
+Regret-based pruning (kernels/regret_pruning.py) takes them for the values of actions
 that it leaves out.
 """
 

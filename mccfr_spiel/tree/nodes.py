@@ -1,6 +1,6 @@
 """The nodes of a tree: their records, the way from each to the root, and their room.
 
-The states of nodes, which a tree does not keep: their histories are replayed.
+The states of nodes are not kept: their histories are replayed.
 """
 
 import struct

@@ -1,8 +1,7 @@
 """What a tree tells about itself: its parts, its arrays, its limits.
 
 A `ReadableTree` can be asked but not grown, which `game_tree.GameTree` adds.
-
-What a tree consists of, in numbers: `GameTree.describe` returns it.
+What it consists of, in numbers, is a `TreeDescription`.
 """
 
 from collections.abc import Callable
