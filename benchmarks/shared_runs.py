@@ -84,7 +84,7 @@ flags.DEFINE_integer("seed", 0, "Of the drawing of runs.", lower_bound=0)
 def cut_everything() -> None:
     """Lets all passes and batches be shared, and cuts trees into small pieces."""
     small: dict[str, dict[str, Any]] = {
-        "tree.blocks": {
+        "tree.whole": {
             "LEAST_BLOCK": 40,
             "NUM_BLOCKS_OF_BATCH": 12,
             "LEAST_BLOCK_OF_BATCH": 40,
@@ -96,7 +96,7 @@ def cut_everything() -> None:
             "SMALL_TREE": 0,
             "LEAST_NODES_AT_ONCE": 1,
         },
-        "kernels.batches": {"NODES_OF_GROUP": (1, 2**18)},
+        "kernels.apply": {"NODES_OF_GROUP": (1, 2**18)},
     }
     for name, numbers in small.items():
         module = importlib.import_module(f"mccfr_spiel.{name}")

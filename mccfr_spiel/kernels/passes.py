@@ -1,7 +1,7 @@
 """Passes over a complete tree: the loop for algorithms that sample nothing.
 
 Where nothing is sampled no node is walked to. The leaves are listed once, by
-`whole_walks.walk_leaves`, as rows grouped by the sequence that led a player there. Then
+`walk_leaves`, as rows grouped by the sequence that led a player there. Then
 a player's gradient is a sum over rows: what a leaf pays, times the probability that the
 others and chance play to it. The plans of all players, which say that, are kept from
 one update to the next.
