@@ -172,9 +172,7 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
         if (types := header.pop("types", None)) is not None:  # older files have none
             arrays = _widen(arrays, types)
     except Exception as error:  # zipfile and numpy raise whatever they stumble over
-        raise DamagedError(
-            f"{name}, {kind.words}, is damaged or was cut short: {error!r}"
-        ) from error
+        raise DamagedError(f"{name} is damaged or was cut short: {error!r}") from error
     if version != VERSION:
         raise CheckpointError(
             f"{name} is {kind.words}, of version {version}; this package reads version "
