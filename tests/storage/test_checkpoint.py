@@ -197,18 +197,19 @@ def equal(one, other):
     } == {name: (array.dtype, array.tobytes()) for name, array in other.arrays.items()}
 
 
-def test_damage_at_any_byte_is_refused_or_means_nothing(saved):
+def test_damage_at_a_byte_is_refused_or_means_nothing(saved):
     data = saved.read_bytes()
     good = checkpoint.from_bytes(data)
     generator = random.Random(2)
     harmless = 0  # such as the time in an archive's list of its members
-    for place in range(len(data)):
+    places = generator.sample(range(len(data)), 600)
+    for place in places:
         damaged = bytearray(data)
         damaged[place] ^= generator.randrange(1, 256)
         with contextlib.suppress(DamagedError):
             assert equal(checkpoint.from_bytes(bytes(damaged)), good)
             harmless += 1
-    assert harmless < len(data) / 4  # small as it is, the file is half such lists
+    assert harmless < len(places) / 4  # small as it is, the file is half such lists
 
 
 def test_a_file_cut_short_is_refused(saved):
