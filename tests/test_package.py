@@ -15,7 +15,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.compiled import jit
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -111,14 +110,6 @@ def test_the_papers_games_have_a_name_that_clashes_with_nobody():
     assert pyspiel.load_game(module.PAPER_GAMES["Leduc13"]).num_players() == 2
     with pytest.raises(ImportError, match=r"mccfr_spiel\.games"):
         importlib.import_module("games")
-
-
-def test_sources_of_the_games_count_for_the_caches_of_a_clone(monkeypatch):
-    without = jit.package_digest()
-    jit.package_digest.cache_clear()
-    monkeypatch.setattr(jit, "games_of_checkout", lambda: None)
-    assert jit.package_digest() != without
-    jit.package_digest.cache_clear()
 
 
 def version_of(distribution: str) -> int:

@@ -97,20 +97,6 @@ def test_reprs_expand_nothing_and_change_no_later_bit():
     assert "NashConv" not in repr(shown)
 
 
-def test_a_notebook_shows_the_first_rows_of_a_policy_with_names():
-    solver = ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING)
-    solver.iterate(200)
-    html = solver.average_policy()._repr_html_()
-    assert html.count("<tr>") == 11
-    assert "Call 0." in html
-    assert "see policy.table()" in html
-
-
-def test_an_object_that_is_half_made_has_a_repr():
-    for kind in (ms.Solver, ms.SequencePolicy, ms.GameTree, ms.CFRSolver):
-        assert repr(kind.__new__(kind)).startswith(f"<{kind.__name__}")
-
-
 def test_other_objects_in_one_line():
     game = pyspiel.load_game("kuhn_poker")
     mirror = ms.offline.MirrorProx(game)

@@ -16,8 +16,6 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import InThisProcess, Ray
-from mccfr_spiel.experiments import Settings, runs
-from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import whole
@@ -210,11 +208,6 @@ def test_walks_that_workers_cannot_make_are_made_by_the_driver(
     assert split.cluster.num_shared == updates
 
 
-def test_a_growing_batch_has_the_bits_of_one_process():
-    solvers = solvers_of(batched(batch="auto"), InThisProcess(2))
-    assert_equal(solvers, (1, 1, 130))
-
-
 def test_rules_of_users_are_split():
     algorithm = batched(ms.OUTCOME, 8, algorithms.own_rule(half_regrets))
     assert_equal(solvers_of(algorithm, InThisProcess(2)), (1, 1))
@@ -229,15 +222,6 @@ def half_regrets(policy, memory, gradient, parameters, t):
     if total > 0:
         policy[:] = positive / total
     return value
-
-
-def test_short_batches_are_made_by_the_driver(monkeypatch):
-    monkeypatch.undo()
-    solver = Solver("kuhn_poker", batched(batch=64), cluster=InThisProcess(2))
-    solver.iterate(3)
-    assert solver.cluster is not None
-    assert solver.cluster.num_shared == 0
-    assert not solver.cluster.crew.workers
 
 
 # --- what is refused -----------------------------------------------------------------
@@ -275,17 +259,6 @@ def plain(policy, memory, gradient, parameters, t):
 def test_what_cannot_be_split_is_refused_in_words(algorithm, more, words):
     with pytest.raises(ValueError, match=words):
         Solver("kuhn_poker", algorithm, cluster=InThisProcess(2), **more)
-
-
-def test_runs_that_cannot_be_split_are_refused_before_the_work():
-    runs.check_cluster(Settings("kuhn_poker", batched()))
-    for method, words in (
-        ("cfr_plus", "samples nothing"),
-        ("external_sampling", r"Give it a batch"),
-        ("lp", "lp makes none"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            runs.check_cluster(Settings("kuhn_poker", METHODS[method]))
 
 
 def test_a_game_that_no_string_makes_is_refused_in_words():
@@ -366,28 +339,6 @@ def test_a_game_that_is_another_one_on_the_worker_is_told(monkeypatch):
     )
 
 
-def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_process():
-    states, words = [], []
-    for cluster in (None, InThisProcess(2)):
-        tree = GameTree(KUHN_3).expand_all()
-        solver = Solver(tree, batched(ms.OUTCOME, 20), cluster=cluster)
-        solver.iterate(1)
-        solver.iterate(1)
-        trees = [tree.arrays]
-        if solver.cluster is not None:
-            crew: Any = solver.cluster.crew
-            trees += [one.state._tree.arrays for one in crew.workers.values()]
-            assert len(trees) == 3
-        for arrays in trees:
-            arrays.utilities[-1] = 1e295  # as no game is allowed to pay
-        with pytest.raises(ValueError, match="no longer fits a floating") as caught:
-            solver.iterate(100_000)
-        words.append(str(caught.value))
-        states.append(bits(solver))
-    assert words[0] == words[1]
-    assert states[0] == states[1]
-
-
 @pytest.mark.parametrize("at", [0, 1, 4, 7])
 def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
     cluster = LossyCluster(2)
@@ -422,21 +373,3 @@ def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
     assert unpickled.cluster is None
     assert loaded.cluster is not None
     assert loaded.cluster.num_shared
-
-
-def test_a_copy_made_while_the_driver_waits_stands_between_two_updates():
-    cluster = LossyCluster(2)
-    crew = cluster.crew
-    alone, split = solvers_of(batched(), cluster)
-    copies, opened = [], crew.opened
-
-    def copying(parcel):
-        copies.append(copy.copy(split))
-        return opened(parcel)
-
-    crew.opened = copying
-    assert_equal([alone, split], (1, 2))
-    assert len(copies) == 2 * 2 * split.tree.num_players
-    for copied in copies:
-        copied.iterate(3 - copied.num_iterations)
-        assert bits(copied) == bits(alone)

@@ -1,8 +1,6 @@
 """The program mccfr-spiel, called in this process."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -11,7 +9,7 @@ from mccfr_spiel.command_line import comparing, running
 from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.experiments import playing, single_run
+from mccfr_spiel.experiments import single_run
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.papers import table_1
 
@@ -54,15 +52,6 @@ def test_help_shows_the_flags_of_the_command_and_no_others(program, name):
     assert shown == {*flags_of_command(COMMANDS[name])}
 
 
-def test_help_ends_quietly_where_nobody_reads_on():
-    words = [sys.executable, "-m", "mccfr_spiel", "solve", "--help"]
-    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert started.stdout is not None
-    started.stdout.close()  # before the program has come to print anything
-    _, errors = started.communicate()
-    assert errors == b""
-
-
 def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     code, out, _ = program(
         "solve",
@@ -78,16 +67,6 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     assert "convergence.png" not in names
     settings = json.loads((tmp_path / "a" / "settings.json").read_text())["settings"]
     assert (settings["game"], settings["iterations"]) == ("kuhn_poker", 40)
-
-
-def test_flags_of_one_call_are_forgotten_in_the_next(program):
-    for command in ("solve", "experiment"):
-        flag = flags_of_command(COMMANDS["solve"])["game"]
-        flag.parse("leduc_poker")
-        flag.present += 1
-        flags_of_command(COMMANDS[command])
-        assert not flag.present
-        assert flag.value == flag.default
 
 
 @pytest.mark.parametrize(
@@ -184,14 +163,6 @@ def test_info_counts_small_games(program):
     assert "9,457 nodes, counted" in out
     assert "936 information sets (468 + 468)" in out
     assert "not " not in out
-
-
-def test_info_says_what_cannot_run(program):
-    _, out, _ = program("info", "kuhn_poker", "--players=3", "--nomeasure")
-    assert "not egt" in out
-    _, out, _ = program("info", "universal_poker", "--nomeasure", "--max_memory=1MiB")
-    assert "not cfr" in out
-    assert "estimated by 25 random histories" in out
 
 
 def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
@@ -316,25 +287,6 @@ def test_a_policy_is_played_with_the_flags_of_its_run(
     assert (given["seed"], given["twin"], given["plays"]) == (7, twin, 20)
 
 
-def test_plays_and_responses_draw_other_numbers_with_another_seed():
-    policy = ms.Solver("leduc_poker", ms.CFR).average_policy()
-    found = {
-        seed: playing.evaluation(policy, plays=50, seconds=0, seed=seed)["players"]
-        for seed in (0, 1, -1)
-    }
-    for name in ("value_against_itself", "value_against_uniform"):
-        means = [[one[name]["mean"] for one in players] for players in found.values()]
-        assert len({*map(tuple, means)}) == 3
-    # Each number is that of the library with the seed that is told.
-    game = policy.game
-    for player in range(2):
-        response = ms.learned_response(
-            game, policy, player, plays=50, seconds=0, seed=2 + player
-        )
-        value = found[1][player]["value_of_learned_response"]["mean"]
-        assert value == response.value.mean
-
-
 def test_compare_hands_its_flags_on(program, monkeypatch):
     given = {}
 
@@ -360,22 +312,6 @@ def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
     assert program(*words, "--threads=3", "--workers=2")[0] == 1
     assert {one.threads for one in given["table"].values()} == {3}
     assert given["workers"] == 2
-
-
-def test_threads_of_a_single_run_on_a_cluster_are_those_of_each_worker(
-    program, monkeypatch
-):
-    made = []
-
-    def noted(request, signals):
-        made.append(request.cluster)
-        return 0
-
-    monkeypatch.setattr(running, "solve", noted)
-    start = "solve", "kuhn_poker", "--batch=64", "--executor=ray", "--workers=2"
-    for flags in ((), ("--threads=3",)):
-        assert program(*start, *flags)[0] == 0
-    assert [(one.workers, one.threads) for one in made] == [(2, 1), (2, 3)]
 
 
 def test_the_table_of_one_thread_takes_no_threads(program):

@@ -105,14 +105,6 @@ def triple(x):
 
 
 @needs_jit
-def test_a_function_from_no_file_is_not_kept(base):
-    space = {}
-    exec("def twice(x):\n    return 2 * x\n", space)
-    assert jit(space["twice"])(4) == 8
-    assert files(base) == []
-
-
-@needs_jit
 @needs_modes
 @pytest.mark.parametrize("shared", [".", "..", "../.."])
 def test_code_below_a_folder_that_others_may_write_to_is_not_run(
@@ -206,15 +198,6 @@ def elsewhere(base, before="", **variables):
     is_right, *warned = said.split()
     assert is_right == "True"
     return warned, tuple(int(count) for count in counts.split())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-@pytest.mark.parametrize("limit", [0, 3000])
-def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
-    full = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({limit}, {limit}))"
-    assert elsewhere(tmp_path, full) == (["CompileCacheWarning"], (0, 1))
-    assert list(tmp_path.glob("code-*/*.code*")) == []
-    assert elsewhere(tmp_path) == ([], (0, 1))
 
 
 @pytest.mark.parametrize("variable", ["MCCFR_SPIEL_CACHE", "NUMBA_CACHE_DIR"])

@@ -25,16 +25,6 @@ needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is comp
 
 PACKAGE = pathlib.Path(mccfr_spiel.__file__).parent
 
-SAMPLED = """
-import mccfr_spiel as ms
-
-solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
-solver.iterate(3)
-print(solver.average_policy()["0"])
-stats = solver.kernel.stats
-print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
-"""
-
 
 PROGRAM = """
 import numpy as np
@@ -103,15 +93,6 @@ def test_an_edit_in_a_callees_file_is_compiled_and_no_edit_is_not(tmp_path):
     assert other != first
     callee.write_text(source)
     assert run(tmp_path) == (first, (1, 0))
-
-
-def test_a_loop_that_knows_another_compiled_function_is_compiled_once(tmp_path):
-    """That function is a variable of the factory around the loop."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "mccfr_spiel", ignore=ignored)
-    first, counts = run(tmp_path, SAMPLED)
-    assert counts == (0, 1)
-    assert run(tmp_path, SAMPLED) == (first, (1, 0))
 
 
 def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):

@@ -81,18 +81,6 @@ def test_all_handlers_are_heard_if_one_raises_while_they_are_put_back(monkeypatc
 
 
 @pytest.mark.usefixtures("handlers")
-def test_each_handler_that_was_due_is_called_once_in_order():
-    calls = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: calls.append(number))
-    with signals_deferred():
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-            signal.raise_signal(number)
-        assert calls == []
-    assert calls == [signal.SIGTERM, signal.SIGINT]
-
-
-@pytest.mark.usefixtures("handlers")
 def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
     calls = []
 
@@ -110,14 +98,6 @@ def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_an_error_in_the_block_is_not_lost_to_the_signal():
-    with pytest.raises(KeyboardInterrupt) as caught, signals_deferred():
-        signal.raise_signal(signal.SIGINT)
-        raise ValueError("of the block")
-    assert isinstance(caught.value.__context__, ValueError)
-
-
-@pytest.mark.usefixtures("handlers")
 def test_a_block_inside_another_delivers_nothing():
     done = False
     with pytest.raises(KeyboardInterrupt), signals_deferred():
@@ -125,15 +105,6 @@ def test_a_block_inside_another_delivers_nothing():
             signal.raise_signal(signal.SIGINT)
         done = True
     assert done
-
-
-@pytest.mark.usefixtures("handlers")
-def test_an_ignored_signal_stays_ignored():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with signals_deferred():
-        signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 @pytest.mark.usefixtures("handlers")

@@ -178,15 +178,6 @@ def test_a_walk_over_rules_that_is_too_large_gives_way_to_outcome_sampling(monke
     assert mine[2] == theirs[2]
 
 
-def test_a_policy_that_is_no_distribution_is_told_in_words_where_it_is_answered():
-    game = pyspiel.load_game(GAMES[0])
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1, twin=False)
-    solver.iterate(5)
-    policy = ms.SequencePolicy(solver.tree, solver.average_vector() / 2)
-    with pytest.raises(ms.GameError, match="probabilities"):
-        ms.learned_response(game, policy, 0, iterations=30, plays=20, twin=True)
-
-
 def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
     game = pyspiel.load_game(GAMES[0])
     policy = ms.Solver(game, seed=1).average_policy()

@@ -21,7 +21,6 @@ from mccfr_spiel.experiments.results import Recording, load_solver
 from mccfr_spiel.experiments.results import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.single_run import format_row, header
-from mccfr_spiel.experiments.sweeps import Task, run_task
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.results_folder import RowWriter, read_table, read_whole_table
 from tests.experiments.test_run_experiments import read_rows, untimed
@@ -132,21 +131,6 @@ def test_damaged_lines_of_a_table_are_counted(text, numbers, damaged, tmp_path):
             read_whole_table(path)
     else:
         assert read_whole_table(path) == table
-
-
-def test_fields_with_commas_and_quotes_are_read_as_they_were_written(tmp_path):
-    path, texts = tmp_path / "rows.csv", ["ES, eps=0.6", 'the "best"', '"']
-    with RowWriter(path, ("text", "number")) as writer:
-        for number, text in enumerate(texts):
-            writer.write({"text": text, "number": number})
-    assert [row["text"] for row in read_whole_table(path).rows] == texts
-    assert read_whole_table(path).columns == ["text", "number"]
-
-
-def test_a_missing_file_has_no_rows_and_is_not_whole(tmp_path):
-    assert read_table(tmp_path / "none.csv") == ([], 0, [])
-    with pytest.raises(FileNotFoundError):
-        read_whole_table(tmp_path / "none.csv")
 
 
 # --- a run, in this process --------------------------------------------------------
@@ -273,20 +257,6 @@ def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
 
 
 # --- errors in the middle --------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", ["pyspiel.SpielError('broken')", "KeyError(1)"])
-def test_a_setting_of_a_sweep_that_fails_in_the_middle_keeps_its_rows(
-    error, tmp_path, monkeypatch
-):
-    name = f"fragile_{error.partition('(')[0].replace('.', '_')}".lower()
-    fragile(tmp_path / "games", name, error)
-    monkeypatch.syspath_prepend(tmp_path / "games")
-    settings = Settings(name, iterations=1000, print_freq=1, evaluate="none")
-    outcome = run_task(Task("one", settings, tmp_path, imports=(name,)))
-    found = read_table(tmp_path / "one.csv.unfinished").rows
-    assert len(found) > 2
-    assert f"after {len(found):,} iterations" in str(outcome.error)
 
 
 def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(

@@ -17,14 +17,10 @@ import psutil
 import pyspiel
 import pytest
 
-from mccfr_spiel import SequencePolicy, Solver
+from mccfr_spiel import Solver
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, read_settings
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.results import begin, open_folder
-from mccfr_spiel.experiments.settings import description
-from mccfr_spiel.policies import policy_files
-from tests.policies.test_policy import policy_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
@@ -148,24 +144,6 @@ def test_default_folder_is_always_a_new_one(tmp_path, monkeypatch):
     ]
 
 
-def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
-    folder = f"--output_dir={tmp_path / 'out'}"
-    message = refused(folder, "--game=leduk_poker")
-    assert "leduk_poker" in message
-    assert "leduc_poker" in message
-    assert "--import" in message
-    message = refused(folder, "--sampling=outcome", "--epsilon=1.5")
-    assert "epsilon=1.5 is not a number in (0, 1]" in message
-    assert "-3" in refused(folder, "--iterations=-3")
-    assert "1.5 is not a whole number" in refused(folder, "--iterations=1.5")
-    assert "no_such_module" in refused(folder, "--import=no_such_module")
-    assert "external" in refused(folder, "--sampling=extrenal")
-    assert "cfr_plus" in refused(folder, "--algorithm=cfr_puls")
-    seconds = refused(folder, "--checkpoint_every=nan")
-    assert "--checkpoint_every must be a number of seconds" in seconds
-    assert not (tmp_path / "out").exists()
-
-
 def test_until_nash_conv_stops_early(tmp_path):
     result = run(
         "--game=kuhn_poker",
@@ -278,22 +256,6 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     assert_same_results(short, long)
     seconds = [float(row["seconds"]) for row in read_rows(short)]
     assert seconds == sorted(seconds)
-
-
-def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypatch):
-    _, policy = policy_of("kuhn_poker")
-    small = policy_files.write_policy(tmp_path, policy)
-    assert small.name == "policy.json"
-    monkeypatch.setattr(policy_files, "JSON_INFOSETS", policy.num_infosets - 1)
-    large = policy_files.write_policy(tmp_path, policy)
-    assert [path.name for path in tmp_path.iterdir()] == ["policy.bin"]
-    assert SequencePolicy.load(large).to_dict() == policy.to_dict()
-    with pytest.raises(ValueError, match="is not empty"):
-        open_folder(tmp_path)
-    open_folder(tmp_path, overwrite=True)
-    assert large.exists()  # until the new run is known to be possible
-    begin(tmp_path, description(Settings("kuhn_poker")))
-    assert not large.exists()
 
 
 # --- nodes touched ---------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Settings: what names mean, what is refused, and what is written down."""
 
-import dataclasses
 import importlib
 import itertools
 import json
@@ -21,7 +20,6 @@ from mccfr_spiel.experiments.algorithm_names import (
     read_method,
     written,
 )
-from mccfr_spiel.experiments.plotting import legend_name
 from mccfr_spiel.experiments.results import default_folder, resumed_flags
 from mccfr_spiel.experiments.settings import (
     CHANGEABLE,
@@ -203,27 +201,7 @@ def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
     assert len(names) == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("pdcfr_plus", "PDCFR+"),
-        ("hs_pcfr_plus", "HS-PCFR+"),
-        ("external_sampling", "external sampling"),
-        ("my_plus", "my_plus"),
-    ],
-)
-def test_legends_have_the_names_of_the_literature(name, shown):
-    assert legend_name(name) == shown
-
-
 # --- the table -------------------------------------------------------------------
-
-
-def test_a_name_has_no_default_that_the_value_does_not_have():
-    assert named_settings() == Settings()
-    assert named_settings(**DEFAULT) == Settings()
-    for field in dataclasses.fields(Settings):
-        assert getattr(named_settings(), field.name) == field.default
 
 
 def test_every_setting_has_a_help_and_a_path_leads_to_a_field():
@@ -364,9 +342,3 @@ def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_p
     assert resumed.algorithm == algorithms.hs_dcfr(300)
     short = Settings("kuhn_poker", "hs_dcfr", iterations=40)  # pyright: ignore[reportArgumentType]
     assert short.algorithm == algorithms.hs_dcfr(40)
-
-
-def test_settings_are_written_with_what_has_run_them():
-    about = description(Settings("kuhn_poker"))
-    assert about["versions"].keys() > {"mccfr_spiel", "open_spiel"}
-    assert about["settings"]["algorithm"] == "external_sampling"

@@ -184,16 +184,6 @@ def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
     assert not helped
 
 
-def test_short_batches_are_not_shared(monkeypatch):
-    monkeypatch.undo()
-    for game in ("kuhn_poker", "leduc_poker"):
-        solver = Solver(whole(game), batched(ms.EXTERNAL, 16), threads=3)
-        for _ in range(2):
-            solver.iterate(100 if IS_COMPILED else 3)
-        assert solver.state.sharing is not None
-        assert solver.state.sharing.cut is None
-
-
 # --- pauses, interruptions and errors ------------------------------------------------
 
 
@@ -242,30 +232,6 @@ def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(monkeypat
         states.append(bits(solver))
     assert words[0] == words[1]
     assert states[0] == states[1]
-
-
-def raising(policy, memory, gradient, parameters, t):
-    if t == 3:
-        raise ValueError("the third iteration")
-    value = 0.0
-    for a in range(len(policy)):
-        value += policy[a] * gradient[a]
-    return value
-
-
-def test_an_error_in_a_rule_is_raised_whatever_thread_met_it(helped):
-    algorithm = batched(ms.CHANCE, 4, algorithms.own_rule(raising))
-    for threads in (2, 3):
-        solver = Solver(whole(KUHN_3), algorithm, threads=threads)
-        for _ in range(2):
-            solver.iterate(1)
-        with pytest.raises(ValueError, match="the third iteration"):
-            solver.iterate(5)
-        another = Solver(whole(KUHN_3), batched(ms.EXTERNAL), threads=threads)
-        another.iterate(1)
-        another.iterate(3)  # the threads are there still
-        assert another.num_iterations == 4
-    assert set(helped) == {2, 3}
 
 
 # --- who writes where ----------------------------------------------------------------

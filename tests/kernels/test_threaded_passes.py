@@ -10,11 +10,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.kernels import passes as kernel_blocks
-from mccfr_spiel.kernels.passes import IN_TOP, INNER, ROOT, mark_kinds
+from mccfr_spiel.kernels.passes import IN_TOP, INNER, ROOT
 from mccfr_spiel.tree import whole
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
@@ -116,26 +114,6 @@ def test_a_checkpoint_goes_on_with_another_number_of_threads(tmp_path):
         assert bits(solver) == bits(alone)
 
 
-def test_algorithms_that_sample_and_abstractions_have_one_thread():
-    def everything(state, player):
-        return state.information_state_string(player)
-
-    for solver in (
-        Solver(KUHN_3, ms.EXTERNAL_SAMPLING, threads=3),
-        Solver(KUHN_3, ms.CFR_PLUS, threads=3, abstraction=everything),
-    ):
-        solver.iterate(3)
-        assert solver.state.num_threads == 1
-
-
-def test_trees_that_gain_nothing_have_one_thread(monkeypatch):
-    monkeypatch.undo()
-    for game in ("kuhn_poker", "leduc_poker"):
-        solver = Solver(game, ms.CFR_PLUS, threads=None)
-        assert solver.state.num_threads == 1
-        assert full_pass(solver.tree, None).num_threads == 1
-
-
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
 def test_a_wrong_number_of_threads_is_refused_by_name(threads):
     with pytest.raises(ValueError, match="threads"):
@@ -202,16 +180,6 @@ def test_no_two_pieces_write_one_place(game, most, monkeypatch):
         assert (tree.infosets[numbers]["player"] == player).all()
         assert all((i >= 0) == (cut.kinds[max(i, ~i)] == IN_TOP) for i in top)
     assert len(cut.top) == np.count_nonzero(cut.kinds != INNER)
-
-
-def test_the_top_is_all_that_is_above_another_block():
-    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
-    infosets["first_sequence"] = np.arange(1, 7)
-    infosets["num_actions"] = 1
-    infosets["parent"] = 0, 1, 2, 3, 0, 5
-    owner, kinds = np.arange(-1, 6, dtype=np.int32), np.zeros(6, np.uint8)
-    mark_kinds(infosets, owner, np.array((0, 3, 6)), kinds)
-    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
 
 
 # --- interruptions and errors --------------------------------------------------------

@@ -204,37 +204,6 @@ def test_policy_has_openspiels_nash_conv(solver):
         assert method.gap() == pytest.approx(expected, abs=1e-12)
 
 
-def test_scaled_payoffs_give_the_same_policies():
-    payoffs = np.array([[2.0, -1.0, 0.0], [-1.0, 1.0, 3.0]])
-    policies = []
-    for scale in (1, 1000):
-        game = pyspiel.create_matrix_game(
-            (scale * payoffs).tolist(), (-scale * payoffs).tolist()
-        )
-        for solver in SOLVERS.values():
-            method = solver(game)
-            before = method.gap()
-            method.iterate(25)
-            assert method.gap() < before / 2
-            policies.append(method.average_vector())
-    for first, second in zip(policies[:3], policies[3:], strict=True):
-        np.testing.assert_allclose(first, second, rtol=1e-9)
-
-
-def test_a_game_without_payoffs_is_solved():
-    game = pyspiel.create_matrix_game([[0.0, 0.0]], [[0.0, 0.0]])
-    for solver in SOLVERS.values():
-        method = solver(game)
-        method.iterate(3)
-        assert method.gap() == 0
-
-
-@pytest.mark.parametrize("step_size", [0, -1.0, float("nan"), float("inf")])
-def test_step_size_must_be_above_zero(step_size):
-    with pytest.raises(ValueError, match="step_size="):
-        MirrorProx("kuhn_poker", step_size=step_size)
-
-
 def test_games_and_counts_that_cannot_be_are_refused():
     for solver in SOLVERS.values():
         with pytest.raises(NotZeroSumError, match="3 players"):

@@ -119,23 +119,6 @@ def test_second_solve_repairs_an_inaccurate_dual(monkeypatch):
         assert solution.value == pytest.approx(VALUES["leduc_poker"], abs=1e-12)
 
 
-def test_one_joint_policy_answers_for_both_players():
-    game = pyspiel.load_game("kuhn_poker")
-    policy = solve_lp(game).policy
-    state = game.new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-    for _ in range(2):
-        probabilities = policy.action_probabilities(state)
-        assert sum(probabilities.values()) == pytest.approx(1)
-        state.apply_action(0)
-
-
-def test_simultaneous_moves_become_turns():
-    solution = solve_lp("goofspiel(num_cards=3,players=2,points_order=ascending)")
-    assert solution.value == pytest.approx(0, abs=1e-12)
-
-
 def test_openspiels_own_program_has_the_same_value():
     pytest.importorskip("cvxpy")
     pytest.importorskip("ecos")  # OpenSpiel's choice of cvxpy's solvers
@@ -180,15 +163,6 @@ def test_first_solve_is_kept_if_the_second_does_not_finish(monkeypatch):
     assert [plan.shape for plan in plans] == [(13,), (13,)]
 
 
-def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match=r"method='barrier' is none of simplex"):
-        solve_lp("kuhn_poker", method="barrier")
-    with pytest.raises(ValueError, match=r"factorization='svd' is none of"):
-        solve_lp("kuhn_poker", sparsify=True, factorization="svd")
-    with pytest.raises(ValueError, match="time_limit=0"):
-        solve_lp("kuhn_poker", time_limit=0)
-
-
 def test_other_games_are_refused():
     with pytest.raises(NotZeroSumError, match="3 players"):
         solve_lp("kuhn_poker(players=3)")
@@ -225,43 +199,6 @@ def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
     assert read.num_col_ == program.num_variables
     assert read.num_row_ == program.num_constraints
     assert read.a_matrix_.start_[-1] == program.num_nonzeros
-
-
-def read_free_mps(path):
-    """Rows, columns and entries of a free MPS file, by the format's description."""
-    section, rows, entries, right, free = "", {}, {}, {}, []
-    for line in path.read_text().splitlines():
-        if not line.startswith(" "):
-            section = line.split()[0]
-            continue
-        fields = line.split()
-        if section == "ROWS":
-            rows[fields[1]] = fields[0]
-        elif section == "COLUMNS":
-            entries[fields[1], fields[0]] = float(fields[2])
-        elif section == "RHS":
-            right[fields[1]] = float(fields[2])
-        elif section == "BOUNDS":
-            assert fields[0] == "FR"
-            free.append(fields[2])
-    assert section == "ENDATA"
-    return rows, entries, right, free
-
-
-def test_mps_file_holds_every_digit(tmp_path):
-    path = tmp_path / "game.mps"
-    program = write_mps("leduc_poker", path)
-    rows, entries, right, free = read_free_mps(path)
-    assert list(rows.values()).count("G") == program.inequalities.shape[0]
-    assert right == {"e0": 1.0}
-    assert len(free) == program.num_values
-    matrix = program.inequalities.tocoo()
-    assert len(entries) == program.num_nonzeros + 1
-    for row, column, value in zip(*matrix.coords, matrix.data, strict=True):
-        offset = column - program.num_plan
-        name = f"x{column}" if offset < 0 else f"v{offset}"
-        assert entries[f"y{row}", name] == value
-    assert entries["cost", "v0"] == -1
 
 
 def test_program_has_the_sizes_of_the_sequence_form():

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import pathlib
 import pickle
 import random
 from typing import Any
@@ -18,7 +17,6 @@ from mccfr_spiel.worlds import public_tree
 
 pytestmark = pytest.mark.interpreted
 
-ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
 
 TURN: dict[str, Any] = {
     "board": "9s8h3s2d",

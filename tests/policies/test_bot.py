@@ -101,17 +101,6 @@ def test_draws_depend_on_the_seed_and_the_seat_alone():
     assert [other.step(state) for _ in range(50)] != draws(1)
 
 
-def test_a_bot_answers_restart_and_inform():
-    game = pyspiel.load_game("kuhn_poker")
-    state = game.new_initial_state()
-    bot = ms.bot(solved("kuhn_poker"), 0)
-    bot.restart()
-    bot.restart_at(state)
-    bot.inform_action(state, 1, 0)
-    bot.inform_actions(state, [0])
-    assert repr(bot) == "<PolicyBot: player 0, Kuhn Poker, 12 information states>"
-
-
 @pytest.mark.parametrize(
     ("policy", "player", "seed", "words"),
     [

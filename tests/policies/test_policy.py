@@ -127,32 +127,6 @@ def test_conversions_keep_every_probability(game):
     )
 
 
-def test_openspiels_converters_take_it():
-    game = pyspiel.load_game("kuhn_poker")
-    probs, policy = policy_of(game)
-    for source in (policy, policy.to_tabular()):
-        table = openspiel_policy.python_policy_to_pyspiel_policy(source)
-        assert {k: dict(v) for k, v in table.policy_table().items()} == probs
-        assert pyspiel.nash_conv(game, table) == pytest.approx(
-            ms.nash_conv(game, policy), abs=1e-12
-        )
-
-
-def test_tables_are_as_in_openspiels_tabular_policy():
-    game = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
-    probs, policy = policy_of(game)
-    theirs = openspiel_policy.TabularPolicy(game)
-    assert policy.state_lookup.keys() == theirs.state_lookup.keys()
-    for name, row in policy.state_lookup.items():
-        other = theirs.state_lookup[name]
-        mask = policy.legal_actions_mask[row]
-        assert mask.tolist() == theirs.legal_actions_mask[other].tolist()
-        array = policy.action_probability_array[row]
-        assert {a: array[a] for a in np.flatnonzero(mask).tolist()} == probs[name]
-        assert array.sum() == pytest.approx(1, abs=1e-12)
-        assert (policy.policy_for_key(name) == array).all()
-
-
 def test_a_state_never_met_is_uniform():
     game = pyspiel.load_game("leduc_poker")
     solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1)
@@ -235,15 +209,6 @@ def test_a_state_of_another_game_is_refused():
     assert len(policy.action_probabilities(again)) == 2
 
 
-def test_a_state_where_no_player_acts_is_refused():
-    _, policy = policy_of("kuhn_poker")
-    start = pyspiel.load_game("kuhn_poker").new_initial_state()
-    with pytest.raises(ValueError, match="No player acts"):
-        policy.action_probabilities(start)
-    with pytest.raises(KeyError, match="7pb"):
-        policy.policy_for_key("7pb")
-
-
 # --- on disk -------------------------------------------------------------------
 
 
@@ -285,26 +250,6 @@ def test_a_saved_policy_is_the_same_when_loaded(saved):
     loaded.save(path)
     assert SequencePolicy.load(path, game).to_dict() == policy.to_dict()
     assert [file.name for file in path.parent.iterdir()] == ["policy"]
-
-
-def test_a_policy_file_tells_players_with_one_string_apart(tmp_path):
-    leaves = leaf(1, -1), leaf(-1, 1)
-    second = move(1, "here", leaf(0, 0), *leaves)
-    game = small_game(move(0, "here", second, leaf(2, -2)))
-    tree = GameTree(game).expand_all()
-    policy = SequencePolicy(tree, np.array([1, 1, 0.25, 0.75, 0.5, 0.125, 0.375]))
-    policy.save(tmp_path / "policy")
-    loaded = SequencePolicy.load(tmp_path / "policy", game)
-    assert (
-        loaded.to_dict()
-        == policy.to_dict()
-        == {
-            "player 0: here": {0: 0.25, 1: 0.75},
-            "player 1: here": {0: 0.5, 1: 0.125, 2: 0.375},
-        }
-    )
-    with pytest.raises(ValueError, match="no game named 'small'"):
-        SequencePolicy.load(tmp_path / "policy")
 
 
 def test_policy_files_of_something_else_are_refused_in_words(tmp_path):

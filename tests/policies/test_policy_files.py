@@ -54,15 +54,6 @@ def test_a_table_with_actions_as_strings_is_evaluated():
         ms.nash_conv("kuhn_poker", table)
 
 
-def test_a_string_of_both_players_keeps_both_policies(tmp_path):
-    policy = solved(GOOFSPIEL, 100)
-    path = write_policy(tmp_path, policy)
-    players = json.loads(path.read_text())["players"]
-    assert len(players) == 2
-    assert sum(map(len, players)) == policy.num_infosets
-    assert ms.load_policy(path).to_dict() == policy.to_dict()
-
-
 def kuhn_file(**changes):
     """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
     rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
@@ -100,13 +91,3 @@ def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=str(path)):
         ms.load_policy(path, "kuhn_poker")
-
-
-def test_the_wrong_door_tells_the_right_one(tmp_path):
-    solver = ms.Solver("kuhn_poker")
-    solver.save(tmp_path / "solver.checkpoint")
-    with pytest.raises(CheckpointError, match="but a checkpoint"):
-        ms.SequencePolicy.load(tmp_path / "solver.checkpoint")
-    path = write_policy(tmp_path, solver.average_policy())
-    with pytest.raises(CheckpointError, match="load_policy"):
-        ms.SequencePolicy.load(path)

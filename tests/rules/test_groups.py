@@ -96,12 +96,6 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
     assert_equal_for_all(game, algorithm, (1, 1, 20 if IS_COMPILED else 2), calls)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="its batches are too small for groups")
-def test_a_growing_batch_has_the_bits_of_one_thread(calls):
-    algorithm = batched(ms.EXTERNAL, "auto")
-    assert_equal_for_all("kuhn_poker", algorithm, (128, 1, 3), calls)
-
-
 @pytest.mark.skipif(IS_COMPILED, reason="counts in Python")
 def test_several_threads_take_tickets(monkeypatch):
     takers, next_ticket = set(), grouped.next_ticket

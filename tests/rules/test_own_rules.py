@@ -142,23 +142,3 @@ def test_plain_rules_say_what_compiled_rules_say():
             rules.apply_action(compiled_state, move)
             np.testing.assert_array_equal(plain.state, compiled_state)
         assert list(plain.view().returns) == rules.returns(compiled_state)
-
-
-def test_a_wrong_sum_of_rules_reaches_no_solver():
-    game = "python_mistaken(fault=zero_sum)"
-    uniform = pyspiel.UniformRandomPolicy(pyspiel.load_game(game))
-    for door in (
-        lambda: GameTree(game).expand_all(),
-        lambda: ms.Solver(game, ms.CFR),
-        lambda: ms.Solver(game, ms.EXTERNAL_SAMPLING).iterate(50),
-        lambda: ms.exploitability(game, uniform),
-        lambda: ms.solve_lp(game),
-    ):
-        with pytest.raises(GameError, match="add up to 0"):
-            door()
-
-
-def test_seconds_count_from_the_end_of_the_first_history():
-    # Before it, rules are compiled, which may take longer than all histories.
-    assert ms.check_game("python_mistaken", seconds=0.0).histories == 1
-    assert ms.check_game("python_mistaken", histories=3, seconds=100).histories == 3

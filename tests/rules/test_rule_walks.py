@@ -138,13 +138,6 @@ def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
 # --- which is chosen --------------------------------------------------------------
 
 
-def test_a_tree_that_does_not_fit_is_not_kept():
-    assert Solver(SEARCH).store == "tree"
-    assert Solver(SEARCH, max_nodes=600).store == "none"
-    assert Solver(SEARCH, max_nodes=600, store="tree").store == "tree"
-    assert Solver("kuhn_poker", max_nodes=10).store == "tree"
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [

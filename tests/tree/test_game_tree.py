@@ -12,7 +12,6 @@ from open_spiel.python.algorithms import expected_game_score, get_all_states
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL, UNEXPANDED
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.small_games import (
     chance,
     leaf,
@@ -146,12 +145,6 @@ def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
     check_states(tree)
 
 
-def test_states_from_which_histories_are_played_again_stay_as_they_were():
-    tree = GameTree("leduc_poker").expand_all()
-    for _ in range(3):  # some are kept the first time, more than fit the next
-        check_states(tree)
-
-
 def check_states(tree):
     """What is known of every decision is what its state says."""
     decisions = np.flatnonzero(tree.nodes["player"] >= 0).tolist()
@@ -188,23 +181,7 @@ def test_an_unknown_game_is_refused_and_near_names_are_given(name, hints):
             assert hint in str(error.value)
 
 
-def test_sampled_stochastic_chance_is_refused():
-    mode = pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
-    game = small_game(leaf(0, 0), chance_mode=mode, name="sampled")
-    with pytest.raises(ValueError, match=r"sampled.*does not list its chance outcomes"):
-        GameTree(game)
-
-
 IMPERFECT_RECALL = ["liars_dice_ir(dice_sides=3)", "phantom_ttt_ir", "dark_hex_ir"]
-
-
-@pytest.mark.parametrize("name", IMPERFECT_RECALL)
-def test_imperfect_recall_is_refused_and_the_string_named(name):
-    if name.split("(")[0] not in pyspiel.registered_names():
-        pytest.skip(f"this OpenSpiel has no {name}")
-    with pytest.raises(ValueError, match="imperfect recall") as error:
-        Solver(name, ms.CFR, max_nodes=300_000)
-    assert "information state '" in str(error.value)
 
 
 def test_the_way_out_of_the_refusal_works():
@@ -273,12 +250,6 @@ def test_a_tree_beyond_max_nodes_is_refused_with_the_way_out():
     for game in ("kuhn_poker", "leduc_poker"):
         with pytest.raises(ValueError, match=r"max_nodes=57.*external or outcome"):
             Solver(game, ms.CFR, max_nodes=57, store="tree")
-
-
-def test_an_incomplete_tree_is_not_passed_over():
-    tree = Solver("kuhn_poker").tree
-    with pytest.raises(ValueError, match="expand_all"):
-        full_pass(tree)
 
 
 # --- unusual games -----------------------------------------------------------

@@ -6,7 +6,6 @@ of draws are those of walks over the twin.
 
 import importlib
 import itertools
-import pickle
 import random
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.limits import TreeFullError
 from mccfr_spiel.rules.expansion import expand_rules
 from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
@@ -59,7 +57,6 @@ ALGORITHMS = {
     "plus": sampled(ms.EXTERNAL, ms.regret_matching_plus()),
     "omd_outcome": sampled(ms.OUTCOME, ms.omd(0.3)),
 }
-QUICK = "external", "outcome"
 
 
 def tables_by_name(solver):
@@ -180,17 +177,6 @@ def store_of(solver):
     return store
 
 
-def test_names_find_infosets_of_arrays_that_are_others_by_now():
-    game = "liars_dice(dice_sides=4)"
-    solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
-    solver.iterate(1)
-    names, room = solver.tree.infoset_names, store_of(solver).room()
-    solver.iterate(20)
-    assert store_of(solver).room() > room
-    for infoset in range(0, len(names), 7):
-        assert names.find(names.info_state(infoset)) == infoset
-
-
 @pytest.mark.usefixtures("same_draws")
 def test_tables_that_start_by_draws_have_the_bits_of_those_over_a_tree():
     initial = sampled(ms.EXTERNAL, algorithms.regret_matching(initial_regret=0.5))
@@ -207,20 +193,6 @@ def test_tables_that_start_by_draws_have_the_bits_of_those_over_a_tree():
             mine = tables_by_name(solver)
             assert mine == {info_state: theirs[info_state] for info_state in mine}
         plain.iterate(10)
-
-
-@pytest.mark.compiled
-def test_room_that_was_taken_in_advance_leaves_some_for_other_solvers():
-    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="10MB")
-    solver.iterate(100)
-    store = store_of(solver)
-    assert store.room()[0] > 4 * store.sizes()[0]
-    budget = solver.tree.budget
-    assert budget.left > 0.45 * budget.limit
-    other = Solver(solver.tree, ms.OUTCOME_SAMPLING, seed=5)
-    other.iterate(100)
-    assert tables_by_name(other) == tables_by_name(solver)
-    assert budget.left >= 0
 
 
 # --- which is chosen --------------------------------------------------------------
@@ -260,19 +232,6 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
         pytest.raises(ValueError, match=r"kuhn_poker.* its twin, which differs"),
     ):
         Solver("kuhn_poker", store="none")
-
-
-@pytest.mark.usefixtures("same_draws")
-def test_imperfect_recall_is_told_in_the_words_of_the_game():
-    game = "goofspiel(num_cards=4)"
-    words = []
-    for store in ("none", "tree"):
-        solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, store=store)
-        with pytest.raises(ms.GameError, match="imperfect recall") as error:
-            solver.iterate(5)
-        words.append((str(error.value), solver.num_iterations))
-        solver.average_policy()
-    assert words[0] == words[1]
 
 
 @pytest.mark.compiled
@@ -335,36 +294,6 @@ def own_decisions(state, player):
     return [len(actions), *itertools.chain(*below)]
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("game", [LARGE, "python_goofspiel(num_cards=7)"])
-def test_a_walk_that_fits_is_never_refused(game, monkeypatch):
-    def refusal(memory):
-        """How the first iteration of a solver with that memory is refused, if it is."""
-        solver = Solver(
-            game, ms.EXTERNAL_SAMPLING, seed=3, max_memory=memory, store="none"
-        )
-        try:
-            solver.iterate(1)
-        except TreeFullError as error:
-            return str(error)
-        return ""
-
-    # The least memory with which it fits, found without a look ahead.
-    with monkeypatch.context() as patch:
-        patch.setattr(rule_growth, "_SMALL_SHARE", 2)
-        low, high = 300_000, 30_000_000
-        assert refusal(low)
-        assert not refusal(high)
-        while high - low > 10_000:
-            middle = (low + high) // 2
-            low, high = (middle, high) if refusal(middle) else (low, middle)
-    for share in (1 / 64, 1e-9):
-        monkeypatch.setattr(rule_growth, "_SMALL_SHARE", share)
-        assert not refusal(high)
-        assert refusal(low)
-        assert "surely meets more" in refusal(high // 10)
-
-
 @pytest.mark.parametrize("game", SMALL_WALKS)
 def test_what_a_walk_meets_is_estimated_without_bias(game):
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, store="none")
@@ -383,39 +312,6 @@ def test_what_a_walk_meets_is_estimated_without_bias(game):
 
 
 # --- files ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [*QUICK, "batches"])
-def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
-    solver, uncut = (
-        Solver(LEDUC, ALGORITHMS[name], seed=5, store="none") for _ in range(2)
-    )
-    for more in (0, 3, 20):
-        solver.iterate(more)
-        uncut.iterate(more)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver")
-        assert solver.store == "none"
-        for one in (solver, pickle.loads(pickle.dumps(solver))):
-            assert tables_by_name(one) == tables_by_name(uncut)
-            np.testing.assert_array_equal(one.tree.infosets, uncut.tree.infosets)
-
-
-@pytest.mark.compiled
-def test_full_memory_ends_a_run_that_can_be_resumed(tmp_path):
-    solver = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="1MB")
-    with pytest.raises(ms.MemoryBudgetError, match="met so far, their keys and tables"):
-        solver.iterate(3000)
-    done = solver.num_iterations
-    assert 0 < done < 3000
-    assert solver.tree.budget.left >= 0
-    solver.save(tmp_path / "solver")
-    resumed = Solver.load(tmp_path / "solver", max_memory="100MB")
-    uncut = Solver(LARGE, ms.OUTCOME_SAMPLING, seed=5, max_memory="100MB")
-    resumed.iterate(40)
-    uncut.iterate(done + 40)
-    mine, theirs = tables_by_name(resumed), tables_by_name(uncut)
-    assert {name: mine[name] for name in theirs} == theirs
 
 
 def test_a_file_of_other_strings_is_refused():
