@@ -27,13 +27,6 @@ def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
     assert type(part)(**part._asdict()) == part._replace() == part
 
 
-@pytest.mark.parametrize("part", PARTS, ids=str)
-def test_a_part_cannot_be_changed(part):
-    name = next(iter(part._asdict()))
-    with pytest.raises(AttributeError):
-        setattr(part, name, 0.5)
-
-
 def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
     with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
         ms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]

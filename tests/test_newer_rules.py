@@ -151,8 +151,6 @@ def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
 
 EVERYWHERE = [
     algorithms.predictive_regret_matching_plus(0.5),
-    algorithms.optimistic_ftrl(1.0),
-    algorithms.optimistic_omd(1.0),
     algorithms.magnetic_mirror_descent(1.0, 1.0),
 ]
 

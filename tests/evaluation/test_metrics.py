@@ -9,9 +9,8 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import experiments
-from mccfr_spiel.evaluation.metrics import METRICS, named_metrics
+from mccfr_spiel.evaluation.metrics import named_metrics
 from mccfr_spiel.experiments import runs
-from mccfr_spiel.offline.methods import OFFLINE_METHODS
 
 pytestmark = pytest.mark.compiled
 
@@ -67,25 +66,6 @@ def test_head_to_head_is_the_mean_of_openspiels_values_over_seats(players, is_un
     assert metric(solver) == pytest.approx(sum(values) / players, abs=1e-12)
 
 
-def test_the_last_iterate_of_a_method_without_one_is_refused():
-    offline = OFFLINE_METHODS["lp"].start(ms.GameTree("kuhn_poker").expand_all())
-    with pytest.raises(ValueError, match="no last iterate"):
-        ms.metrics.last_iterate(offline)
-
-
-def test_metrics_are_given_by_name_by_function_or_with_labels():
-    def mine(solver):
-        return 1.0
-
-    assert named_metrics(None, ["nash_conv"]) == {"nash_conv": METRICS["nash_conv"]}
-    assert named_metrics(mine) == {"mine": mine}
-    assert list(named_metrics(["last_iterate", mine])) == ["last_iterate", "mine"]
-    assert named_metrics({"a": mine, "b": "nash_conv"}) == {  # pyright: ignore
-        "a": mine,
-        "b": METRICS["nash_conv"],
-    }
-
-
 @pytest.mark.parametrize(
     ("metrics", "words"),
     [
@@ -124,16 +104,6 @@ def test_a_history_goes_on_and_a_callback_ends_the_run():
     assert [row["iteration"] for row in solver.history][-3:] == [16, 25, 40]
     solver.run(100, callback=lambda row: row["iteration"] >= 63)
     assert solver.num_iterations == 63
-
-
-def test_a_history_shows_itself_as_a_table():
-    solver = ms.Solver("kuhn_poker", ms.CFR)
-    solver.run(1000, metrics={"<b>": lambda solver: 0.25})
-    lines = repr(solver.history).splitlines()
-    assert lines[0].split() == ["iteration", "nodes_touched", "seconds", "<b>"]
-    assert lines[-1].split()[0] == "1,000"
-    assert "<th>&lt;b&gt;</th>" in solver.history._repr_html_()
-    assert repr(ms.Solver("kuhn_poker").history) == "History of no rows"
 
 
 def test_a_metric_that_gives_no_number_is_named():

@@ -6,7 +6,6 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import get_all_states
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
@@ -117,16 +116,3 @@ def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least)
     )
     assert bound.iterations == iterations
     assert bound.gain.low > least
-
-
-def test_policies_of_pyspiel_play_simultaneous_moves():
-    game = pyspiel.load_game("goofspiel(num_cards=3,imp_info=True)")
-    rows = {}
-    for state in get_all_states.get_all_states(game).values():
-        for player in range(2 if state.is_simultaneous_node() else 0):
-            actions = state.legal_actions(player)
-            name = state.information_state_string(player)
-            rows[name] = [(action, 1 / len(actions)) for action in actions]
-    first, second = sampled_returns(game, pyspiel.TabularPolicy(rows), plays=300)
-    assert first.low < 0 < first.high
-    assert second.mean == pytest.approx(-first.mean)

@@ -116,14 +116,3 @@ def test_the_page_has_a_runs_policies_as_steps_and_reads_each_when_it_is_asked(
     start = solver.tree.infosets[solver.tree.find("1b", 1)]["first_sequence"]
     regrets = solver.regret_vector()[start : start + 2]
     assert view["cumulative_regrets"] == regrets.tolist()
-
-
-def test_the_page_finds_policies_that_a_run_keeps_while_it_is_open(tmp_path):
-    assert solve(tmp_path, "--iterations=20", "--keep_policies=1") == 0
-    page = Page(tmp_path)
-    before = len(page.ask("about")["policies"])
-    assert page.ask("rows")["policies"] == before
-    assert solve(tmp_path, "--iterations=200", "--resume") == 0
-    assert page.ask("rows")["policies"] == before + 2
-    found = page.ask("about")["policies"][before:]
-    assert [one["iteration"] for one in found] == [100, 200]

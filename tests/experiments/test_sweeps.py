@@ -193,12 +193,3 @@ def test_a_setting_that_kills_its_workers_is_given_up(tmp_path, trees, monkeypat
         sweep, tmp_path / "out", executor, imports=["deadly"], trees=trees
     )
     assert "killed again and again" in str(failure.error)
-
-
-def test_rows_without_their_settings_are_not_taken_for_the_sweeps(trees, tmp_path):
-    sweep = {"s0": Settings("kuhn_poker", iterations=9)}
-    in_line = functools.partial(map, run_task)
-    sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)
-    (tmp_path / "settings.json").unlink()
-    with pytest.raises(ValueError, match=r"has rows \(s0\.csv\) but no settings\.json"):
-        sweeps.run_sweep(sweep, tmp_path, in_line, trees=trees)

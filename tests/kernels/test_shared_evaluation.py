@@ -9,11 +9,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies import names
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.levels import bytes_of_leaves
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3
 
@@ -94,22 +92,6 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     tree.keep_vectors(another)  # only one of them is kept
     assert tree.take_vectors() is another
     assert tree.take_vectors() is not one
-
-
-def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():
-    tree = GameTree(LIARS_DICE).expand_all()
-    policy, budget = policy_of(tree), tree.budget
-    expected = ms.nash_conv(GameTree(LIARS_DICE).expand_all(), policy)
-    needed = bytes_of_leaves(tree.arrays, tree.num_sequences)
-    needed += whole.bytes_of_blocks(tree.num_infosets, tree.num_sequences)
-    budget.take(budget.left - needed - 48 * tree.num_sequences)
-    budget.take(1)
-    with pytest.raises(MemoryBudgetError):
-        for _ in range(2):
-            ms.nash_conv(tree, policy, threads=2)
-    budget.take(-1)
-    for threads in (2, 1, 2, 2):
-        assert ms.nash_conv(tree, policy, threads=threads) == expected
 
 
 @pytest.mark.parametrize("threads", THREADS)

@@ -221,19 +221,6 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     assert bits(shared) == bits(alone)
 
 
-def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(monkeypatch):
-    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))
-    states, words = [], []
-    for solver in shared_pair(KUHN_3, batched(ms.OUTCOME, 100), seed=1):
-        solver.tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
-        with pytest.raises(ValueError, match="no longer fits a floating-point") as told:
-            solver.iterate(100_000)
-        words.append(str(told.value))
-        states.append(bits(solver))
-    assert words[0] == words[1]
-    assert states[0] == states[1]
-
-
 # --- who writes where ----------------------------------------------------------------
 
 

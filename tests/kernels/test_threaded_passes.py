@@ -90,17 +90,6 @@ def test_a_thousand_runs_have_the_same_bits():
         assert bits(solver) == bits(alone), run
 
 
-def test_limits_of_nodes_end_a_run_where_one_thread_ends():
-    for alternating in (True, False):
-        algorithm = ms.CFR_PLUS._replace(alternating=alternating)
-        alone, shared = (Solver(KUHN_3, algorithm, threads=k) for k in (1, 3))
-        for nodes in (1, 5000, 5001, 12_345):
-            alone.iterate_until(nodes)
-            shared.iterate_until(nodes)
-            assert shared.nodes_touched == alone.nodes_touched
-            assert bits(shared) == bits(alone)
-
-
 def test_a_checkpoint_goes_on_with_another_number_of_threads(tmp_path):
     alone, shared = (Solver(KUHN_3, ms.PCFR_PLUS, threads=k) for k in (1, 3))
     alone.iterate(9)

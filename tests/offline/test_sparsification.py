@@ -59,14 +59,6 @@ def test_rank_one_factors_of_a_triangle_are_n_log_n():
     assert factors.num_nonzeros <= 2 * 200 * np.log2(200)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_unstructured_matrix_is_left_alone(method):
-    matrix = scipy.sparse.random_array((30, 30), density=0.2, rng=0).tocsr()
-    factors = method(matrix)
-    assert factors.rank == 0
-    assert factors.num_nonzeros == matrix.nnz
-
-
 def test_leduc_and_liars_dice_shrink():
     # Measured; a factorization that found less would be a step back.
     assert difference_factors(sequence_form("leduc_poker").payoffs).num_nonzeros <= 4168

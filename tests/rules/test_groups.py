@@ -1,7 +1,6 @@
 """Batches over compiled rules, walked in groups, have the bits of one thread for any
 number of threads, new infosets included."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -94,21 +93,6 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
     game, sampling, rule, alternating = ROWS[row]
     algorithm = batched(sampling, MANY, rule, alternating=alternating)
     assert_equal_for_all(game, algorithm, (1, 1, 20 if IS_COMPILED else 2), calls)
-
-
-@pytest.mark.skipif(IS_COMPILED, reason="counts in Python")
-def test_several_threads_take_tickets(monkeypatch):
-    takers, next_ticket = set(), grouped.next_ticket
-
-    def noted(desk, leads):
-        ticket = next_ticket(desk, leads)
-        if ticket >= 0:
-            takers.add(threading.get_ident())
-        return ticket
-
-    monkeypatch.setattr(grouped, "next_ticket", noted)
-    started("leduc_poker", batched(ms.EXTERNAL, 60), 3).iterate(3)
-    assert len(takers) > 1
 
 
 def test_groups_change_sums_by_roundings_only():

@@ -12,9 +12,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
@@ -263,21 +262,6 @@ def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
     assert all(
         sum(row.values()) == pytest.approx(1) for row in policy.to_dict().values()
     )
-
-
-def test_histories_longer_than_declared_are_named():
-    rules = of_fault("none")
-    rules.sizes = rules.sizes._replace(max_moves=1)
-    store = RuleStore(rules, Budget("1MB"))
-    assert store.longest == 2
-    tree = GameTree("python_mistaken")
-    tree.rules = rules
-    solver = Solver(tree, store="none")
-    with pytest.raises(GameError, match=r"longer than .* Sizes.max_chance_moves = 2"):
-        solver.iterate(1)
-    rules.sizes = rules.sizes._replace(max_moves=40_000)
-    with pytest.raises(ValueError, match=r"histories of 40,001 moves"):
-        RuleStore(rules, Budget("1MB"))
 
 
 # --- how good it is ---------------------------------------

@@ -104,11 +104,3 @@ def test_variables_move_the_cache_folder(tmp_path):
     assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
     assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"
     assert elsewhere(XDG_CACHE_HOME=other, MCCFR_SPIEL_CACHE=home) == home
-
-
-@needs_root
-def test_a_user_without_a_home_has_a_temporary_folder(tmp_path):
-    become = f"os.setuid({ANOTHER_USER})"
-    found = elsewhere(become, TMPDIR=str(tmp_path))
-    assert found.endswith(f"/mccfr_spiel-{ANOTHER_USER}")
-    assert pathlib.Path(found).is_absolute()

@@ -11,15 +11,7 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.infosets import TextNames
 from tests.small_games import Tree, chance, leaf, move, small_game
 
-ODD = [
-    ("\0", "\0x"),
-    ("\0a", "\0a"),
-    ("a", "\0001\0a"),
-    ("a", "a"),
-    ("\0001\0a", "a"),
-    ("\0000\0\0", "\0001\0\0"),
-    ("\0" * 3, "\0" * 3),
-]
+ODD = [("\0", "\0x"), ("a", "\0001\0a"), ("\0000\0\0", "\0001\0\0")]
 
 
 def game_with(mine: str, theirs: str):

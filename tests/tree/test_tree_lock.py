@@ -191,32 +191,6 @@ def test_a_tree_is_neither_copied_nor_pickled():
             duplicate(tree)
 
 
-@pytest.mark.parametrize(
-    ("duplicate", "name"),
-    [
-        (copy.copy, "external_sampling"),
-        (copy.deepcopy, "cfr_plus"),
-        (copy.deepcopy, "balanced"),
-    ],
-)
-def test_a_copied_solver_goes_on_by_itself(duplicate, name):
-    game = pyspiel.create_matrix_game("m", "m", ["a", "b"], ["a", "b"], *PAYOFFS)
-    algorithm = {**ms.ALGORITHMS, "balanced": ms.BALANCED_OUTCOME_SAMPLING}[name]
-    solver = Solver(game, algorithm, seed=1)
-    solver.iterate(10)
-    copied = duplicate(solver)
-    assert bits(copied) == bits(solver)
-    copied.iterate(20)
-    alone = Solver(game, algorithm, seed=1)
-    alone.iterate(10)
-    assert bits(solver) == bits(alone)  # the first one is as it was
-    solver.iterate(20)
-    assert bits(copied) == bits(solver)
-
-
-PAYOFFS = [[1.0, -2.0], [-1.0, 3.0]], [[-1.0, 2.0], [1.0, -3.0]]
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
 @pytest.mark.parametrize("is_torn", [False, True])
 def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):

@@ -1,6 +1,5 @@
 """The argument `twin` does what it says, wherever it is taken."""
 
-import copy
 import pickle
 
 import pyspiel
@@ -134,16 +133,6 @@ def test_a_game_without_a_twin_is_as_before(name, uses, tmp_path):
     assert not uses
     with pytest.raises(ValueError, match=r"twin=True, but misere.* has no compiled"):
         TAKERS[name](NO_TWIN, True, tmp_path / "other")
-
-
-@pytest.mark.parametrize(
-    "how", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))]
-)
-def test_copies_of_a_solver_use_the_twin_as_it_does(how):
-    solver = ms.Solver(KUHN, ms.EXTERNAL_SAMPLING, twin=False)
-    solver.iterate(3)
-    other = how(solver)
-    assert (other.tree is solver.tree, other.tree.twin) == (False, False)
 
 
 @pytest.mark.parametrize("twin", [False, True])

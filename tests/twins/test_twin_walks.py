@@ -14,16 +14,13 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.rules.expansion import expand_rules
 from mccfr_spiel.solving import rule_growth
-from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.tree.twin_trees import TwinWarning, known_twin
-from mccfr_spiel.twins.spelling import put, put_number, word
 from tests import reference
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
@@ -151,48 +148,12 @@ def test_policies_answer_openspiels_states(game, tmp_path):
 
 # --- strings and places ---------------------------------------------------------
 
-COINS = word("Coins: ")
-
-
-@jit
-def written(number):
-    """What `put` and `put_number` write of a number, from the third byte on."""
-    text = np.zeros(40, np.uint8)
-    at = put_number(text, put(text, 2, COINS), number)
-    text[at] = 33
-    return text[: at + 1]
-
-
-def test_numbers_are_spelled_in_decimal_digits():
-    numbers = [*range(-120, 1200), 2**31, 2**62, -(2**62)]
-    for number in numbers:
-        expected = b"\0\0Coins: " + str(number).encode() + b"!"
-        assert written(number).tobytes() == expected
-
 
 def store_of(solver):
     """What walks have written, as it is."""
     store = solver.tree.rule_store
     assert store is not None
     return store
-
-
-@pytest.mark.usefixtures("same_draws")
-def test_tables_that_start_by_draws_have_the_bits_of_those_over_a_tree():
-    initial = sampled(ms.EXTERNAL, algorithms.regret_matching(initial_regret=0.5))
-    plain = Solver(GOOFSPIEL, ALGORITHMS["external"], seed=2, store="none")
-    plain.iterate(2)
-    walking = Solver(plain.tree, initial, seed=5)
-    alone = Solver(GOOFSPIEL, initial, seed=5, store="none")
-    whole = Solver(GameTree(GOOFSPIEL, twin=False).expand_all(), initial, seed=5)
-    for _ in range(2):
-        for solver in (walking, alone, whole):
-            solver.iterate(3)
-        theirs = tables_by_name(whole)
-        for solver in (walking, alone):
-            mine = tables_by_name(solver)
-            assert mine == {info_state: theirs[info_state] for info_state in mine}
-        plain.iterate(10)
 
 
 # --- which is chosen --------------------------------------------------------------
@@ -239,7 +200,6 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
     "game",
     [
         "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
-        "python_goofspiel(num_cards=20)",
     ],
 )
 def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
@@ -260,11 +220,7 @@ def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     "game",
-    [
-        "battleship",
-        "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
-        "python_goofspiel(num_cards=20)",
-    ],
+    ["battleship"],
 )
 def test_a_first_walk_that_cannot_fit_is_refused_early(game):
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
@@ -309,17 +265,3 @@ def test_what_a_walk_meets_is_estimated_without_bias(game):
             generator = random.Random(seed)
             size = probes._probe(tables, player, generator, 10**9, rates)
             assert size == truth > 50
-
-
-# --- files ------------------------------------------------------------------------
-
-
-def test_a_file_of_other_strings_is_refused():
-    solver = Solver(KUHN, seed=5, store="none")
-    solver.iterate(5)
-    header, arrays = solver.contents()
-    infosets = arrays["infosets"].copy()
-    infosets["place"][3] += np.uint64(1)
-    with pytest.raises(CheckpointError):
-        Solver.from_contents(Contents(header, arrays | {"infosets": infosets}))
-    assert_equal_bit_for_bit(Solver.from_contents(Contents(header, arrays)), solver)
