@@ -68,11 +68,6 @@ def test_importing_the_package_loads_nothing_that_takes_long(name, capsys):
     assert {*HEAVY} & {*loaded} == needed
 
 
-def test_a_name_that_never_was_is_no_attribute():
-    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
-        ms.no_such_name  # noqa: B018
-
-
 def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
     assert len(ms.__all__) <= 75
     assert dir(ms) == sorted([*ms.__all__, *ms.NAMESPACES, "__version__"])

@@ -98,11 +98,3 @@ def test_a_best_response_to_a_list_is_openspiels():
     )
     assert learned.value.low < value
     assert repr(learned).startswith("<LearnedResponse: player 0 gets ")
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_too_few_or_too_many_policies_are_refused(count):
-    policy = solved("kuhn_poker", 1)
-    for evaluate in (ms.nash_conv, ms.expected_returns, sampled_returns):
-        with pytest.raises(ValueError, match=f"{count} policies for the 2 players"):
-            evaluate("kuhn_poker", [policy] * count)

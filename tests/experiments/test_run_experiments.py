@@ -77,19 +77,6 @@ def finished(tmp_path_factory):
     return folder, result.stdout
 
 
-def test_run_leaves_its_files(finished):
-    folder, _ = finished
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "convergence.png",
-        "policy.json",
-        "results.csv",
-        "settings.json",
-        "solver.checkpoint",
-        "solver.checkpoint.previous",
-    ]
-    assert (folder / "convergence.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
     folder, _ = finished
     table = read_rows(folder)

@@ -177,30 +177,6 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
     assert not tab.complaints()
 
 
-def test_searching_by_the_key_and_opening_what_was_found(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url)
-    tab.one("body").send_keys("/")
-    box = tab.browser.switch_to.active_element
-    assert box.get_attribute("id") == "search"
-    box.send_keys("[Private: 4][Round 2]", Keys.ENTER)
-    tab.until(
-        lambda: (
-            tab.all("#results .mono")
-            and all("[Private: 4][Round 2]" in one for one in titles(tab))
-        )
-    )
-    wanted = titles(tab)[0]
-    assert tab.all("#results .mono")[0].text.startswith("K\u2660 | ")
-    tab.click("#results li button")
-    tab.until(lambda: tab.content("#info-state") == wanted)
-    Select(tab.one("#list")).select_by_value("gain")
-    tab.until(lambda: tab.all("#results .amount"))
-    amounts = [float(cell.text) for cell in tab.all("#results .amount")]
-    assert amounts == sorted(amounts, reverse=True)
-    assert not tab.complaints()
-
-
 def test_fixing_solving_on_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
@@ -365,11 +341,6 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
                 marked = tab.all("#course tr[aria-current] th")
                 assert [one.text for one in marked] == [f"{10**step:,}"]
             assert not tab.complaints()
-
-
-def titles(tab):
-    """OpenSpiel's strings of what was found."""
-    return [one.get_attribute("title") for one in tab.all("#results .mono")]
 
 
 def texts(tab, selector):

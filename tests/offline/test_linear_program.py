@@ -61,13 +61,6 @@ def test_liars_dice_is_minus_7_over_258(method):
     assert solution.nash_conv < 1e-9
 
 
-def test_search_of_four_turns_has_the_value_that_both_best_responses_certify():
-    importlib.import_module("mccfr_spiel.games")
-    solution = solve_lp("python_search(turns=4)", sparsify=True)
-    assert solution.value == pytest.approx(65 / 67, abs=1e-12)
-    assert solution.nash_conv < 1e-12
-
-
 def test_constant_sum_shifts_player_1s_value():
     # Matching pennies with stakes 3 and 1; both payoffs add up to 3.
     game = pyspiel.create_matrix_game([[3.0, 0.0], [0.0, 1.0]], [[0, 3.0], [3.0, 2.0]])

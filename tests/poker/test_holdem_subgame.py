@@ -140,14 +140,6 @@ def test_the_string_of_a_game_loads_the_same_game(more):
     assert (again.subgame.ranges == game.subgame.ranges).all()
 
 
-def test_a_string_may_be_written_by_hand():
-    game = pyspiel.load_game(
-        "python_holdem_subgame(board=9s8h3s2d,pot=100,stacks=100,range0=AhKh;QhQd:0.5,"
-        "range1=JhJd;TsTd;Th9h:0.25,bets=50%;a,raises=50%;a)"
-    )
-    assert str(game) == str(turn())
-
-
 def test_the_public_tree_is_that_of_the_game():
     """Every state of some histories, and every node's strings and histories."""
     game = turn()

@@ -14,13 +14,9 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation.theory import m_values
-from mccfr_spiel.rules.description import (
-    BoundRules,
-    rules_of,
-)
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import KeyNames
@@ -61,12 +57,6 @@ def tree_through_pyspiel(game: str) -> GameTree:
     tree = GameTree(game)
     tree.expand(0, tree.game.new_initial_state(), tuple(range(tree.num_players)))
     return tree.expand_all()
-
-
-def rules_of_game(game: str | pyspiel.Game) -> BoundRules:
-    rules = rules_of(pyspiel.load_game(game) if isinstance(game, str) else game)
-    assert rules is not None
-    return rules
 
 
 def infosets_of(tree: GameTree) -> tuple[int, ...]:
@@ -221,23 +211,6 @@ def test_openspiel_s_own_simulation_test_passes(game):
     pyspiel.random_sim_test(
         pyspiel.load_game(game), num_sims=4, serialize=True, verbose=False
     )
-
-
-@pytest.mark.parametrize("game", _SMALL)
-def test_declared_bounds_hold_and_are_met(game):
-    loaded = pyspiel.load_game(game)
-    tree = tree_of(game)
-    sizes = rules_of_game(loaded).sizes
-    assert loaded.max_utility() >= tree.utilities.max()
-    assert loaded.min_utility() <= tree.utilities.min()
-    assert tree.utilities.sum(axis=1) == pytest.approx(0)
-    assert depth_of(tree) == sizes.max_moves + sizes.max_chance_moves
-    assert loaded.max_game_length() == sizes.max_moves
-    assert loaded.max_chance_nodes_in_history() == sizes.max_chance_moves
-    has_chance = bool((tree.nodes["player"] == CHANCE_NODE).any())
-    modes = pyspiel.GameType.ChanceMode
-    mode = modes.EXPLICIT_STOCHASTIC if has_chance else modes.DETERMINISTIC
-    assert loaded.get_type().chance_mode == mode
 
 
 @pytest.mark.parametrize("game", _SMALL)

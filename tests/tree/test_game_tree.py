@@ -243,33 +243,3 @@ def test_games_with_little_to_decide_run(algorithm):
         conv = ms.nash_conv(game, solver.average_policy())
         assert 0 <= conv <= 1
         assert ms.expected_returns(game, solver.average_policy()).sum() == 0
-
-
-def shared_string():
-    """Both players have the string "same", in different places with other payoffs."""
-    mine = move(0, "same", leaf(2.0, -2.0), leaf(0.0, 0.0))
-    theirs = move(1, "same", leaf(3.0, -3.0), leaf(-1.0, 1.0), leaf(4.0, -4.0))
-    return small_game(chance((0.5, mine), (0.5, theirs)), name="shared")
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
-def test_a_string_that_two_players_have_is_an_infoset_of_each(algorithm):
-    game = shared_string()
-    tree = GameTree(game).expand_all()
-    assert tree.info_states == ["same", "same"]
-    assert tree.infosets["player"].tolist() == [0, 1]
-    assert tree.shared_strings == {"same"}
-    assert [tree.find("same", player) for player in (0, 1)] == [0, 1]
-    solver = Solver(game, ms.ALGORITHMS[algorithm], seed=3)
-    solver.iterate(4000)
-    policy = solver.average_policy()
-    start = game.new_initial_state()
-    mine = policy.action_probabilities(start.child(0))
-    theirs = policy.action_probabilities(start.child(1))
-    assert mine == pytest.approx({0: 1.0, 1: 0.0}, abs=0.02)
-    assert theirs == pytest.approx({0: 0.0, 1: 1.0, 2: 0.0}, abs=0.02)
-    assert ms.nash_conv(game, policy) < 0.05
-    assert ms.expected_returns(game, policy)[0] == pytest.approx(0.5, abs=0.05)
-    with pytest.raises(ValueError, match="'same'"):
-        policy.to_pyspiel()

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pickle
 from typing import Any
 
 import numpy as np
@@ -127,12 +126,6 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
         solver.iterate(10)
         np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
-
-
-def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
-    solver = ms.Solver(matrix_game(FIRST, "matrix_mp"), ms.CFR)
-    with pytest.raises(CheckpointError, match="of another game with the name"):
-        pickle.loads(pickle.dumps(solver))
 
 
 def test_a_payoff_that_no_probe_meets_is_still_noticed_by_an_exact_algorithm(tmp_path):
