@@ -294,14 +294,9 @@ def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
 
 
 def test_flags_of_runs_and_of_experiments_do_not_mix():
-    for words, flags in {
-        "--game is fixed by --experiment=bounds": ["--experiment=bounds", "--game=a"],
-        "--seeds takes an --experiment": ["--seeds=3"],
-        "--workers of a single run takes --executor=ray": ["--workers=3"],
-        "makes one walk at a time. Give it a batch": ["--executor=ray"],
-        "part of none of goofspiel_4_cards_cfr": [
-            "--experiment=bounds",
-            "--only=chess",
-        ],
-    }.items():
-        assert words in refused(*flags, by=run_script)
+    message = refused("--experiment=bounds", "--game=a", by=run_script)
+    assert "--game is fixed by --experiment=bounds" in message
+    message = refused("--workers=3")
+    assert "--workers of a single run takes --executor=ray" in message
+    message = refused("--executor=ray")
+    assert "makes one walk at a time. Give it a batch" in message

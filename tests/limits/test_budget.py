@@ -1,5 +1,6 @@
 """Budgets in bytes: what does not fit is refused in words, before it is built."""
 
+import itertools
 import math
 import mmap
 import pathlib
@@ -213,22 +214,23 @@ def test_no_process_grows_by_more_than_its_budget(game, name):
 # --- every door ------------------------------------------------------------------
 
 
+DOORS = [
+    lambda game, size: GameTree(game, max_memory=size).expand_all(),
+    lambda game, size: Solver(game, ms.CFR, max_memory=size),
+    lambda game, size: ms.nash_conv(game, {}, max_memory=size),
+    lambda game, size: ms.exploitability(game, {}, max_memory=size),
+    lambda game, size: ms.expected_returns(game, {}, max_memory=size),
+    lambda game, size: ms.best_response_policy(game, {}, 0, max_memory=size),
+    lambda game, size: ms.sequence_form(game, max_memory=size),
+    lambda game, size: ms.solve_lp(game, max_memory=size),
+    lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
+    lambda game, size: ms.cached_tree(game, "/nowhere", max_memory=size),
+]
+
+
 @pytest.mark.parametrize(
-    "door",
-    [
-        lambda game, size: GameTree(game, max_memory=size).expand_all(),
-        lambda game, size: Solver(game, ms.CFR, max_memory=size),
-        lambda game, size: ms.nash_conv(game, {}, max_memory=size),
-        lambda game, size: ms.exploitability(game, {}, max_memory=size),
-        lambda game, size: ms.expected_returns(game, {}, max_memory=size),
-        lambda game, size: ms.best_response_policy(game, {}, 0, max_memory=size),
-        lambda game, size: ms.sequence_form(game, max_memory=size),
-        lambda game, size: ms.solve_lp(game, max_memory=size),
-        lambda game, size: ms.write_mps(game, "/nowhere/at/all", max_memory=size),
-        lambda game, size: ms.cached_tree(game, "/nowhere", max_memory=size),
-    ],
+    ("door", "game"), [*zip(DOORS, itertools.cycle(["chess", "leduc_poker"]))]
 )
-@pytest.mark.parametrize("game", ["chess", "leduc_poker"])
 def test_every_door_to_a_whole_tree_refuses_what_does_not_fit(door, game):
     before = budget.resident()
     with pytest.raises(TreeFullError, match=r"max_memory|max_nodes") as error:
