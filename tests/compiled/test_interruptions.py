@@ -1,10 +1,6 @@
 """A signal waits until numba has compiled or loaded a function."""
 
-import os
-import pathlib
 import signal
-import subprocess
-import sys
 
 import pytest
 from numba import types
@@ -105,48 +101,3 @@ def test_ctrl_c_waits_for_the_compiler_at_every_door(door):
     assert len(function.signatures) == 1
     assert function(4) == 8
     assert len(function.signatures) == 1
-
-
-PROGRAM = """
-import signal
-import sys
-
-import mccfr_spiel as ms
-
-ms.Solver  # imports what is only imported when it is asked for
-
-def stop(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == sys.argv[1]:
-        sys.setprofile(None)
-        signal.raise_signal(signal.SIGINT)
-
-def first_call():
-    ms.Solver("kuhn_poker", ms.CFR).iterate(1)
-
-sys.setprofile(stop)
-try:
-    first_call()
-except KeyboardInterrupt:
-    print("interrupted")
-first_call()
-print("done")
-"""
-
-
-@needs_jit
-@pytest.mark.parametrize(
-    # A generator that numba keeps for all later compilations, and a counter.
-    "where",
-    ["stream_list", "load_overload"],
-)
-def test_a_process_goes_on_after_ctrl_c_in_numbas_first_steps(where):
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, where],
-        cwd=pathlib.Path(__file__).parents[2],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ["interrupted", "done"]
