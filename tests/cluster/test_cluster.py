@@ -20,7 +20,7 @@ from mccfr_spiel.tree import whole
 from tests.reference import Textbook
 from tests.small_games import uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, assert_same
-from tests.vectors import start_together
+from tests.vectors import batched, bits, start_together
 
 GAMES = {
     "kuhn_3": KUHN_3,
@@ -45,11 +45,6 @@ def split_small_batches(monkeypatch):
     monkeypatch.setattr(whole, "NUM_BLOCKS_OF_BATCH", 12)
 
 
-def batched(sampling=ms.EXTERNAL, batch: Any = 10, rule=None, *, alternating=True):
-    rule = ms.regret_matching() if rule is None else rule
-    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
-
-
 def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
     """Solvers on one tree, the first without a cluster."""
     tree = GameTree(game).expand_all()
@@ -57,11 +52,6 @@ def solvers_of(algorithm, *clusters, game=KUHN_3, threads=1):
         Solver(tree, algorithm, seed=3, cluster=cluster, threads=threads)
         for cluster in (None, *clusters)
     ]
-
-
-def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is between two iterations."""
-    return {name: one.tobytes() for name, one in solver.state.saved().items()}
 
 
 def assert_same_bits(solvers, iterations):

@@ -7,7 +7,7 @@ import pytest
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import Ray
-from tests.cluster.test_cluster import batched, bits
+from tests.vectors import batched, bits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 GAME = "liars_dice(dice_sides=3)"

@@ -18,7 +18,7 @@ from mccfr_spiel.tree import whole as cutting
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
-from tests.vectors import start_together
+from tests.vectors import batched, bits, start_together
 
 THREADS = (1, 3)
 LIARS_DICE = "liars_dice(dice_sides=3)"
@@ -47,18 +47,8 @@ def helped(monkeypatch) -> list[int]:
     return found
 
 
-def batched(sampling, batch: Any = 10, rule: Any = None, *, alternating=True):
-    rule = ms.regret_matching() if rule is None else rule
-    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
-
-
 def whole(game):
     return GameTree(GAMES.get(game, lambda: game)()).expand_all()
-
-
-def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
-    return {name: array.tobytes() for name, array in solver.state.saved().items()}
 
 
 def assert_equal_for_all(tree, algorithm, iterations, helped):
@@ -132,21 +122,6 @@ def test_slices_stretches_and_room_of_any_size_change_no_bit(
     monkeypatch.setattr(sharing, "_ROOM", room[1])
     for sampling in (ms.EXTERNAL, ms.OUTCOME):
         assert_equal_for_all(whole(KUHN_3), batched(sampling, batch), (1, 3), helped)
-
-
-def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch, helped):
-    monkeypatch.setattr(sharing, "_ROOM", 2)
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 8)
-    alone, shared = shared_pair(KUHN_3, batched(ms.CHANCE))
-    helped.clear()
-    for solver in (alone, shared):
-        solver.iterate(5)
-    made = shared.state.sharing
-    assert made is not None
-    assert made.slots is not None
-    assert len(made.slots.leaf) == 8 * shared_walks.NUM_SLICES
-    assert helped == [3, 3, 3]  # with room for 2, 4 and 8
-    assert bits(shared) == bits(alone)
 
 
 @pytest.mark.compiled

@@ -16,6 +16,7 @@ from mccfr_spiel.tree import whole
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
+from tests.vectors import bits
 
 THREADS = (1, 3)
 GAMES = {
@@ -42,11 +43,6 @@ def cut_small_trees(monkeypatch):
     monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
-
-
-def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
-    return {name: array.tobytes() for name, array in solver.state.saved().items()}
 
 
 # --- the bits ----------------------------------------------------------------------

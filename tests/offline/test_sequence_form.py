@@ -25,19 +25,6 @@ GAMES = [
     GOOFSPIEL,
 ]
 
-CANCELLING = """EFG 2 R "cancelling" { "A" "B" } ""
-c "" 1 "" { "1" 1/3 "2" 1/3 "3" 1/3 } 0
-p "" 1 1 "" { "l" "r" } 0
-t "" 1 "" { 0.1, -0.1 }
-t "" 2 "" { 1, -1 }
-p "" 1 1 "" { "l" "r" } 0
-t "" 3 "" { 0.2, -0.2 }
-t "" 4 "" { 1, -1 }
-p "" 1 1 "" { "l" "r" } 0
-t "" 5 "" { -0.3, 0.3 }
-t "" 6 "" { 1, -1 }
-"""
-
 
 def random_policies(form, seed):
     """A random policy `[m]` for each player, some entries 0."""
@@ -90,29 +77,12 @@ def test_saddle_point_gap_is_openspiels_nash_conv(name):
     assert saddle_point_gap(form, *plans) == pytest.approx(expected, abs=1e-12)
 
 
-def test_plan_to_policy_undoes_policy_to_plan_where_the_player_plays_to():
-    form = sequence_form("leduc_poker")
-    for plex, policy in zip(form.treeplexes, random_policies(form, 4), strict=True):
-        plan = policy_to_plan(plex, policy)
-        reached = plan[plex.parent] > 0
-        mask = np.append(True, np.repeat(reached, plex.num_actions))
-        back = plan_to_policy(plex, plan)
-        np.testing.assert_allclose(back[mask], policy[mask], atol=1e-14)
-        uniform = np.append(1, np.repeat(1 / plex.num_actions, plex.num_actions))
-        np.testing.assert_allclose(back[~mask], uniform[~mask])
-
-
 def test_sizes_are_the_published_ones():
     # Kuhn: 12 infosets, 13 sequences each; Leduc: 936 infosets.
     kuhn = sequence_form("kuhn_poker")
     assert [plex.num_sequences for plex in kuhn.treeplexes] == [13, 13]
     leduc = sequence_form("leduc_poker")
     assert sum(plex.num_infosets for plex in leduc.treeplexes) == 936
-
-
-def test_payoffs_that_cancel_leave_no_entry():
-    form = sequence_form(pyspiel.load_efg_game(CANCELLING))
-    assert form.payoffs.toarray().tolist() == [[0], [0], [1]]
 
 
 def test_other_games_are_refused_in_words():

@@ -49,17 +49,6 @@ def states_of(game):
             yield state
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker(suit_isomorphism=True)"])
-def test_a_turn_based_state_gets_its_probabilities(game):
-    probs, policy = policy_of(game)
-    for state in states_of(pyspiel.load_game(game)):
-        expected = probs[state.information_state_string()]
-        player = state.current_player()
-        assert policy.action_probabilities(state) == expected
-        assert policy.action_probabilities(state, player) == expected
-        assert list(expected) == state.legal_actions()
-
-
 @pytest.mark.parametrize("game", SIMULTANEOUS)
 def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
     game = pyspiel.load_game(game)

@@ -15,11 +15,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.arrays import TERMINAL
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation.theory import m_values
-from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.infosets import KeyNames
 
 games = importlib.import_module("mccfr_spiel.games")
 
@@ -190,19 +187,6 @@ def test_the_tree_by_rules_equals_the_tree_through_pyspiel(game):
     assert (str(state), sequences) == (str(other), other_sequences)
 
 
-def test_places_of_infosets_differ_and_are_a_function_of_player_and_key():
-    tree = tree_of(_THREE_DECKS) if IS_COMPILED else tree_of(_SMALL[1])
-    places = tree.infosets["place"]
-    assert len(np.unique(places)) == tree.num_infosets
-    names = tree.infoset_names
-    assert isinstance(names, KeyNames)
-    for infoset in range(0, tree.num_infosets, 997):
-        player, key = names.key(infoset)
-        assert key_place(player, key) == places[infoset]
-        assert names.find_key(player, key) == infoset
-        assert names.find_key(player, np.append(key, 99)) == -1
-
-
 # --- citizens of OpenSpiel ----------------------------------------------------
 
 
@@ -232,22 +216,6 @@ def test_tensors_tell_apart_what_strings_tell_apart(game):
     for table in (known, seen):
         tensors = [tensor for group in table.values() for tensor in group]
         assert len(tensors) == len(set(tensors)) == len(table)
-
-
-def test_resampling_keeps_what_the_player_knows_and_draws_the_rest():
-    state = pyspiel.load_game("python_goofspiel(num_cards=4)").new_initial_state()
-    for action in (1, 3, 2, 0, 3):
-        state.apply_action(action)
-    random = np.random.RandomState(1)
-    for player in (0, 1):
-        others = set()
-        for _ in range(60):
-            other = state.resample_from_infostate(player, random.random_sample)
-            assert other.current_player() == state.current_player()
-            for_player = other.information_state_string(player)
-            assert for_player == state.information_state_string(player)
-            others.add(other.information_state_string(1 - player))
-        assert len(others) > 1
 
 
 # --- values -------------------------------------------------------------------

@@ -20,6 +20,7 @@ from mccfr_spiel.tree.infosets import KeyNames
 from tests import reference
 from tests.rules.mistaken import EXPANDED, ON_SECOND_MEETING, of_fault
 from tests.test_solver import assert_equal_bit_for_bit, assert_same
+from tests.vectors import tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -71,22 +72,6 @@ def whole_and_walking(game, algorithm, seed=5):
     walking = Solver(game, algorithm, seed=seed, store="none")
     assert (whole.store, walking.store) == ("tree", "none")
     return whole, walking
-
-
-def tables_by_name(solver):
-    """The bytes of all tables of each state that was met."""
-    solver.average_policy()
-    tables = solver.state.saved()
-    found = {}
-    for name, (_, start, _, count, _) in zip(
-        solver.tree.info_states, solver.tree.infosets.tolist(), strict=True
-    ):
-        rows = slice(start, start + count)
-        found[name] = [
-            tables[one][rows].tobytes()
-            for one in ("policy", "memory", "average", "baseline")
-        ]
-    return found
 
 
 # --- the same bits --------------------------------------------------------------

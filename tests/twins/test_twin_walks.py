@@ -25,6 +25,7 @@ from tests import reference
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
 from tests.twins.key_places import take_places_from_keys
+from tests.vectors import tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -54,20 +55,6 @@ ALGORITHMS = {
     "plus": sampled(ms.EXTERNAL, ms.regret_matching_plus()),
     "omd_outcome": sampled(ms.OUTCOME, ms.omd(0.3)),
 }
-
-
-def tables_by_name(solver):
-    """The bytes of all tables of each state that was met, by OpenSpiel's strings."""
-    solver.average_policy()
-    tables = solver.state.saved()
-    rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
-    return {
-        name: [
-            tables[one][start : start + count].tobytes()
-            for one in ("policy", "memory", "average", "baseline")
-        ]
-        for name, (_, start, _, count, _) in rows
-    }
 
 
 # --- the same bits --------------------------------------------------------------
