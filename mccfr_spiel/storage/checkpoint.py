@@ -311,7 +311,8 @@ def loaded_abstraction(
     if saved and abstraction is None:
         raise CheckpointError(
             "The file is of a solver or policy with an abstraction, a function that no "
-            "file can hold: give it again (abstraction=...)."
+            "file can hold: give it again (abstraction=..., on the command line "
+            "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:
         raise CheckpointError(
