@@ -116,7 +116,7 @@ CPP_IMPORTS = {
 }
 
 
-@pytest.mark.parametrize("sampling", ["external", "outcome"])
+@pytest.mark.parametrize("sampling", ["outcome"])
 def test_openspiels_example_of_its_compiled_solvers_runs(sampling, tmp_path):
     lines = run_example(
         "mccfr_cpp_example.py", CPP_IMPORTS, tmp_path, f"--sampling={sampling}"
@@ -176,7 +176,7 @@ def test_without_a_seed_numpys_generator_makes_the_run_as_in_openspiel(kind):
 
 # --- the methods of pyspiel's CFR solvers ------------------------------------
 
-COMPILED = [("CFRSolver", "cfr"), ("CFRPlusSolver", "cfrplus")]
+COMPILED = [("CFRPlusSolver", "cfrplus")]
 
 
 @pytest.mark.parametrize(("name", "flag"), COMPILED)

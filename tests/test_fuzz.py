@@ -163,7 +163,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
 
 
 @pytest.mark.compiled
-@fuzz()
+@fuzz(0.5)
 @hypothesis.given(games(most_leaves=60), SEEDS)
 def test_growth_drops_and_checkpoints_change_nothing(game, seed):
     for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):

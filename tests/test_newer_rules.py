@@ -132,8 +132,10 @@ def smoothed_response(game, policy, player, temperature):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("temperature", [0.5, 0.1])
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker(suit_isomorphism=True)"])
+@pytest.mark.parametrize(
+    ("game", "temperature"),
+    [("kuhn_poker", 0.5), ("leduc_poker(suit_isomorphism=True)", 0.1)],
+)
 def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
     rule = algorithms.magnetic_mirror_descent(temperature / 2, temperature)
     solver = Solver(game, ms.Algorithm(ms.FULL, rule))

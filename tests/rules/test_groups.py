@@ -138,7 +138,6 @@ def test_nothing_shared_changes_while_threads_walk(monkeypatch):
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
-@pytest.mark.compiled
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)

@@ -12,8 +12,6 @@ from mccfr_spiel.experiments import Settings, playing, results, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
 
-pytestmark = pytest.mark.compiled
-
 KUHN = "kuhn_poker"
 NO_TWIN = "misere(game=kuhn_poker())"
 
