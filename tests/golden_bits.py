@@ -147,7 +147,7 @@ def is_compiled(name: str) -> bool:
     if "batch" in more:
         return kind == "external" or (kind == "opponent" and "3" not in more)
     if "rules" in more or "abstraction" in more:
-        return kind == "external" or name == "outcome rules"
+        return kind == "external" or name in ("outcome rules", "opponent rules")
     return kind not in ("external_predictive", "pruned_chance", "drawn")
 
 

@@ -290,6 +290,7 @@ def like_linear(t):
     return t
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("base", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
 def test_an_average_of_ones_own_goes_on_wherever_it_stops(base, tmp_path):
     own = base._replace(averaging=ms.own_averaging(like_linear))

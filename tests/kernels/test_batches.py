@@ -95,7 +95,7 @@ def test_batches_go_with_an_abstraction():
         abstraction=tree.abstraction,
     )
     for solver in (whole, plain, small):
-        solver.iterate(50)
+        solver.iterate(15)
     table = plain.current_policy().to_dict()
     for solver in (whole, small):
         rows = solver.current_policy().to_dict()

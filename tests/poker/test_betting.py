@@ -132,8 +132,3 @@ def test_the_house_takes_its_share_of_matched_bets_up_to_the_most():
 def test_an_unknown_size_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         read_sizes(text, 3, "bets")
-
-
-def test_a_betting_tree_too_large_is_refused():
-    with pytest.raises(ValueError, match=r"more than 1,000,000 nodes"):
-        tree_of(2, 1e9, "1%,2%,3%,4%", "10%,20%,30%", streets=3)

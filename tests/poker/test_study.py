@@ -193,7 +193,7 @@ def test_evs_of_hands_and_actions_are_those_of_histories(seed):
         assert decision.evs[at] == pytest.approx(mean)
 
 
-@pytest.mark.interpreted
+@pytest.mark.compiled
 def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
     """Aces bet, queens bluff once in three times, kings fold once in three times."""
     game = river()
@@ -216,7 +216,7 @@ def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
     assert kings.equities() == pytest.approx([0.25], abs=0.01)
 
 
-@pytest.mark.interpreted
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("folds", "evs", "bets"),
     [

@@ -144,8 +144,7 @@ def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     assert GROW in {status for _, status in calls}
 
 
-@pytest.mark.parametrize("interrupts", [False, True])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("threads", "interrupts"), [(1, True), (3, False)])
 def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     threads, interrupts, monkeypatch
 ):

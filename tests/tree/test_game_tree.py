@@ -149,7 +149,7 @@ def test_the_way_out_of_the_refusal_works():
     with pytest.raises(ValueError, match=way_out):
         Solver(name, ms.CFR)
     solver = Solver(name, ms.CFR, abstraction=pyspiel.State.information_state_string)
-    solver.iterate(200)
+    solver.iterate(50)
     game = pyspiel.load_game(name)
     learned = solver.average_policy()
     uniform = openspiel_policy.UniformRandomPolicy(game)
