@@ -21,7 +21,6 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.results import default_folder, resumed_flags
 from mccfr_spiel.experiments.settings import (
-    DEFAULT,
     check,
     description,
     flags_of,
@@ -226,25 +225,6 @@ def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
 
 
 # --- resumed runs ----------------------------------------------------------------
-
-
-def test_flags_of_a_resumed_run_may_be_repeated_but_not_changed(tmp_path):
-    """Only the limits of the run may change; what is run stays as it was described."""
-    flags = {"game": "leduc_poker", "sampling": "outcome", "iterations": 300}
-    about = description(named_settings(**flags), flags)
-    (tmp_path / "settings.json").write_text(json.dumps(about))
-    stored = {**DEFAULT, **flags}
-    for same in (
-        {"sampling": "outcome"},
-        {"players": 2},
-        {"game": "leduc_poker(players=2)"},
-    ):
-        assert resumed_flags(tmp_path, same, {}) == stored
-    assert resumed_flags(tmp_path, {"iterations": 9}, {}) == stored | {"iterations": 9}
-    for name, value in {"seed": 1, "sampling": "external", "players": 3}.items():
-        words = f"has {name}={stored.get(name)}, not {value}"
-        with pytest.raises(ValueError, match=words):
-            resumed_flags(tmp_path, {name: value}, {})
 
 
 def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):

@@ -197,18 +197,6 @@ def test_a_game_without_its_whole_tree_is_shown_without_values(monkeypatch):
     assert page.do("deal", seat=0).json()["over"] is False
 
 
-def test_a_policy_with_an_abstraction_is_shown_without_values():
-    solver = ms.Solver(
-        "kuhn_poker",
-        ms.EXTERNAL_SAMPLING,
-        abstraction=lambda state, player: state.information_state_string(player)[1:],
-    )
-    solver.iterate(20)
-    page = Page(solver)
-    assert "abstraction" in page.ask("about")["why"]
-    assert page.ask("state", history="0,1")["infoset"]["probabilities"]
-
-
 def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypatch):
     """The compiled pass over the tree must not keep other threads from running."""
     monkeypatch.setattr("mccfr_spiel.exploring.subjects.KEPT_BYTES", 1_000)

@@ -83,18 +83,6 @@ def test_a_game_that_is_too_large_has_a_table_without_reach(monkeypatch):
     assert "  -" in str(policy.table())
 
 
-def test_a_table_prints_its_first_rows_and_slices_are_tables():
-    table = solved("leduc_poker", ms.CFR, 1).table()
-    lines = str(table).splitlines()
-    assert lines[0] == "Leduc Poker: 936 information states"
-    assert len(lines) == 2 + tables.SHOWN + 1
-    assert lines[-1] == "... and 916 more rows"
-    assert isinstance(table[5:8], tables.PolicyTable)
-    assert [*table[5:8]] == [table[5], table[6], table[7]]
-    assert table[-1] == table.rows[-1]
-    assert "916 more rows" in table._repr_html_()
-
-
 def test_a_data_frame_has_a_line_for_each_action():
     pytest.importorskip("pandas")
     policy = solved("kuhn_poker", ms.OUTCOME_SAMPLING, 30)

@@ -55,11 +55,8 @@ CHECKED = {
     "range": r"declared range -1 .. 1",
     "overflow": r"at most 1e\+100",
     "twice": "a legal action twice",
-    "descending": "do not ascend",
-    "negative": "the negative legal action -1",
     "beyond": "the legal action 2, but declares num_distinct_actions=2",
     "chance_twice": "lists an outcome twice",
-    "chance_beyond": "max_chance_outcomes=2",
     "chance_none": "a chance node without outcomes",
     "words": r"the keys .* of player . one string",
 }
