@@ -73,10 +73,3 @@ def test_the_depth_first_order_is_openspiels_whatever_walks_have_met(name):
     order = depth_first(levels_of(tree.nodes)).argsort().tolist()
     expected = [state.history() for state in histories(game)]
     assert [tree.state_at(node)[0].history() for node in order] == expected
-
-
-def test_dropped_nodes_are_not_walked_again():
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    tree.forget_nodes()
-    found = tree.describe()
-    assert (found.num_nodes, found.depth, found.unexpanded_nodes) == (1, 0, 1)
