@@ -234,7 +234,8 @@ class Visit:
             self._add(Change(words, policy, fixed, base.iterations))
 
     def solve(self, subject: Subject, which: int, iterations: int) -> None:
-        """Begins to solve on, with what is fixed kept.
+        """Begins to solve with what is fixed kept, for so many iterations more than the
+        last time.
 
         Raises:
             ValueError: the tree is not there, or the number is out of range.
@@ -246,15 +247,15 @@ class Visit:
         tree = subject.need_infosets()
         with self._lock:
             base = self._base(subject, which)
-            self._done, self._wanted = 0, iterations
+            total = base.iterations + iterations
+            self._done, self._wanted = 0, total
 
             def tell(done: int) -> None:
                 self._done = done
 
             def run() -> None:
-                policy = solve_on(tree, base.policy, base.fixed, iterations, tell)
+                policy = solve_on(tree, base.policy, base.fixed, total, tell)
                 words = f"Solved for {iterations:,} iterations"
-                total = base.iterations + iterations
                 self._add(Change(words, policy, base.fixed, total))
 
             self._solving = Work(run)

@@ -124,19 +124,6 @@ def test_solving_on_without_anything_fixed_reaches_an_equilibrium_of_leduc():
     assert ms.expected_returns(tree, found)[0] == pytest.approx(-0.0856, abs=0.005)
 
 
-def test_solving_on_begins_with_the_policy_at_hand():
-    solution = ms.solve_lp("kuhn_poker")
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    policy = ms.SequencePolicy(tree, uniform_vector(tree))
-    start = np.array(policy.vector)
-    for infoset in range(tree.num_infosets):
-        row = list(solution.policy[tree.info_state(infoset)].values())
-        start = with_row(tree, start, [infoset], row)
-    near = ms.nash_conv(tree, solve_on(tree, start, frozenset(), 1))
-    far = ms.nash_conv(tree, solve_on(tree, policy.vector, frozenset(), 1))
-    assert near < 0.1 < 0.3 < far
-
-
 def test_the_page_fixes_solves_and_undoes():
     page = Page(solved("kuhn_poker", 2_000))
     before = page.ask("overview")
