@@ -14,6 +14,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 
+
 def with_row(
     tree: GameTree, policy: np.ndarray, infosets: Sequence[int], row: list[float]
 ) -> np.ndarray:

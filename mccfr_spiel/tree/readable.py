@@ -37,7 +37,7 @@ from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
-from mccfr_spiel.tree.levels import levels_of
+from mccfr_spiel.tree.levels import depth_of
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import KeptStates, Nodes
@@ -139,7 +139,7 @@ def describe(
         chance_nodes=int((acting == CHANCE_NODE).sum()),
         terminal_nodes=int((acting == TERMINAL).sum()),
         unexpanded_nodes=int((acting == UNEXPANDED).sum()),
-        depth=levels_of(nodes).depth,
+        depth=depth_of(nodes),
         infosets=tuple(int((owners == player).sum()) for player in players),
         sequences=tuple(1 + int(sizes[owners == player].sum()) for player in players),
         memory=memory,
@@ -475,6 +475,13 @@ class ReadableTree:
     def digest(self) -> str:
         """A hash of the infosets met, their players, pasts, names and actions."""
         return self.met.digest()
+
+    def first_nodes(self) -> np.ndarray:
+        """`[I]` the first node of each infoset; -1 for one that has none now."""
+        nodes, found = self.nodes, np.full(self.num_infosets, -1, np.int64)
+        deciding = np.flatnonzero(nodes["player"] >= 0)[::-1]
+        found[nodes["infoset"][deciding]] = deciding  # the last to be written stays
+        return found
 
     def new_state(self) -> pyspiel.State:
         """The root's state."""
