@@ -41,7 +41,6 @@ from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits import MaxMemory
-from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.locking import Locks
@@ -175,7 +174,6 @@ class Solver:
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
         most_iterations: after more, the weights of the average are infinite.
-        measured: the newest NashConv that was computed of an average policy.
     """
 
     def __init__(
@@ -200,7 +198,6 @@ class Solver:
         self.most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
-        self.measured = Measured()
         sampling = algorithm.sampling
         if not isinstance(game, GameTree):
             self.tree = GameTree(
@@ -262,8 +259,7 @@ class Solver:
     def __str__(self) -> str:
         """One line with the game, the algorithm, the iterations done, and NashConv.
 
-        NashConv is shown if `nash_conv` or `exploitability` were asked for an average
-        policy of this solver; it is never computed here.
+        NashConv is that of the last row of `history`; it is never computed here.
         """
         words = [title(self.tree.source), str(self.algorithm)]
         if self.tree.abstraction is not None:
@@ -294,12 +290,12 @@ class Solver:
         return html_table(("", ""), rows, (), caption="Solver")
 
     def _nash_conv_in_words(self) -> str:
-        """The NashConv that is known, and of which iteration if of an earlier one."""
-        at, nash_conv = self.measured.iterations, self.measured.nash_conv
-        if nash_conv is None:
+        """The NashConv in the history, and of which iteration if of an earlier one."""
+        row = self.history[-1] if self.history else {}
+        if "nash_conv" not in row:
             return ""
-        is_now = at == self.num_iterations
-        return short(nash_conv) if is_now else f"{short(nash_conv)} after {at:,}"
+        at, words = row["iteration"], short(row["nash_conv"])
+        return words if at == self.num_iterations else f"{words} after {at:,}"
 
     @reads
     def memory(self) -> Memory:
@@ -602,9 +598,7 @@ class Solver:
         In two-player zero-sum games it approaches an equilibrium. Before the first
         iteration it is uniform.
         """
-        policy = SequencePolicy(self.tree, self.average_vector())
-        policy.snapshot = self.measured.snapshot(self.num_iterations, policy.vector)
-        return policy
+        return SequencePolicy(self.tree, self.average_vector())
 
     # --- saving ------------------------------------------------------------
 

@@ -7,7 +7,6 @@ be seen.
 Updates whose gradients a user's own estimator gives, or a pass over histories.
 """
 
-import html
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.display import html_table, text_table
 from mccfr_spiel.kernels.passes import NUM_NOTES
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -61,26 +61,16 @@ class History(list[dict[str, Any]]):
     def __repr__(self) -> str:
         if not self:
             return "History of no rows"
-        names = list(self[-1])
-        table = [names, *([_shown(row.get(name)) for name in names] for row in self)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) for cell, width in zip(line, widths, strict=True)
-            )
-            for line in table
-        )
+        return text_table(*self._table())
 
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
+        return html_table(*self._table())
+
+    def _table(self) -> tuple[list[str], list[list[str]], range]:
         names = list(self[-1]) if self else []
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        lines = [
-            "".join(f"<td>{html.escape(_shown(row.get(name)))}</td>" for name in names)
-            for row in self
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        rows = [[_shown(row.get(name)) for name in names] for row in self]
+        return names, rows, range(len(names))
 
 
 def _shown(value: Any) -> str:

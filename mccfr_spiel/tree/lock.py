@@ -61,11 +61,6 @@ class TreeLock:
         self.waiting: set[int] = set()
         _LOCKS.add(self)
 
-    @property
-    def is_nested(self) -> bool:
-        """Whether the holder's present call of `reads` is inside another one."""
-        return self.level > READING
-
     def refuse(self, doing: str) -> NoReturn:
         """Raises TreeInUseError."""
         if self.level >= _TORN:
