@@ -103,7 +103,7 @@ class RulesGame(pyspiel.Game):
         self.rules = rules
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_game, (self.description.rules.start.__module__, str(self))
+        return _load_game, (self.description.rules.acting.__module__, str(self))
 
     def new_initial_state(self) -> "RulesState":
         """The state in which the game begins."""

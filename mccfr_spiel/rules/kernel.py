@@ -246,7 +246,7 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
 # --- calls of a game's rules by the addresses of their machine code -------------------
 
 
-ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 7)
+ACTING, LEGAL_ACTIONS, APPLY_ACTION, INFO_KEY, RETURNS, CHANCE_PROBS = range(6)
 """The places of the rules in `Rules`."""
 
 SPELL = 7
