@@ -14,11 +14,9 @@ the run with the OSError. The checkpoint before it stays good, and the rows that
 to that checkpoint were made to last before it was written.
 """
 
-import contextlib
 import hashlib
 import pathlib
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +42,7 @@ from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
+from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import LOCK, PARTS
 from mccfr_spiel.storage.results_folder import (
     ALL_FILES,
@@ -270,12 +268,10 @@ class KeptRows(NamedTuple):
     Attributes:
         rows: in the order of the run.
         missing: whether rows were due before the checkpoint that the file has not got.
-        damaged: how many lines of the file cannot be read.
     """
 
     rows: list[dict[str, Any]]
     missing: bool
-    damaged: int
 
 
 def read_rows(
@@ -286,22 +282,21 @@ def read_rows(
 ) -> KeptRows:
     """The rows in a CSV file that are due by the settings where the solver is.
 
-    A row without one of the metrics is damaged. A file with damaged lines is first
-    copied to a name that ends with DAMAGED, because it is about to be replaced by the
-    rows that are left.
+    Raises:
+        DamagedError: a line cannot be read, or lacks one of the metrics.
     """
-    lines, damaged, _ = read_table(path)
-    found = [_row(line, metrics) for line in lines]
-    damaged += found.count(None)
+    try:
+        found = [_row(line, metrics) for line in read_table(path).rows]
+    except (ValueError, KeyError) as error:
+        raise DamagedError(
+            f"{path} is damaged ({error}). Delete it, and the run goes on without its "
+            "earlier rows; or begin again."
+        ) from error
     done = solver.num_iterations
-    rows = [row for row in found if row is not None and row["iteration"] <= done]
+    rows = [row for row in found if row["iteration"] <= done]
     column = measure(settings)
     reached = done if column == "iteration" else solver.nodes_touched
-    kept, is_missing = _match(rows, settings, reached)
-    if damaged:
-        with contextlib.suppress(OSError):
-            shutil.copyfile(path, path.with_name(path.name + DAMAGED))
-    return KeptRows(kept, is_missing, damaged)
+    return KeptRows(*_match(rows, settings, reached))
 
 
 def _match(
@@ -334,16 +329,11 @@ def _match(
     return kept, is_missing
 
 
-def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
-    """A line of results.csv as a row, or None if the line is damaged."""
-    try:
-        row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
-        row |= {
-            name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]
-        }
-        row |= {name: float(line[name]) for name in metrics}
-    except (ValueError, KeyError):
-        return None
+def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any]:
+    """A line of results.csv as a row; raises ValueError or KeyError if it is none."""
+    row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
+    row |= {name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]}
+    row |= {name: float(line[name]) for name in metrics}
     return row | {"due": None}
 
 

@@ -40,7 +40,7 @@ from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import DAMAGED, DamagedError
+from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
     EVALUATION,
@@ -332,11 +332,6 @@ def _kept_rows(
 ) -> list[dict[str, Any]]:
     """The rows of a run that is resumed; tells of those that are lost."""
     found = results.read_rows(path, settings, solver)
-    if found.damaged:
-        warn(
-            f"{path} has {found.damaged} damaged lines. A copy of it is "
-            f"{path.name}{DAMAGED}."
-        )
     if found.missing:
         warn(
             f"{path} lacks rows from before the checkpoint. The run goes on without "

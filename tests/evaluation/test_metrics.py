@@ -139,7 +139,7 @@ def test_a_history_shows_itself_as_a_table():
     lines = repr(solver.history).splitlines()
     assert lines[0].split() == ["iteration", "nodes_touched", "seconds", "<b>"]
     assert lines[-1].split()[0] == "1,000"
-    assert "<th>&lt;b&gt;</th>" in solver.history._repr_html_()
+    assert ">&lt;b&gt;</th>" in solver.history._repr_html_()
     assert repr(ms.Solver("kuhn_poker").history) == "History of no rows"
 
 
