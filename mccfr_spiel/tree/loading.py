@@ -221,8 +221,7 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
 
     It is known of one and the same object, of two C++ games with one name (see
     `same_name`, `told_by_string`), of two games with the same compiled rules and
-    parameters, of two C++ matrix or tensor games with the same payoffs, and of two
-    instances of a Python class whose attributes are equal.
+    parameters, and of two instances of a Python class whose attributes are equal.
     """
     if one is other:
         return True
@@ -232,27 +231,12 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
     if rules is not None and others is not None:
         same_rules = rules.description is others.description
         return same_rules and rules.parameters == others.parameters
-    if isinstance(one, pyspiel.NormalFormGame):
-        return _normal_form(one) == _normal_form(other)
     if _is_of_pyspiel(one):
         return told_by_string(one) and told_by_string(other)
     try:
         return str(one) == str(other) and bool(vars(one) == vars(other))
     except Exception:  # such as of arrays, which have no single answer
         return False
-
-
-def _normal_form(game: Any) -> tuple[Any, ...]:
-    """Everything about a C++ matrix or tensor game."""
-    players = range(game.num_players())
-    state = game.new_initial_state()
-    names = [
-        [state.action_to_string(player, action) for action in legal]
-        for player, legal in ((p, state.legal_actions(p)) for p in players)
-    ]
-    strings = [state.information_state_string(player) for player in players]
-    payoffs = [game.player_utilities(player).tolist() for player in players]
-    return names, strings, payoffs
 
 
 def told_by_string(game: pyspiel.Game) -> bool:

@@ -206,7 +206,6 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     ("game", "algorithm"),
     [
         ("kuhn_poker", ms.CFR),
-        ("matrix_rps", ms.EXTERNAL_SAMPLING),
         ("python_search(turns=3)", ms.EXTERNAL_SAMPLING),
         ("python_kuhn_poker", ms.CFR),
     ],

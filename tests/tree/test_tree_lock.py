@@ -5,8 +5,6 @@ a lock. The oracle for bits is a solver that nobody disturbs.
 """
 
 import copy
-import multiprocessing
-import os
 import pickle
 import signal
 import threading
@@ -273,31 +271,3 @@ def test_a_policy_does_not_change_when_its_tree_meets_a_string_s_other_owner():
     assert set(early.to_dict()) == {"same"}
     late = ms.SequencePolicy(tree, np.array([1, 1, 0.5, 0.5, 0.5, 0.5]))
     assert set(late.to_dict()) == {"player 0: same", "player 1: same"}
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
-@pytest.mark.parametrize("is_torn", [False, True])
-def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):
-    tree, entered, leave = Locked(), threading.Event(), threading.Event()
-
-    def stay():
-        entered.set()
-        leave.wait(SECONDS)
-
-    wait = in_thread(lambda: (tree.change if is_torn else tree.read)(stay))
-    entered.wait(SECONDS)
-    child = multiprocessing.get_context("fork").Process(target=_use, args=[tree])
-    child.start()
-    child.join(SECONDS)
-    leave.set()
-    wait()
-    assert child.exitcode == (3 if is_torn else 0)
-    tree.change()
-
-
-def _use(tree):
-    try:
-        tree.change()
-    except ms.TreeInUseError as error:
-        os._exit(3 if "forked" in str(error) else 4)
-    os._exit(0)
