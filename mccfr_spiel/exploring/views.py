@@ -181,23 +181,12 @@ def belief_view(
     return {"rows": rows, "left_out": left_out}
 
 
-def overview(numbers: Numbers) -> dict[str, Any]:
-    """A policy as a whole."""
-    gains = np.maximum(numbers.best_returns - numbers.returns, 0.0)
+def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
+    """A policy as a whole, by what the players get `[P]` and could get."""
+    gains = np.maximum(best_returns - returns, 0.0)
     return {
-        "returns": numbers.returns.tolist(),
-        "best_returns": numbers.best_returns.tolist(),
-        "gains": gains.tolist(),
-        "nash_conv": float(gains.sum()),
-    }
-
-
-def overview_of_hands(study: Study) -> dict[str, Any]:
-    """The same of a subgame of hold'em; what players get are EVs, as everywhere."""
-    gains = np.maximum(study.best_evs - study.evs, 0.0)
-    return {
-        "returns": study.evs.tolist(),
-        "best_returns": study.best_evs.tolist(),
+        "returns": returns.tolist(),
+        "best_returns": best_returns.tolist(),
         "gains": gains.tolist(),
         "nash_conv": float(gains.sum()),
     }

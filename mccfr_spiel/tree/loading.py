@@ -357,4 +357,4 @@ def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
             `identity`.
     """
     same = has_name(game, header["game"])
-    return same and header.get("identity") == saved_print(game)
+    return same and header["identity"] == saved_print(game)

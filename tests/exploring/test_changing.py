@@ -10,6 +10,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.exploring.visits import MOST_CHANGES, MOST_VISITS
 from mccfr_spiel.policies.names import said_info_state
 from tests.exploring.asking import Page, settled, solved
 
@@ -156,23 +157,18 @@ def test_two_pages_have_changes_of_their_own():
     assert len(page.ask("visit")["changes"]) == 1
 
 
-def test_a_page_forgets_its_oldest_changes_and_says_so(monkeypatch):
+def test_a_page_forgets_its_oldest_changes_and_says_so():
     page = Page(solved("leduc_poker"))
-    size = with_row(page.tree, page.numbers().policy, [0], [1, 0]).nbytes
-    monkeypatch.setattr("mccfr_spiel.exploring.visits.MOST_BYTES", 2 * 6 * size)
-    view = page.do("undo")
     for number in range(60):
         view = page.do("fix", number=number, row=[1, *[0] * 2][: size_of(page, number)])
         assert view.status == 200, view.text
-        page.ask("overview", policy="mine")
     tree, players = page.tree, page.tree.infosets["player"]
     names = [
         said_info_state(tree.game, int(players[number]), tree.info_state(number))
         for number in range(60)
     ]
     left = view.json()["changes"]
-    assert 3 <= len(left) < 6
-    assert left == [f"Fixed {name}" for name in names[-len(left) :]]
+    assert left == [f"Fixed {name}" for name in names[-MOST_CHANGES:]]
     assert len(view.json()["fixed"]) == 60
     for _ in left[1:]:
         assert page.do("undo").status == 200
@@ -186,23 +182,13 @@ def size_of(page, infoset):
     return int(page.tree.infosets[infoset]["num_actions"])
 
 
-def test_two_changes_are_kept_whatever_they_take(monkeypatch):
-    monkeypatch.setattr("mccfr_spiel.exploring.visits.MOST_BYTES", 0)
+def test_pages_that_were_looked_at_least_lately_make_room_for_others():
     page = Page(solved("kuhn_poker"))
-    for number in range(4):
-        page.do("fix", number=number, row=[1, 0])
-    assert len(page.do("undo").json()["changes"]) == 1
-
-
-def test_pages_that_were_looked_at_least_lately_make_room_for_others(monkeypatch):
-    page = Page(solved("kuhn_poker"))
-    page.do("fix", number=0, row=[1, 0])
-    size = page.answers.visits.get(page.visit).nbytes
-    monkeypatch.setattr("mccfr_spiel.exploring.visits.MOST_BYTES", 4 * size)
-    for name in "abcdefgh":
+    names = [f"page {number}" for number in range(2 * MOST_VISITS)]
+    for name in names:
         page.do("fix", visit=name, number=0, row=[1, 0])
-    kept = [bool(page.ask("visit", visit=name)["changes"]) for name in "hgfedcba"]
-    assert kept == [True] * 4 + [False] * 4
+    kept = [bool(page.ask("visit", visit=name)["changes"]) for name in names[::-1]]
+    assert kept == [True] * MOST_VISITS + [False] * MOST_VISITS
 
 
 def test_numbers_of_changes_that_are_over_are_not_kept():
