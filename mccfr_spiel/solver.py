@@ -54,7 +54,6 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
-from mccfr_spiel.tree.memory import Memory
 from mccfr_spiel.tree.whole import checked_threads
 
 _SLICE_SECONDS = 0.25
@@ -296,15 +295,6 @@ class Solver:
             return ""
         at, words = row["iteration"], short(row["nash_conv"])
         return words if at == self.num_iterations else f"{words} after {at:,}"
-
-    @reads
-    def memory(self) -> Memory:
-        """The bytes that the solver and its tree take now.
-
-        `bytes_per_node`, up to `max_nodes`, and `bytes_per_sequence` tell what it will
-        take when it has grown.
-        """
-        return self.state.memory()
 
     # --- running -----------------------------------------------------------
 

@@ -19,7 +19,6 @@ array grows; its entry in the dictionary of names, likewise; its number; its pas
 
 BYTES_PER_SEQUENCE = 17
 
-BYTES_PER_KEPT_STATE = 264
 """What Python needs for a state from which histories are replayed."""
 
 BYTES_OF_INT = 32

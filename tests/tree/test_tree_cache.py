@@ -273,15 +273,6 @@ def test_a_change_of_any_source_of_the_package_asks_for_another_tree(
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 2
 
 
-@pytest.mark.parametrize("game", [KUHN, RULES[1]])
-def test_a_cached_tree_tells_its_memory(game, tmp_path):
-    cached = cached_tree(game, tmp_path)
-    text = sum(map(len, cached.info_states))
-    keys = 8 * cached.num_infosets  # of compiled rules, in place of a text
-    assert cached.memory()["names"] >= min(text, keys)
-    assert ms.Solver(cached, ms.CFR).memory().total > cached.nodes.nbytes
-
-
 # --- games that the load string does not determine ----------------------------
 
 

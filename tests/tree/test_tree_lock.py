@@ -94,7 +94,6 @@ def test_two_threads_that_iterate_one_solver_do_the_sum():
         lambda solver, path: solver.save(path),
         lambda solver, path: pickle.dumps(solver),
         lambda solver, path: copy.copy(solver),
-        lambda solver, path: solver.memory(),
         lambda solver, path: solver.tree.expand_all(),
         lambda solver, path: solver.tree.forget_nodes(),
         lambda solver, path: solver.tree.state_at(0),
