@@ -59,7 +59,7 @@ from mccfr_spiel.storage.results_folder import (
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name
 
-_LONGEST_NAME = 120
+_LONGEST_NAME = 70
 
 
 def default_folder(
@@ -67,27 +67,20 @@ def default_folder(
 ) -> pathlib.Path:
     """`parent/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
 
-    The name of a long game is cut short, and told apart from others by a few digits of
-    its hash.
+    Long names are cut short, and told apart from others by a few digits of their hash.
     """
-    game = settings.game
-    ending = _file_name(f"_{name_of(settings.algorithm)}_seed{settings.seed}")
-    name = _file_name(game)
-    most = _LONGEST_NAME - len(ending)
-    if len(name) > most:
-        digits = hashlib.sha256(game.encode()).hexdigest()[:8]
-        name = f"{name[: most - 9]}_{digits}"
-    name += ending
+    both = settings.game, name_of(settings.algorithm)
+    game, algorithm = (re.sub(r"[^\w.=-]+", "_", one).strip("_") for one in both)
+    if max(len(game), len(algorithm)) > _LONGEST_NAME:
+        digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
+        game = f"{game[:_LONGEST_NAME]}_{digits}"
+    name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
     folder = pathlib.Path(parent, name)
     number = 2
     while fresh and folder.exists():
         folder = pathlib.Path(parent, f"{name}_{number}")
         number += 1
     return folder
-
-
-def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.=-]+", "_", text)
 
 
 def open_folder(

@@ -23,7 +23,7 @@ from mccfr_spiel.display import brief, counted
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import results, runs
-from mccfr_spiel.experiments.algorithm_names import name_of, parts_of
+from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.playing import evaluation
 from mccfr_spiel.experiments.results import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -130,10 +130,9 @@ def describe(solver: GameSolver, settings: Settings) -> str:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
     elif tree.has_all_infosets:
         parts.append(f"{tree.num_infosets:,} infosets")
-    chosen = parts_of(settings.algorithm)
-    name = chosen.pop("name")
-    values = ", ".join(f"{part}={value}" for part, value in chosen.items())
-    lines = [", ".join(parts), f"{name} ({values}), seed={settings.seed}"]
+    method = settings.algorithm
+    words = f"{name_of(method)}: {method!r}, seed={settings.seed}"
+    lines = [", ".join(parts), words]
     if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
         lines.append(
             "Not a two-player zero-sum game: there is no exploitability, and NashConv "
