@@ -295,22 +295,6 @@ def test_openspiel_s_cfr_and_exploitability_run_on_it(game):
     assert ms.nash_conv(game, policy) == pytest.approx(value, abs=1e-12)
 
 
-def test_resampling_keeps_what_the_player_knows_and_draws_the_rest():
-    state = pyspiel.load_game("python_goofspiel(num_cards=4)").new_initial_state()
-    for action in (1, 3, 2, 0, 3):
-        state.apply_action(action)
-    random = np.random.RandomState(1)
-    for player in (0, 1):
-        others = set()
-        for _ in range(60):
-            other = state.resample_from_infostate(player, random.random_sample)
-            assert other.current_player() == state.current_player()
-            for_player = other.information_state_string(player)
-            assert for_player == state.information_state_string(player)
-            others.add(other.information_state_string(1 - player))
-        assert len(others) > 1
-
-
 @pytest.mark.parametrize("game", _SMALL)
 def test_openspiel_s_playthrough_prints_it(game):
     text = generate_playthrough.playthrough(game, None, seed=1)
