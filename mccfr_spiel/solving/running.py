@@ -109,20 +109,18 @@ def run(
         column = "nodes_touched"
         last = refusals.count(until_nodes, "until_nodes")
     start = getattr(solver, COUNTERS[column])
-    advance = make_advance(solver, column)
+    dues = log_spaced(start + 1, last, rows_per_decade)
     with tqdm(
         total=last - start,
         disable=None if progress is None else not progress,
         unit_scale=True,
         unit=f" {column}",
     ) as bar:
-        for due in log_spaced(start + 1, last, rows_per_decade):
-            done = getattr(solver, COUNTERS[column])
-            if done >= due:  # one iteration may pass several
-                continue
-            while done < due:
-                done = advance(due)
-                bar.update(min(done, last) - start - bar.n)
+
+        def watch(done: int) -> None:
+            bar.update(min(done, last) - start - bar.n)
+
+        for _ in reached(solver, column, dues, watch):
             row = {
                 "iteration": solver.num_iterations,
                 "nodes_touched": solver.nodes_touched,
@@ -170,6 +168,40 @@ def until(
         return bool(asked) or row[label] <= goal
 
     return stops
+
+
+def reached(
+    solver: Any,
+    column: str,
+    dues: Iterator[int],
+    watch: Callable[[int], object] = lambda done: None,
+) -> Iterator[int]:
+    """Runs the solver and yields each due number when it has reached it; of several
+    that one iteration has passed, the largest.
+
+    Args:
+        solver: is not beyond the first due number.
+        column: the name in COUNTERS of what is counted.
+        dues: ascending.
+        watch: is called with what is done before each due number and a few times a
+            second. The run ends if it returns something true.
+    """
+    advance = make_advance(solver, column)
+    due = next(dues, None)
+    # One pass runs the solver until the next due number is reached, which may take many
+    # slices.
+    while due is not None:
+        while (done := advance(due)) < due:
+            if watch(done):
+                return
+        passed = due
+        while due is not None and due <= done:
+            passed, due = due, next(dues, None)
+        yield passed
+        # Only now, when the caller has the row: `watch` may save a checkpoint, which
+        # must not lack it.
+        if watch(done):
+            return
 
 
 def make_advance(solver: Any, column: str) -> Callable[[int], int]:
