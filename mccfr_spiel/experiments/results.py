@@ -37,10 +37,7 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.offline.sequence_form import joint_vector
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
-from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import LOCK, PARTS
@@ -50,14 +47,12 @@ from mccfr_spiel.storage.results_folder import (
     PROGRAM,
     SETTINGS,
     RowWriter,
-    load_string,
     policy_after,
     read_table,
     remove_kept_policies,
     write_json,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, same_name
 
 _LONGEST_NAME = 70
 
@@ -140,14 +135,9 @@ def begin(folder: pathlib.Path, description: Mapping[str, Any]) -> None:
 def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib.Path:
     """Writes the program that HiGHS did not finish, for other solvers of linear
     programs; returns its path.
-
-    If the error has plans, they become the policy in the folder.
     """
-    tree = error.form.tree
-    write_program(error.program, folder / PROGRAM, tree.game.get_type().short_name)
-    if error.plans is not None:
-        vector = joint_vector(error.form, error.plans)
-        write_policy(folder, SequencePolicy(tree, vector))
+    game = error.form.tree.game
+    write_program(error.program, folder / PROGRAM, game.get_type().short_name)
     return folder / PROGRAM
 
 
@@ -187,24 +177,11 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     for name, value in given.items():
         if name in CHANGEABLE or value == stored[name]:
             continue
-        if name in ("game", "players") and _is_same_game(stored, given):
-            continue
         raise ValueError(
             f"The run in {folder} has {name}={stored[name]}, not {value}; only "
             f"{' and '.join(CHANGEABLE)} may change when it is resumed."
         )
     return stored | {name: given[name] for name in CHANGEABLE if name in given}
-
-
-def _is_same_game(stored: Flags, given: Flags) -> bool:
-    """Whether the flags that are given name the game of a run, be it in other words."""
-    game = given.get("game", stored["game"])
-    both = (stored["game"], stored["players"]), (game, given.get("players"))
-    try:
-        one, other = (load_game(load_string(*words)) for words in both)
-    except ValueError:
-        return False
-    return same_name(one, other)
 
 
 def load_solver(

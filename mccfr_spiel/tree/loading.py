@@ -169,7 +169,7 @@ def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
         return True
     if one.get_type().short_name != other.get_type().short_name:
         return False
-    return _written_out(one) == _written_out(other)
+    return one.get_parameters() == other.get_parameters()
 
 
 def has_name(game: pyspiel.Game, text: Any) -> bool:
@@ -188,17 +188,6 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return same_name(game, pyspiel.load_game(text))
     except Exception:  # games raise what they like
         return False
-
-
-def _written_out(game: pyspiel.Game) -> str:
-    """All that `get_parameters` lists, also of the games in a game's parameters."""
-    found = {}
-    for name, value in game.get_parameters().items():
-        inner = _inner_game(value) if isinstance(value, dict) else None
-        if inner is not None:
-            value = inner.get_type().short_name, _written_out(inner)
-        found[name] = value
-    return repr(sorted(found.items()))
 
 
 def _inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:

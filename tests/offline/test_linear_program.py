@@ -7,7 +7,6 @@ import numpy as np
 import pyspiel
 import pytest
 
-import mccfr_spiel.offline.linear_program as module
 from mccfr_spiel.offline.linear_program import (
     LinearProgramError,
     linear_program,
@@ -100,25 +99,6 @@ def test_duals_are_feasible_and_prove_the_value(form):
     assert own[0] == pytest.approx(-other[0], abs=1e-10)
 
 
-def test_second_solve_repairs_an_inaccurate_dual(monkeypatch):
-    run, calls = module._run, []
-
-    def worse(form, program, method, time_limit):
-        result = run(form, program, method, time_limit)
-        calls.append(method)
-        if len(calls) == 1:
-            result.ineqlin.marginals[:] = 0
-        return result
-
-    monkeypatch.setattr(module, "_run", worse)
-    for form in FORMS.values():
-        calls.clear()
-        solution = solve_lp("leduc_poker", **form)
-        assert len(calls) == 2
-        assert solution.nash_conv < 1e-12
-        assert solution.value == pytest.approx(VALUES["leduc_poker"], abs=1e-12)
-
-
 def test_one_joint_policy_answers_for_both_players():
     game = pyspiel.load_game("kuhn_poker")
     policy = solve_lp(game).policy
@@ -157,27 +137,7 @@ def test_time_limit_is_told_in_words_and_the_work_is_kept():
     assert caught.value.status == 1
     assert caught.value.form is form
     assert caught.value.program.num_variables == 36860
-    assert caught.value.plans is None
     assert "36860 constraints, 36860 variables" in str(caught.value)
-
-
-def test_first_solve_is_kept_if_the_second_does_not_finish(monkeypatch):
-    run, calls = module._run, []
-
-    def fails_later(form, program, method, time_limit):
-        calls.append(method)
-        if len(calls) == 2:
-            raise LinearProgramError("no more", 4, form, program)
-        result = run(form, program, method, time_limit)
-        result.ineqlin.marginals[:] = 0
-        return result
-
-    monkeypatch.setattr(module, "_run", fails_later)
-    with pytest.raises(LinearProgramError, match="no more") as caught:
-        solve_lp("kuhn_poker")
-    plans = caught.value.plans
-    assert plans is not None
-    assert [plan.shape for plan in plans] == [(13,), (13,)]
 
 
 def test_bad_arguments_are_named():
