@@ -110,11 +110,16 @@ class FullPass:
     def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`[S]` what each sequence brings its player, counterfactually, by the policy
         and by a best response."""
-        infosets, passes = self.tree.infosets, self.arrays
-        vectors = (np.empty_like(policy) for _ in range(3))
-        no_choice = np.zeros(0, np.int32)
+        passes = self.arrays
         work = Evaluation(
-            infosets, passes, one_block(passes), policy, *vectors, no_choice
+            infosets=self.tree.infosets,
+            passes=passes,
+            blocks=one_block(passes),
+            policy=policy,
+            plan=np.empty_like(policy),
+            got=np.empty_like(policy),
+            best=np.empty_like(policy),
+            choice=np.zeros(0, np.int32),
         )
         players = self.tree.num_players
         teams.run(evaluate, 1, work, 0, players, notes=NUM_NOTES)
