@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mccfr_spiel.algorithms import CFR_PLUS
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.evaluation import pass_up
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -53,21 +53,8 @@ def restricted_best_returns(
     plan, is_fixed = passes.plan(policy), np.zeros(tree.num_infosets, np.bool_)
     is_fixed[list(fixed)] = True
     values = sum((passes.gradient(plan, p) for p in players), np.zeros_like(plan))
-    _pass_up(tree.infosets, policy, is_fixed, values)
+    pass_up(tree.infosets, policy, is_fixed, values)
     return values[: tree.num_players].copy()
-
-
-@jit
-def _pass_up(infosets, policy, is_fixed, values):
-    """Adds to what leaves pay `[S]` what is below, from the last infoset up: the mean
-    over the actions where the policy is fixed, the highest value elsewhere."""
-    for infoset in range(len(infosets) - 1, -1, -1):
-        start = infosets[infoset]["first_sequence"]
-        mean, highest = 0.0, -np.inf
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            mean += policy[s] * values[s]
-            highest = max(highest, values[s])
-        values[infosets[infoset]["parent"]] += mean if is_fixed[infoset] else highest
 
 
 def solve_on(

@@ -170,6 +170,21 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
         work.best[parent] += highest
 
 
+@jit
+def pass_up(
+    infosets: np.ndarray, policy: np.ndarray, is_fixed: np.ndarray, values: np.ndarray
+) -> None:
+    """Adds to what leaves pay `[S]` what is below, from the last infoset up: the mean
+    over the actions where the policy is fixed, the highest value elsewhere."""
+    for infoset in range(len(infosets) - 1, -1, -1):
+        start = infosets[infoset]["first_sequence"]
+        mean, highest = 0.0, -np.inf
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            mean += policy[s] * values[s]
+            highest = max(highest, values[s])
+        values[infosets[infoset]["parent"]] += mean if is_fixed[infoset] else highest
+
+
 # --- looking at policies ---------------------------------------------------------
 
 
