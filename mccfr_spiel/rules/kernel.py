@@ -254,7 +254,7 @@ SPELL = 7
 
 NUM_CALLED = 8
 
-WORLD_KEY, LEAF_CLASS, CLASS_RETURNS = range(8, 11)
+WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
 """The numbers of these functions of a Description for `call`."""
 
 

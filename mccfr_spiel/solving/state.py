@@ -44,7 +44,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.memory import Memory, memory_of
 from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
-from mccfr_spiel.worlds.histories import Histories, HistoryPass
+from mccfr_spiel.worlds.histories import SlicedPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
 
 _OPTIONAL_BYTES = 9
@@ -230,7 +230,7 @@ class SolverState:
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
             | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
         ) = ()
-        self.over_histories: HistoryPass | None = None
+        self.over_histories: SlicedPass | None = None
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
@@ -246,7 +246,7 @@ class SolverState:
         sampling, alternating = self._algorithm.sampling, self._algorithm.alternating
         passes = full_pass(tree)
         plans = layout.Plans(plan=passes.plan(self.tables.policy))
-        if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
+        if tree.worlds is not None and tree.start_pass is None:
             self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
             has_pieces = not alternating or blocks_of(tree.worlds) > 1
             if _can_share(tree, minimizer) and has_pieces:

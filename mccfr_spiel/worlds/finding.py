@@ -1,5 +1,6 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,7 +11,7 @@ from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits import Budget, MemoryBudgetError, in_words
-from mccfr_spiel.rules.description import SPARE, BoundRules, GameError
+from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
@@ -21,15 +22,30 @@ from mccfr_spiel.worlds.histories import (
     OUT_OF_TIME,
     Histories,
     HistoryPass,
+    SlicedPass,
     bar_for,
     share_over,
     tree_of,
 )
 from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.place_walk import NoRoomError, PlaceWalk, not_shared
+from mccfr_spiel.worlds.places import (
+    ALL_EDGES,
+    HEIGHT,
+    HISTORIES,
+    MANY_ENTRIES,
+    NUM_STEPS,
+    NUM_WORLDS,
+    Places,
+)
 from mccfr_spiel.worlds.search import LAYOUT, MANY_ENTRIES, NOT_SHARED, find
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
+
+_SHARE_LISTED = 0.5
+"""Worlds are listed if that takes at most this share of the memory that is left, and
+made again by each pass else, which takes ten times as long."""
 
 _FEW_LISTED = 64
 """The same where leaves are listed, and four times the edges for each action."""
@@ -54,25 +70,24 @@ class Found(NamedTuple):
         worlds: the worlds.
         num_histories: how many histories end the game.
         histories: as in `Search`.
-        store: the infosets, where passes go over histories.
+        start_pass: begins a pass, given all plans, for the players from the first to
+            the last but one, where passes go over histories or make worlds again.
     """
 
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds | Leaves | Histories
+    worlds: Worlds | Leaves | Histories | Places
     num_histories: int
     histories: np.ndarray
-    store: RuleStore | None = None
+    start_pass: Callable[[np.ndarray, int, int], SlicedPass] | None = None
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays, and of the gradient of a pass over histories."""
+        """The bytes of all arrays, and of the gradient of a pass that needs one."""
         parts = *self, *self.keys, *self.worlds
         size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-        if self.store is not None:
-            size += self.store.known.table.nbytes + 8 * len(self.actions)
-        return size
+        return size + 8 * len(self.actions) * (self.start_pass is not None)
 
 
 def why_no_worlds(rules: BoundRules | None) -> str:
@@ -83,6 +98,9 @@ def why_no_worlds(rules: BoundRules | None) -> str:
         return "is not a game of two players"
     if rules.sizes.max_chance_moves and rules.description.leaf_class is None:
         return "has chance, but declares no classes (Description.leaf_class)"
+    description = rules.description
+    if description.leaf_class is None and description.position_key is None:
+        return "declares worlds, but no Description.position_key"
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
@@ -122,7 +140,8 @@ def find_histories(
     walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
     histories, noted = walk.finish("information sets of").found()
     ends, actions = int(histories.size[1]), store.known.actions
-    return Found(store.infosets, actions, store.keys(), histories, ends, noted, store)
+    start = functools.partial(HistoryPass, store)
+    return Found(store.infosets, actions, store.keys(), histories, ends, noted, start)
 
 
 def known_worlds(
@@ -176,14 +195,57 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    has_classes = rules.description.leaf_class is not None
-    entries = _FEW_LISTED if has_classes else _FEW_ENTRIES
+    entries, answers = _FEW_ENTRIES, 2
+    if rules.description.leaf_class is None:
+        while True:
+            try:
+                return _find_places(rules, budget, entries, answers, with_histories)
+            except NoRoomError as error:
+                if error.args[0] == MANY_ENTRIES:
+                    entries *= 4
+                else:
+                    answers *= 4
+    entries = _FEW_LISTED
     while True:
         search = _Finding(rules, budget, entries, with_histories)
         found = search.run()
         if found is not None:
             return found
         entries *= 4
+
+
+def _find_places(
+    rules: BoundRules, budget: Budget, entries: int, answers: int, with_histories: bool
+) -> Found:
+    """Finds the places of a game, and lists its worlds if the lists fit.
+
+    Raises:
+        NoRoomError: there must be room for more entries, or answers.
+    """
+    # Of its own, so that a search that fails has taken nothing.
+    own = Budget(max(budget.left, 1), note=", which others left")
+    store, what = RuleStore(rules, own), "worlds of"
+    walk = PlaceWalk.to_find(
+        store, own, entries, answers, with_histories=with_histories
+    ).finish(what)
+    walk.trim()
+    counts = walk.kept.counts.tolist()
+    sizes = {"T": counts[NUM_STEPS], "E": counts[ALL_EDGES], "W": counts[NUM_WORLDS]}
+    kept, start = walk.kept, functools.partial(PlaceWalk, store, walk.kept, entries)
+    if 4 * sizes["T"] + 21 * sizes["E"] + 2 * sizes["W"] < _SHARE_LISTED * own.left:
+        listing = PlaceWalk(store, kept, entries, np.zeros(0))
+        listing.worlds = new_record(Worlds, **sizes)
+        listing.worlds.height[0] = counts[HEIGHT]
+        kept, start = listing.finish("the lists of").worlds, None
+    return Found(
+        store.infosets,
+        store.known.actions,
+        store.keys(),
+        kept,
+        counts[HISTORIES],
+        walk.walk.noted,
+        start,
+    )
 
 
 class _Finding:
@@ -311,12 +373,7 @@ class _Finding:
         return self.compiled(frame, store.called, self._more, most)
 
     def _refuse(self) -> NoReturn:
-        raise GameError(
-            f"{self._rules.description.short_name}: Description.world_key gives one "
-            "world to states that differ in who acts, or in what their moves mean, or "
-            "leaf_class is not between 0 and 63. ms.check_game shows two histories on "
-            "a smaller board."
-        )
+        raise not_shared(self._rules.description.short_name)
 
     def _make_room(self) -> None:
         """Makes room for the next world, whatever it has."""
