@@ -38,7 +38,7 @@ from mccfr_spiel.worlds.places import (
     NUM_WORLDS,
     Places,
 )
-from mccfr_spiel.worlds.search import LAYOUT, MANY_ENTRIES, NOT_SHARED, find
+from mccfr_spiel.worlds.search import LAYOUT, NOT_SHARED, find
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""

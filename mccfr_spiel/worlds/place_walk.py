@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mccfr_spiel.arrays import reserve
 from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits import Budget
@@ -124,6 +125,8 @@ class PlaceWalk(SlicedPass):
         )
         walk = cls(store, kept, entries, np.zeros(0))
         walk._budget = budget
+        # The arrays by infoset and sequence grow with those of the store.
+        budget.set_rates(budget.per_infoset + 16, budget.per_sequence + 4 * answers + 4)
         if with_histories:
             resize(walk.walk.noted, 1)
         walk._make_room()
@@ -172,27 +175,31 @@ class PlaceWalk(SlicedPass):
         longest = len(sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        num_infosets, num_sequences = store.sizes()
-        places = _larger(kept.places, int(kept.counts[slots.NUM_PLACES]) + actions + 1)
-        sizes = {
-            "behind": _larger(kept.behind, num_sequences + entries * actions + 1),
-            "spots": _larger(kept.spots, num_infosets + entries + 1),
-            "places": places,
-            "edges": places * actions,
-            "returns": places,
-            "values": places * len(self.walk.key),
-            "rows": places + 1,
-        }
-        arrays = kept._asdict()
-        if self._budget is not None:
-            taken = sum(arrays[n].strides[0] * size for n, size in sizes.items())
-            self._budget.hold(PLACES, taken)
-        for name, size in sizes.items():
-            resize(arrays[name], size)
-        if places >= MOST_USED * len(kept.table):
-            table = np.zeros(4 * len(kept.table), SLOT)
+        num_infosets, num_sequences = store.room()
+        used = store.sizes()
+        kept = kept._replace(
+            behind=reserve(kept.behind, num_sequences, used[1]),
+            above=reserve(kept.above, num_sequences, used[1]),
+            spots=reserve(kept.spots, num_infosets, used[0]),
+            places=reserve(
+                kept.places, int(kept.counts[slots.NUM_PLACES]) + actions + 1
+            ),
+        )
+        room = len(kept.places)
+        kept = kept._replace(
+            edges=reserve(kept.edges, room * actions),
+            returns=reserve(kept.returns, room),
+            values=reserve(kept.values, room * len(self.walk.key)),
+            rows=reserve(kept.rows, room + 1),
+        )
+        if room > MOST_USED * len(kept.table):
+            table = np.zeros(1 << (2 * room).bit_length(), SLOT)
             refill(table, kept.table)
-            self.kept = kept._replace(table=table)
+            kept = kept._replace(table=table)
+        self.kept = kept
+        if self._budget is not None:
+            by_place = kept[3:]  # behind those by sequence and infoset
+            self._budget.hold(PLACES, sum(array.nbytes for array in by_place))
         if len(self.walk.noted):
             resize(self.walk.noted, len(store.infosets))
 
@@ -204,19 +211,17 @@ class PlaceWalk(SlicedPass):
         actions = self._rules.sizes.num_actions
         for array, size in (
             (kept.behind, num_sequences),
+            (kept.above, 0),
             (kept.spots, num_infosets),
             (kept.places, count),
             (kept.edges, count * actions),
             (kept.returns, count),
+            (store.known.table, 0),
+            (store.known.table, 0),
         ):
             resize(array, int(size))
         if len(self.walk.noted):
             resize(self.walk.noted, num_infosets)
-
-
-def _larger(array: np.ndarray, size: int) -> int:
-    """The length of an array, or what it should become to have so many rows."""
-    return len(array) if size <= len(array) else size + size // 4
 
 
 def not_shared(short_name: str) -> GameError:

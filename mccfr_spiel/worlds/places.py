@@ -64,11 +64,12 @@ class Places(NamedTuple):
         np.ndarray,
         Entry(INT, "[S, H]", "one more than the infoset behind a sequence; or 0"),
     ]
+    above: Annotated[
+        np.ndarray, Entry(INT, "[S]", "the sequence before; none when all are found")
+    ]
     spots: Annotated[
         np.ndarray,
-        Entry(
-            LONG, "[I, 2]", "the set of actions of an infoset; the first sequence"
-        ),
+        Entry(LONG, "[I, 2]", "the set of actions of an infoset; the first sequence"),
     ]
     places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]", "see NUM_PLACE")]
     edges: Annotated[
@@ -181,21 +182,12 @@ def _sequence(spots, entry, bit):
 
 @inlined
 def _unroll(scene, player, sequence):
-    """Writes the own moves up to a sequence, the last one first; returns their number.
-
-    Infosets are found by their first sequences, which ascend.
-    """
-    infosets, length = scene.tree.infosets, np.int64(0)
+    """Writes the own moves up to a sequence, the last one first; returns their
+    number."""
+    length = np.int64(0)
     while sequence >= 2:
-        low, high = np.int64(0), np.int64(scene.known.counts[INFOSETS])
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if infosets[middle]["first_sequence"] <= sequence:
-                low = middle
-            else:
-                high = middle
         scene.way.pasts[player, length] = scene.known.actions[sequence]
-        sequence = np.int64(infosets[low]["parent"])
+        sequence = np.int64(scene.kept.above[sequence])
         length += 1
     return length
 
@@ -243,6 +235,7 @@ def _find_infoset(scene, level, player, sequence, heard):
         kept.spots[infoset, 1] = scene.tree.infosets[infoset]["first_sequence"]
         for k in range(count):
             kept.spots[infoset, 0] |= np.int64(1) << path.moves[k]
+            kept.above[kept.spots[infoset, 1] + k] = sequence
         if len(scene.way.noted) > 0 and infoset == before:
             note(scene.way.noted, infoset, path.history, path.position[NUM_MOVES])
     return np.int64(status)
@@ -358,57 +351,47 @@ def _has_room(scene):
 
 
 @inlined
-def _add_entry(scene, level, count, sequence, heard):
-    """Adds the infoset behind a sequence to those of a world; returns a status."""
-    kept, way, status = scene.kept, scene.way, np.int64(DONE)
-    if count == way.at[ROOM]:
-        return np.int64(MANY_ENTRIES)
-    if kept.behind[sequence, heard] == 0:
-        player = kept.places[way.places[level], ACTOR]
-        status = _find_infoset(scene, level, player, sequence, heard)
-        if status != DONE:
-            return status
-    spot = np.int64(kept.behind[sequence, heard]) - 1
-    row = level * way.at[ROOM] + count
-    way.spots[row, 0], way.spots[row, 1] = kept.spots[spot, 0], kept.spots[spot, 1]
-    return status
-
-
-@inlined
 def _enter(scene, level):
     """Finds the infosets of who acts at a world; returns a status.
 
-    Private moves append to the list that is read here.
+    Private moves append entries to those that are read here; the sequences to these
+    wait in the next block, which is free. Nothing is looked up in the rules that is
+    known, so in a pass nothing is.
     """
-    kept, way = scene.kept, scene.way
+    kept, way, status = scene.kept, scene.way, np.int64(DONE)
     place, row = way.places[level], level * way.at[ROOM]
     player, heard = kept.places[place, ACTOR], kept.places[place, LAST_HEARD]
-    first, count = way.firsts[player, level], way.counts[player, level]
-    status = np.int64(DONE)
-    for k in range(count):
-        sequence = np.int64(way.sequences[first + k])
-        status = _add_entry(scene, level, np.int64(k), sequence, heard)
-        if status != DONE:
-            return status
-    entry, finds = np.int64(0), len(way.plan) == 0
-    while entry < count and (finds or kept.places[place, PRIVATE]):
-        unknown = way.spots[row + entry, 0] & ~kept.places[place, LOOKED]
+    first, listed = way.firsts[player, level], way.counts[player, level]
+    waiting, count, entry = row + way.at[ROOM], listed, np.int64(0)
+    while entry < count:
+        sequence = np.int64(way.sequences[first + entry])
+        if entry == listed:
+            first, heard = waiting, kept.places[place, TRIED]
+            sequence = np.int64(way.sequences[first + entry])
+        if kept.behind[sequence, heard] == 0:
+            status = _find_infoset(scene, level, player, sequence, heard)
+            if status != DONE:
+                return status
+        spot, here = np.int64(kept.behind[sequence, heard]) - 1, row + entry
+        way.spots[here, 0], way.spots[here, 1] = (
+            kept.spots[spot, 0],
+            kept.spots[spot, 1],
+        )
+        unknown = way.spots[here, 0] & ~kept.places[place, LOOKED]
         while unknown:
             bit = unknown & -unknown
             unknown ^= bit
-            sequence = _sequence(way.spots, row + entry, bit)
+            sequence = _sequence(way.spots, here, bit)
             status = _look_along(scene, level, place, sequence, bit)
             if status != DONE:
                 return status
-        going = way.spots[row + entry, 0] & kept.places[place, PRIVATE]
+        going = way.spots[here, 0] & kept.places[place, PRIVATE]
         while going:
             bit = going & -going
             going ^= bit
-            sequence = _sequence(way.spots, row + entry, bit)
-            tried = kept.places[place, TRIED]
-            status = _add_entry(scene, level, count, sequence, tried)
-            if status != DONE:
-                return status
+            if count == way.at[ROOM]:
+                return np.int64(MANY_ENTRIES)
+            way.sequences[waiting + count] = _sequence(way.spots, here, bit)
             count += 1
         entry += 1
     way.entries[level] = count
