@@ -264,8 +264,6 @@ class _Finding:
         self._one = self._store.node_arrays()
         self._more = callable_world_rules(rules.description)
         self._entries = entries
-        self._has_classes = rules.description.leaf_class is not None
-        self._worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
         self._leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
         self._search = self._begin(with_histories)
 
@@ -273,12 +271,9 @@ class _Finding:
         """The search before its first world."""
         rules, entries, sizes = self._rules, self._entries, self._rules.sizes
         moves, actions = sizes.max_moves + sizes.max_chance_moves, sizes.num_actions
-        height, key, edges = moves + 2, sizes.max_moves + SPARE, actions
-        if self._has_classes:
-            edges *= max(entries // 16, 1)
-        with_states = not (self._has_classes or with_histories)
-        state = 24 * with_states * sizes.state
-        size = height * entries * (8 * moves + 80 + 4 * actions + state)
+        height, key = moves + 2, sizes.max_moves + SPARE
+        edges = actions * max(entries // 16, 1)
+        size = height * entries * (8 * moves + 80 + 4 * actions)
         self._budget.hold(LISTS, size + 8 * edges * height * (key + 2))
         search: Search = new_record(
             Search,
@@ -287,7 +282,6 @@ class _Finding:
             A=actions,
             E=edges,
             K=key,
-            G=with_states * height * entries,
             M=moves,
             H=moves + 1,
             I=int(with_histories),
@@ -295,37 +289,21 @@ class _Finding:
             NUM_AT=slots.NUM_AT,
         )
         search.start[:] = rules.start()
-        if with_states:
-            search.states[0] = search.states[height * entries] = rules.start()
         search.weights[:] = search.ways[:] = 1
         search.firsts[1, 0] = height * entries
         search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
         search.counts[:, 0] = search.at[slots.ENTERS] = 1
-        search.at[slots.ROOM], search.at[slots.HAS_CLASSES] = entries, self._has_classes
+        search.at[slots.ROOM] = entries
         return search
-
-    @property
-    def _kept(self) -> Worlds | Leaves:
-        return self._leaves if self._has_classes else self._worlds
 
     def _rows(self) -> dict[str, tuple[int, int]]:
         """How many rows of each array are used, and how many a world may add."""
-        at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
-        if self._has_classes:
-            steps, leaves = (
-                (at[slots.NUM_STEPS], 2 * self._entries),
-                (at[slots.NUM_LEAVES], 1),
-            )
-            return {
-                **dict.fromkeys(("steps", "classes", "weights"), steps),
-                **dict.fromkeys(("lengths", "sizes"), leaves),
-                "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
-            }
-        worlds, edges = (at[slots.NUM_WORLDS], 1), (at[slots.NUM_EDGES], actions)
+        at = self._search.at.tolist()
+        steps = at[slots.NUM_STEPS], 2 * self._entries
         return {
-            "steps": (at[slots.NUM_STEPS], self._entries * actions),
-            **dict.fromkeys(("actors", "edges"), worlds),
-            **dict.fromkeys(("lengths", "ends", "returns"), edges),
+            **dict.fromkeys(("steps", "classes", "weights"), steps),
+            **dict.fromkeys(("lengths", "sizes"), (at[slots.NUM_LEAVES], 1)),
+            "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
         }
 
     def run(self) -> Found | None:
@@ -368,7 +346,7 @@ class _Finding:
     def _go_on(self, most: int) -> int:
         store = self._store
         tree = tree_of(store, self._one)
-        kept = self._worlds, self._leaves, self._search
+        kept = self._leaves, self._search
         frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
         return self.compiled(frame, store.called, self._more, most)
 
@@ -382,7 +360,7 @@ class _Finding:
         longest = len(rules.sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        arrays, sizes = self._kept._asdict(), {}
+        arrays, sizes = self._leaves._asdict(), {}
         for name, (used, more) in self._rows().items():
             size, needed = len(arrays[name]), used + more + 1
             sizes[name] = size if needed <= size else needed + needed // 4
@@ -402,11 +380,10 @@ class _Finding:
 
     def _trimmed(self) -> Found:
         """What was found, without the room that arrays have to spare."""
-        at, store, kept = self._search.at.tolist(), self._store, self._kept
+        at, store, kept = self._search.at.tolist(), self._store, self._leaves
         store.trim()
         for name, (used, _) in self._rows().items():
             resize(getattr(kept, name), used)
-        self._worlds.height[0] = at[slots.HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))

@@ -50,7 +50,9 @@ from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
 from mccfr_spiel.worlds.listing import Worlds
 from mccfr_spiel.worlds.passes import pay, sum_of
 
-MANY_ENTRIES, NOT_SHARED, MANY_ANSWERS = range(50, 53)
+MANY_ENTRIES, NOT_SHARED, MANY_ANSWERS = 50, 51, 53
+"""Statuses besides those of the kernels and OUT_OF_TIME: as in search.py; `heard` gives
+a number for which there is no room."""
 
 
 class Places(NamedTuple):
