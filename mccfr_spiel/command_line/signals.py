@@ -1,5 +1,6 @@
 """How a command ends: by a signal, by an error in words, or by its exit code."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -59,6 +60,8 @@ class Signals:
         if not self.wait or self.received is not None:
             raise Stopped(number)
         self.received = number
+        # Not by print, which may be what the signal came into.
+        os.write(2, b"\nEnding in order. A second signal ends at once.\n")
 
 
 def guarded(command: Callable[[Signals], int]) -> int:

@@ -22,8 +22,12 @@ from open_spiel.python.policy import UniformRandomPolicy
 
 from mccfr_spiel import refusals
 from mccfr_spiel.display import brief
-from mccfr_spiel.evaluation.sampled import CONFIDENCE, Estimate, estimate_of
-from mccfr_spiel.kernels.sampling import plain_draw_action
+from mccfr_spiel.evaluation.sampled import (
+    CONFIDENCE,
+    ChanceMoves,
+    Estimate,
+    estimate_of,
+)
 from mccfr_spiel.policies.bot import PolicyBot, SeatBot
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.reading import load_policy
@@ -84,17 +88,20 @@ def duplicate_returns(
         )
     loaded = turn_based(source)
     bots = [_bots_of(one, source, seed) for one in (first, second)]
-    means = np.zeros(deals)
+    means, chance = np.zeros(deals), ChanceMoves()
     for deal in range(deals):
         for seat in range(2):
             seats = [bots[(seat + player) % 2][player] for player in range(2)]
-            chance = np.random.Generator(np.random.PCG64([seed, deal]))
-            means[deal] += _play(loaded, seats, chance)[seat] / 2
+            generator = np.random.Generator(np.random.PCG64([seed, deal]))
+            means[deal] += _play(loaded, seats, chance, generator)[seat] / 2
     return estimate_of(means, confidence)
 
 
 def _play(
-    game: pyspiel.Game, bots: Sequence[pyspiel.Bot], chance: np.random.Generator
+    game: pyspiel.Game,
+    bots: Sequence[pyspiel.Bot],
+    chance: ChanceMoves,
+    generator: np.random.Generator,
 ) -> list[float]:
     """Plays once; chance draws one number for each of its moves."""
     state = game.new_initial_state()
@@ -103,9 +110,7 @@ def _play(
     while not state.is_terminal():
         player = state.current_player()
         if state.is_chance_node():
-            actions, probs = zip(*state.chance_outcomes(), strict=True)
-            drawn = plain_draw_action(probs, 0, len(probs), chance.random())
-            action = int(actions[drawn])
+            action = chance.draw(state, generator.random())
         else:
             action = bots[player].step(state)
             bots[1 - player].inform_action(state, player, action)

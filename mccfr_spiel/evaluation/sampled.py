@@ -192,7 +192,7 @@ def learned_response(
     plays: int = 10_000,
     seed: int = 0,
     confidence: float = CONFIDENCE,
-    max_nodes: int = _MAX_NODES,
+    max_nodes: int | None = None,
     max_memory: MaxMemory = None,
     twin: bool | None = None,
 ) -> LearnedResponse:
@@ -211,7 +211,8 @@ def learned_response(
             `seconds`, which is not the same number each time.
         seconds: see `iterations`.
         plays, seed, confidence: see `sampled_returns`.
-        max_nodes: as in `Solver`.
+        max_nodes: as in `Solver`. None: a million, or twice the deals if
+            these are more.
         max_memory: as in `Solver`; learning ends when what was met fills it.
         twin: whether walks and plays go over the game's compiled twin. By default walks
             do in games with a tree of more than about half a million nodes, as in
@@ -240,6 +241,9 @@ def learned_response(
         )
     until = (iterations, seconds)
 
+    if max_nodes is None:
+        deals = len(loaded.new_initial_state().legal_actions())
+        max_nodes = max(_MAX_NODES, 2 * deals)
     each = of_each_player(policy, loaded)
     facing = _Facing(loaded, each, player, max_nodes, max_memory)
     twin = checked_twin(twin, loaded)
@@ -324,20 +328,48 @@ def _returns(
                 check_returns(declared, row)
             return returns
     generator = np.random.Generator(np.random.PCG64(seed))
-    return np.array([_play(game, declared, asked, generator) for _ in range(plays)])
+    how = declared, asked, ChanceMoves(), generator
+    return np.array([_play(game, *how) for _ in range(plays)])
+
+
+class ChanceMoves:
+    """Draws moves of chance in plays of one game.
+
+    It keeps the outcomes of the node with which all plays begin, since OpenSpiel may
+    take a second to list them: a deal of two hands of hold'em has 1,624,350.
+    """
+
+    _FEW = 1_000
+
+    def __init__(self) -> None:
+        self._first: tuple[np.ndarray, np.ndarray] | None = None
+
+    def draw(self, state: pyspiel.State, draw: float) -> int:
+        """The move of chance at a state that a number in [0, 1) stands for."""
+        begins = not state.history()
+        if not begins or self._first is None:
+            actions, probs = zip(*state.chance_outcomes(), strict=True)
+            if not begins or len(actions) <= self._FEW:
+                return actions[plain_draw_action(probs, 0, len(probs), draw)]
+            known = np.array(probs)
+            possible = known > 0
+            self._first = np.array(actions)[possible], np.cumsum(known[possible])
+        moves, sums = self._first
+        return int(moves[min(np.searchsorted(sums, draw, "right"), len(moves) - 1)])
 
 
 def _play(
     game: pyspiel.Game,
     declared: Declared,
     asked: Sequence[Answers],
+    chance: ChanceMoves,
     generator: np.random.Generator,
 ) -> list[float]:
     """Plays the game once and returns the players' returns, checked."""
     state = game.new_initial_state()
     try:
         while not state.is_terminal():
-            _move(state, asked, generator)
+            _move(state, asked, chance, generator)
         returns = state.returns()
         check_returns(declared, returns)
     except Exception as error:
@@ -347,12 +379,14 @@ def _play(
 
 
 def _move(
-    state: pyspiel.State, asked: Sequence[Answers], generator: np.random.Generator
+    state: pyspiel.State,
+    asked: Sequence[Answers],
+    chance: ChanceMoves,
+    generator: np.random.Generator,
 ) -> None:
     """Draws a move of everybody who acts in the state and makes it."""
     if state.is_chance_node():
-        actions, probs = zip(*state.chance_outcomes(), strict=True)
-        state.apply_action(_draw(actions, probs, generator.random()))
+        state.apply_action(chance.draw(state, generator.random()))
     elif state.is_simultaneous_node():
         state.apply_actions(
             [_drawn(asked, state, player, generator) for player in range(len(asked))]
@@ -373,11 +407,8 @@ def _drawn(
     probs = asked[player].action_probabilities(state, player)
     if not abs(sum(probs.values()) - 1) < 1e-6:
         raise ValueError(f"Player {player}'s policy gives {probs} at the state {state}")
-    return _draw(list(probs), list(probs.values()), generator.random())
-
-
-def _draw(actions: Sequence[int], probs: Sequence[float], draw: float) -> int:
-    return actions[plain_draw_action(probs, 0, len(probs), draw)]
+    actions, odds = list(probs), list(probs.values())
+    return actions[plain_draw_action(odds, 0, len(odds), generator.random())]
 
 
 # --- learning a response -------------------------------------------------------

@@ -342,6 +342,15 @@ _TITLE_WIDTH = 60
 
 _PANEL_TITLE_WIDTH = 36
 
+
+def _title(text: str, width: int) -> str:
+    """A title, such as a load string, in at most three lines that end behind commas."""
+    lines = textwrap.wrap(
+        text.replace(",", ", "), width, max_lines=3, placeholder=" ..."
+    )
+    return "\n".join(lines)
+
+
 _ABBREVIATIONS = ("cfr", "egt", "lp", "lcfr", "dcfr", "pcfr", "pdcfr", "sapcfr")
 
 LABELS = {
@@ -426,7 +435,7 @@ def convergence_figure(
                     draw_beside(axes, f"{words} of {label}", look, *beside, dashes)
         axes.set_xlabel(LABELS.get(x, x))
         axes.set_ylabel(LABELS.get(y, y))
-        axes.set_title("\n".join(textwrap.wrap(title, _TITLE_WIDTH)))
+        axes.set_title(_title(title, _TITLE_WIDTH))
         finish_axes(axes, x_scale="log")
         add_legends(figure, [axes])
     return figure
@@ -506,7 +515,7 @@ def save_estimates(
         axes.axvline(0.0, linewidth=0.8, color="gray")
         axes.set_yticks([-row for row in range(len(labels))], labels)
         axes.set_xlabel("return a play, 95% intervals")
-        axes.set_title("\n".join(textwrap.wrap(title, _PANEL_TITLE_WIDTH)))
+        axes.set_title(_title(title, _PANEL_TITLE_WIDTH))
         save_figure(figure, picture)
 
 
@@ -540,7 +549,7 @@ def curves_figure(
         for axes, (game, curves) in zip(grid.flat, games.items(), strict=False):
             for name, curve in curves.items():
                 _draw_band(axes, legend_name(name), look[name], curve, x_scale, scale)
-            axes.set_title("\n".join(textwrap.wrap(game, _PANEL_TITLE_WIDTH)))
+            axes.set_title(_title(game, _PANEL_TITLE_WIDTH))
             axes.set_xlabel(LABELS.get(x, x.replace("_", " ")))
             finish_axes(axes, x_scale=x_scale, y_scale=scale)
         for axes in grid[:, 0]:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from mccfr_spiel.cluster import Cluster
 from mccfr_spiel.compiled.jit import seconds_compiled
-from mccfr_spiel.display import brief, counted
+from mccfr_spiel.display import brief, counted, plus_minus
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import results, runs
@@ -166,8 +166,8 @@ def show_estimates(result: dict[str, Any]) -> None:
             if not isinstance(estimate, dict):
                 show(f"  {name.replace('_', ' ')}: {estimate:,}")
                 continue
-            mean, half_width = estimate["mean"], estimate["half_width"]
-            show(f"  {name.replace('_', ' ')}: {mean:.5g} +- {half_width:.2g}")
+            shown = plus_minus(estimate["mean"], estimate["half_width"])
+            show(f"  {name.replace('_', ' ')}: {shown}")
     if "gain_of_learned_response" in result["players"][0]:
         show("The gain is a lower bound of what a best response gains; not NashConv.")
     else:

@@ -414,7 +414,7 @@ def make_piece(rule: int, *, has_rows: bool) -> Any:
     piece, or through the top. `has_rows` is said at `update_infoset`."""
     looks_ahead = rule_of(rule).looks_ahead
 
-    @inlined
+    @jit(nogil=True, views_only=True)
     def do_piece(frame, desk, piece):
         task = views(frame, Task)
         tree, tables = tree_in(frame, task.job), views(frame, Tables)

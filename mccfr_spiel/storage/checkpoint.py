@@ -1,8 +1,8 @@
 """The format of solvers, policies and bots on disk and in pickles.
 
 What is read is exactly what was written, and no code in a file is ever run. A file is a
-magic word, the digest of what follows, and a .npz archive with a JSON header and
-arrays.
+magic word and a .npz archive with a JSON header and arrays. The archive has a checksum
+of each array, by which a damaged file is known.
 
 How files tell a user's function from another one of its name.
 """
@@ -50,7 +50,6 @@ def digest_of(function: types.FunctionType) -> str:
 
 MAGIC = b"mccfr_spiel solver\n"
 VERSION = 1
-_DIGEST_SIZE = 32
 _BLOCK = 1 << 20
 
 PREVIOUS = ".previous"
@@ -114,17 +113,42 @@ class Contents(NamedTuple):
 
 
 def write(file: IO[bytes], contents: Contents, kind: Kind = SOLVER) -> None:
-    """Writes contents into an empty binary file, which must be readable as well.
+    """Writes contents into an empty binary file.
 
-    The digest stands before what it is of, so it is filled in at the end.
+    Integers are stored in the smallest type that holds them all. A large solver is
+    mostly waiting for the disk, and its actions and keys are small numbers.
     """
-    file.write(kind.magic + bytes(_DIGEST_SIZE))
-    header = np.frombuffer(json.dumps(contents.header).encode(), np.uint8)
-    np.savez(file, allow_pickle=False, header=header, **contents.arrays)
-    digest = _digest(file)
-    file.seek(len(kind.magic))
-    file.write(digest)
+    types = {name: array.dtype.str for name, array in contents.arrays.items()}
+    text = json.dumps(contents.header | {"types": types})
+    header = np.frombuffer(text.encode(), np.uint8)
+    narrow = {name: _narrow(array) for name, array in contents.arrays.items()}
+    file.write(kind.magic)
+    np.savez(file, allow_pickle=False, header=header, **narrow)
     file.flush()
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
+    """Integers in the smallest type that holds them; any other array as it is."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return array
+    bounds = np.min_scalar_type(array.min()), np.min_scalar_type(array.max())
+    found = np.promote_types(*bounds)
+    return array.astype(found) if found.itemsize < array.itemsize else array
+
+
+def _widen(
+    arrays: dict[str, np.ndarray], types: dict[str, str]
+) -> dict[str, np.ndarray]:
+    """Arrays of a file in the types that they had; raises ValueError if some are not
+    there, as where a damaged list of the members ends early."""
+    if arrays.keys() != types.keys():
+        raise ValueError(f"the arrays are {[*arrays]}, not {[*types]}")
+    for name, code in types.items():
+        if code != arrays[name].dtype.str:
+            if np.dtype(code).kind not in "iu":
+                raise ValueError(f"{name} as {code}")
+            arrays[name] = arrays[name].astype(code, casting="safe")
+    return arrays
 
 
 def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
@@ -141,15 +165,14 @@ def read(file: IO[bytes], name: str, kind: Kind = SOLVER) -> Contents:
         if kind is POLICY and magic.lstrip().startswith(b"{"):
             hint = "; a policy.json is read by mccfr_spiel.load_policy"
         raise DamagedError(f"{name} is not {kind.words}{hint}.")
-    if file.read(_DIGEST_SIZE) != _digest(file):
-        raise DamagedError(f"{name} is damaged or was cut short.")
-    file.seek(len(MAGIC) + _DIGEST_SIZE)
     try:
         arrays = _arrays(file)
         header = json.loads(arrays.pop("header").tobytes())
         version = header["version"]
+        if (types := header.pop("types", None)) is not None:  # older files have none
+            arrays = _widen(arrays, types)
     except Exception as error:  # zipfile and numpy raise whatever they stumble over
-        raise DamagedError(f"{name} is not {kind.words}: {error!r}") from error
+        raise DamagedError(f"{name} is damaged or was cut short: {error!r}") from error
     if version != VERSION:
         raise CheckpointError(
             f"{name} is {kind.words}, of version {version}; this package reads version "
@@ -288,7 +311,8 @@ def loaded_abstraction(
     if saved and abstraction is None:
         raise CheckpointError(
             "The file is of a solver or policy with an abstraction, a function that no "
-            "file can hold: give it again (abstraction=...)."
+            "file can hold: give it again (abstraction=..., on the command line "
+            "--abstraction=module:function)."
         )
     if abstraction is not None and not saved:
         raise CheckpointError(
@@ -408,12 +432,3 @@ def _array(data: IO[bytes], size: int) -> np.ndarray:
         block = data.read(min(_BLOCK, expected - start))
         flat[start : start + len(block)] = np.frombuffer(block, np.uint8)
     return flat.view(dtype).reshape(shape, order="F" if by_columns else "C")
-
-
-def _digest(file: IO[bytes]) -> bytes:
-    """The digest of everything behind the place of the digest itself."""
-    file.seek(len(MAGIC) + _DIGEST_SIZE)
-    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-    while block := file.read(_BLOCK):
-        digest.update(block)
-    return digest.digest()

@@ -10,7 +10,11 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import get_all_states
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
+from mccfr_spiel.evaluation.sampled import (
+    ChanceMoves,
+    learned_response,
+    sampled_returns,
+)
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 
@@ -154,3 +158,27 @@ def test_wrong_arguments_are_refused_by_value(trained):
         sampled_returns(LEDUC, [trained])
     with pytest.raises(ValueError, match="turn-based form"):
         learned_response(GOOFSPIEL, trained, 0)
+
+
+class ManyDeals:
+    """A first node with 3,000 outcomes, of which every third is impossible."""
+
+    def __init__(self):
+        self.listed = 0
+
+    def history(self):
+        return []
+
+    def chance_outcomes(self):
+        self.listed += 1
+        return [(7 * k, (k % 3 > 0) / 2000) for k in range(3000)]
+
+
+def test_deals_are_listed_once_and_drawn_by_their_probabilities():
+    state, chance = ManyDeals(), ChanceMoves()
+    numbers = np.random.default_rng(3).random(4000)
+    drawn = [chance.draw(state, number) for number in numbers]
+    assert state.listed == 1
+    possible = [move for move, prob in state.chance_outcomes() if prob > 0]
+    assert drawn == [possible[int(2000 * number)] for number in numbers]
+    assert chance.draw(state, np.nextafter(1.0, 0.0)) == possible[-1]

