@@ -81,7 +81,7 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
     assert axes.lines[0].get_xdata() == pytest.approx([66, 110.5])
     assert axes.lines[0].get_ydata() == pytest.approx([5, 4])
     (axes,) = table.plot(x="nodes_touched", band="range").axes
-    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    edges = np.asarray(axes.collections[0].get_paths()[0].vertices)[:, 1]
     assert (edges.min(), edges.max()) == (2, 6)
 
 
