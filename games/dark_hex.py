@@ -20,20 +20,16 @@ from mccfr_spiel.twins.hidden_board import (
     MOST_CELLS,
     MOVES,
     acting,
+    heard_of,
     legal_actions,
     own_moves,
     play,
+    position_key,
     returns,
     world_of,
 )
-from mccfr_spiel.twins.twin import no_chance_probs
 
 _ABRUPT = 2  # in settings, behind the rows and columns
-
-
-@compiled
-def _start(settings, state):
-    pass  # the first state is all zeros
 
 
 @compiled
@@ -51,6 +47,11 @@ def _world_key(settings, state, key):
     return world_of(settings, state, key, settings[_ABRUPT] != 0.0)
 
 
+@compiled
+def _heard(settings, state, player):
+    return heard_of(settings, state, player, False)
+
+
 def _sizes(parameters):
     cells = int(parameters["num_rows"]) * int(parameters["num_cols"])
     if cells > MOST_CELLS:
@@ -62,9 +63,7 @@ def _sizes(parameters):
     return Sizes(
         state=MOVES + longest,
         num_actions=cells,
-        max_chance_outcomes=0,
         max_moves=longest,
-        max_chance_moves=0,
         key=(2 * cells + 1,) * cells,
         min_utility=-1.0,
         max_utility=1.0,
@@ -122,10 +121,8 @@ DarkHexGame = register(
         },
         sizes=_sizes,
         rules=Rules(
-            start=_start,
             acting=acting,
             legal_actions=legal_actions,
-            chance_probs=no_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=returns,
@@ -137,5 +134,7 @@ DarkHexGame = register(
             observation=_observation,
         ),
         world_key=_world_key,
+        position_key=position_key,
+        heard=_heard,
     )
 )

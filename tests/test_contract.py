@@ -164,7 +164,6 @@ def looks(solver: Solver, path: Any) -> list[Callable[[], Any]]:
         solver.current_policy,
         solver.current_vector,
         solver.regret_vector,
-        solver.memory,
         lambda: repr(solver),
         solver._repr_html_,
     ]

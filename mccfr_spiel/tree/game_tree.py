@@ -301,7 +301,7 @@ class GameTree(ReadableTree):
         names = KeyNames(rules, found.keys, found.infosets["player"])
         self.met.take_over(names, found.infosets, found.actions)
         self.payoffs.take_over(found.worlds.payoffs)
-        self.worlds, self.found_store = found.worlds, found.store
+        self.worlds, self.start_pass = found.worlds, found.start_pass
 
     def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
         if store == "none":
@@ -485,11 +485,6 @@ class GameTree(ReadableTree):
         """Keeps vectors for the next evaluation, as long as the leaves are kept."""
         if self._leaves is not None:
             self._vectors.append(vectors)
-
-    def kept_for_evaluation(self) -> list[np.ndarray]:
-        """The arrays that evaluations have left behind, besides the leaves."""
-        blocks = () if self._blocks is None else self._blocks
-        return [*blocks, *(array for kept in tuple(self._vectors) for array in kept)]
 
     @reads
     def list_ceilings(self) -> Ceilings:

@@ -6,7 +6,7 @@ strings equal those of OpenSpiel's game, so that a tree which a twin expands is 
 of the game itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,6 @@ from mccfr_spiel.rules.description import (
     Rules,
     Sizes,
     Words,
-    compiled,
 )
 
 
@@ -54,6 +53,8 @@ def make_twin(
     spell: Any,
     text_size: int,
     world_key: Any = None,
+    position_key: Any = None,
+    heard: Any = None,
     leaf_class: Any = None,
     class_returns: Any = None,
 ) -> Twin:
@@ -66,7 +67,7 @@ def make_twin(
         sizes: as in a Description; the least and greatest return do not matter.
         rules: the compiled functions.
         spell, text_size: see `Twin`.
-        world_key, leaf_class, class_returns: as in a Description.
+        world_key, position_key, heard, leaf_class, class_returns: as in a Description.
     """
     description = Description(
         short_name=short_name,
@@ -77,6 +78,8 @@ def make_twin(
         words=_WORDS,
         num_players=num_players,
         world_key=world_key,
+        position_key=position_key,
+        heard=heard,
         leaf_class=leaf_class,
         class_returns=class_returns,
     )
@@ -140,29 +143,3 @@ _WORDS = Words(_state_words, _action_words, _info_state_words, _observation)
 Maker = Callable[[Mapping[str, Any]], Twin | None]
 """Makes the twin for the parameters of a game; None for values that it does not cover.
 """
-
-
-@compiled
-def start_from_zeros(settings, state):
-    """`Rules.start` of a game whose first state is all zeros."""
-
-
-@compiled
-def no_chance_probs(settings, state, probs):
-    """`Rules.chance_probs` of a game without chance."""
-
-
-def sizes_without_chance(
-    *, state: int, num_actions: int, max_moves: int, key: Sequence[int]
-) -> Sizes:
-    """The sizes of a twin without chance; a twin's returns are declared by its game."""
-    return Sizes(
-        state=state,
-        num_actions=num_actions,
-        max_chance_outcomes=0,
-        max_moves=max_moves,
-        max_chance_moves=0,
-        key=tuple(key),
-        min_utility=0.0,
-        max_utility=0.0,
-    )

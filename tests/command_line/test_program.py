@@ -182,7 +182,7 @@ def test_compare_leaves_figures_and_the_table(program, tmp_path):
     )
     code, out, _ = program(*call)
     assert code == 0
-    assert "outcome_epsilon=0.4_regret_matching" in out
+    assert "outcome sampling (epsilon 0.4)" in out
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert names == {"comparison.csv", "figure.svg", "figure_head_to_head.svg", "runs"}
     table = pd.read_csv(tmp_path / "c" / "comparison.csv")

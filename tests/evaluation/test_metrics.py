@@ -8,9 +8,7 @@ from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import experiments
 from mccfr_spiel.evaluation.metrics import named_metrics
-from mccfr_spiel.experiments import runs
 
 pytestmark = pytest.mark.compiled
 
@@ -30,19 +28,6 @@ def test_nash_conv_and_the_last_iterate_are_openspiels(solver):
     assert ms.metrics.nash_conv(solver) == pytest.approx(gap, abs=1e-12)
     assert ms.metrics.last_iterate(solver) == pytest.approx(last, abs=1e-12)
     assert gap != pytest.approx(last, abs=0.01)
-
-
-def test_a_run_that_measures_nash_conv_tells_the_solver_which_shows_it(solver):
-    assert "NashConv" not in repr(solver)
-    ms.metrics.last_iterate(solver)
-    assert "NashConv" not in repr(solver)  # that is another policy's
-    solver.run(10, metrics=ms.metrics.nash_conv)
-    game = pyspiel.load_game("kuhn_poker")
-    gap = pyspiel.nash_conv(game, solver.average_policy().to_pyspiel())
-    assert solver.measured.nash_conv == pytest.approx(gap, abs=1e-12)
-    assert repr(solver).endswith(f"60 iterations, NashConv {gap:.3g}>")
-    ran, rows = runs.run(experiments.Settings("kuhn_poker", ms.CFR, iterations=7))
-    assert repr(ran).endswith(f"7 iterations, NashConv {rows[-1]['nash_conv']:.3g}>")
 
 
 @pytest.mark.parametrize("players", [2, 3])

@@ -22,7 +22,8 @@ from mccfr_spiel.experiments.results import read_rows as read_kept_rows
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.experiments.single_run import format_row, header
 from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.results_folder import RowWriter, read_table, read_whole_table
+from mccfr_spiel.storage.checkpoint import DamagedError
+from mccfr_spiel.storage.results_folder import RowWriter, read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 FRAGILE = """
@@ -82,25 +83,22 @@ def no_file_larger_than(size: int):
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers", "damaged"),
+    ("text", "numbers"),
     [
-        ("a,b\n1,2\n3,4\n", ["1", "3"], 0),
-        ("a,b\n1,2\n3,", ["1"], 0),
-        ("a,b\n1,2\n3\n5,6\n", ["1", "5"], 1),
-        ('a,b\n1,2\n"3,\n5,6\n', ["1", "5"], 1),
+        ("a,b\n1,2\n3,4\n", ["1", "3"]),
+        ("a,b\n1,2\n3,", ["1"]),
+        ("a,b\n1,2\n3\n5,6\n", None),
+        ('a,b\n1,2\n"3,\n5,6\n', None),
     ],
 )
-def test_damaged_lines_of_a_table_are_counted(text, numbers, damaged, tmp_path):
+def test_a_table_with_a_damaged_line_is_refused(text, numbers, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(text.encode("latin-1"))
-    table = read_table(path)
-    assert [row["a"] for row in table.rows] == numbers
-    assert table.damaged == damaged
-    if damaged:
-        with pytest.raises(ValueError, match=r"rows.csv has 1 damaged lines"):
-            read_whole_table(path)
+    if numbers is None:
+        with pytest.raises(DamagedError, match=r"rows.csv has a damaged line"):
+            read_table(path)
     else:
-        assert read_whole_table(path) == table
+        assert [row["a"] for row in read_table(path).rows] == numbers
 
 
 # --- a run, in this process --------------------------------------------------------
@@ -255,18 +253,15 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     assert ("lacks rows" in printed.err) == (lost == "results.csv")
 
 
-def test_damaged_rows_are_told_and_a_copy_is_kept(finished):
+def test_damaged_rows_are_refused_in_words(finished):
     path = finished / "results.csv"
     lines = path.read_text().splitlines()
     lines[3] = lines[3].replace(",", ";")
     path.write_text("\n".join(lines) + "\n")
     settings = Settings("kuhn_poker", iterations=300)
     solver = load_solver(settings, finished / "solver.checkpoint")
-    kept, missing, damaged = read_kept_rows(path, settings, solver)
-    assert (missing, damaged) == (True, 1)
-    assert [row["iteration"] for row in kept][:4] == [1, 2, 4, 6]
-    copy = finished / "results.csv.damaged"
-    assert copy.read_text() == path.read_text()
+    with pytest.raises(DamagedError, match=r"results.csv is damaged.*Delete it"):
+        read_kept_rows(path, settings, solver)
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):

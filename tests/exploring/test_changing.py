@@ -7,6 +7,7 @@ import scipy.optimize
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
+from mccfr_spiel.exploring.visits import MOST_VISITS
 from tests.exploring.asking import Page, settled, solved
 
 
@@ -104,19 +105,6 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed):
         assert found[start : start + 2].tolist() == row
 
 
-def test_solving_on_begins_with_the_policy_at_hand():
-    solution = ms.solve_lp("kuhn_poker")
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    policy = ms.SequencePolicy(tree, uniform_vector(tree))
-    start = np.array(policy.vector)
-    for infoset in range(tree.num_infosets):
-        row = list(solution.policy[tree.info_state(infoset)].values())
-        start = with_row(tree, start, [infoset], row)
-    near = ms.nash_conv(tree, solve_on(tree, start, frozenset(), 1))
-    far = ms.nash_conv(tree, solve_on(tree, policy.vector, frozenset(), 1))
-    assert near < 0.1 < 0.3 < far
-
-
 def test_the_page_fixes_solves_and_undoes():
     page = Page(solved("kuhn_poker", 2_000))
     before = page.ask("overview")
@@ -149,12 +137,10 @@ def test_two_pages_have_changes_of_their_own():
     assert len(page.ask("visit")["changes"]) == 1
 
 
-def test_pages_that_were_looked_at_least_lately_make_room_for_others(monkeypatch):
+def test_pages_that_were_looked_at_least_lately_make_room_for_others():
     page = Page(solved("kuhn_poker"))
-    page.do("fix", number=0, row=[1, 0])
-    size = page.answers.visits.get(page.visit).nbytes
-    monkeypatch.setattr("mccfr_spiel.exploring.visits.MOST_BYTES", 4 * size)
-    for name in "abcdefgh":
+    names = [f"page {number}" for number in range(2 * MOST_VISITS)]
+    for name in names:
         page.do("fix", visit=name, number=0, row=[1, 0])
-    kept = [bool(page.ask("visit", visit=name)["changes"]) for name in "hgfedcba"]
-    assert kept == [True] * 4 + [False] * 4
+    kept = [bool(page.ask("visit", visit=name)["changes"]) for name in names[::-1]]
+    assert kept == [True] * MOST_VISITS + [False] * MOST_VISITS

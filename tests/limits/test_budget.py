@@ -52,12 +52,11 @@ def test_what_is_no_size_is_refused_with_its_value(size):
         Solver("kuhn_poker", max_memory=size)
 
 
-def test_control_groups_of_both_versions_limit_what_is_free(tmp_path):
+def test_control_groups_limit_what_is_free(tmp_path):
     membership = tmp_path / "cgroup"
     mount = tmp_path / "fs"
     outer, inner = mount / "a", mount / "a" / "b"
     inner.mkdir(parents=True)
-    (mount / "cgroup.controllers").touch()
     membership.write_text("0::/a/b\n")
     (inner / "memory.max").write_text("max\n")
     (inner / "memory.current").write_text("10\n")
@@ -66,15 +65,9 @@ def test_control_groups_of_both_versions_limit_what_is_free(tmp_path):
     (outer / "memory.current").write_text("700\n")
     (outer / "memory.stat").write_text("anon 600\ninactive_file 50\n")
     assert budget.cgroups_free(membership, mount) == [350]
-    membership.write_text("3:cpuset:/\n4:memory:/x/y\n")
-    first = mount / "memory" / "x" / "y"
-    first.mkdir(parents=True)
-    (first / "memory.limit_in_bytes").write_text("500\n")
-    (first / "memory.usage_in_bytes").write_text("100\n")
-    assert budget.cgroups_free(membership, mount) == [400]
-    membership.write_text("4:memory:/not/mounted/here\n")  # as inside a container
-    (mount / "memory" / "memory.limit_in_bytes").write_text("900\n")
-    (mount / "memory" / "memory.usage_in_bytes").write_text("100\n")
+    membership.write_text("0::/not/mounted/here\n")  # as inside a container
+    (mount / "memory.max").write_text("900\n")
+    (mount / "memory.current").write_text("100\n")
     assert budget.cgroups_free(membership, mount) == [800]
     assert budget.cgroups_free(tmp_path / "none", mount) == []
 
@@ -142,7 +135,6 @@ def test_a_tree_that_does_not_fit_gives_its_memory_back():
         tree.expand_all()
     assert (tree.num_nodes, tree.num_infosets, tree.num_sequences) == (1, 0, 2)
     assert tree.budget.taken < MIB / 2
-    assert sum(tree.memory().values()) < MIB / 2
 
 
 def test_a_failed_expansion_leaves_a_grown_tree_as_it_was():

@@ -4,6 +4,7 @@ import hypothesis
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg
 from hypothesis import strategies
 from hypothesis.extra import numpy as arrays
 

@@ -54,8 +54,6 @@ def kuhn_file(**changes):
     [
         (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
         (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
-        (kuhn_file(**{"1": {"0": 1.0}}), "other legal actions"),
-        (kuhn_file(**{"9": {"0": 0.5, "1": 0.5}}), "information state '9'"),
         (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
         ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),

@@ -173,7 +173,6 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     ("game", "algorithm"),
     [
         ("kuhn_poker", ms.CFR),
-        ("matrix_rps", ms.EXTERNAL_SAMPLING),
         ("python_search(turns=3)", ms.EXTERNAL_SAMPLING),
         ("python_kuhn_poker", ms.CFR),
     ],
@@ -202,11 +201,6 @@ def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
 
 WRITTEN_OUT = [
     ("kuhn_poker", "kuhn_poker(players=2)"),
-    (
-        "turn_based_simultaneous_game(game=goofspiel(num_cards=3))",
-        "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=False))",
-    ),
-    ("misere(game=kuhn_poker())", "misere(game=kuhn_poker(players=2))"),
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
 ]
 """A default that is not given, and the same default given."""

@@ -1,8 +1,7 @@
-"""What `Solver.memory` says is what Python's allocator was asked for."""
+"""What nobody holds goes, and what solvers take is given back."""
 
 import gc
 import pickle
-import tracemalloc
 import weakref
 
 import pyspiel
@@ -11,38 +10,8 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.sizes import UNCOUNTED
 
 SEARCH = "python_search(turns=4)"
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("game", "name", "iterations"),
-    [
-        ("leduc_poker", "external_sampling", 500),
-        ("liars_dice(dice_sides=4)", "omd", 500),
-        (SEARCH, "cfr_plus", 2),
-    ],
-)
-def test_memory_is_what_was_allocated(game, name, iterations):
-    Solver(game, ms.ALGORITHMS[name]).iterate(iterations)  # whatever is made once
-    gc.collect()
-    tracemalloc.start()
-    try:
-        solver = Solver(game, ms.ALGORITHMS[name])
-        solver.iterate(iterations)
-        gc.collect()
-        allocated, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    memory = solver.memory()
-    numba_keeps = 80_000
-    # What pyspiel's states take is not Python's: it is what the process grew by.
-    of_python = memory.total - solver.tree.budget.held(UNCOUNTED)
-    assert of_python == pytest.approx(allocated, rel=0.05, abs=numba_keeps)
-    assert memory.total > 5 * numba_keeps
-    assert memory.num_nodes == solver.tree.num_nodes
 
 
 def _solve(name):

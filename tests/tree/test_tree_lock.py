@@ -5,8 +5,6 @@ a lock. The oracle for bits is a solver that nobody disturbs.
 """
 
 import copy
-import multiprocessing
-import os
 import pickle
 import signal
 import threading
@@ -80,7 +78,6 @@ def in_thread(function):
         lambda solver, path: solver.save(path),
         lambda solver, path: pickle.dumps(solver),
         lambda solver, path: copy.copy(solver),
-        lambda solver, path: solver.memory(),
         lambda solver, path: solver.tree.expand_all(),
         lambda solver, path: solver.tree.forget_nodes(),
         lambda solver, path: solver.tree.state_at(0),
@@ -189,31 +186,3 @@ def test_a_tree_is_neither_copied_nor_pickled():
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="Solvers and policies can"):
             duplicate(tree)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
-@pytest.mark.parametrize("is_torn", [False, True])
-def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):
-    tree, entered, leave = Locked(), threading.Event(), threading.Event()
-
-    def stay():
-        entered.set()
-        leave.wait(SECONDS)
-
-    wait = in_thread(lambda: (tree.change if is_torn else tree.read)(stay))
-    entered.wait(SECONDS)
-    child = multiprocessing.get_context("fork").Process(target=_use, args=[tree])
-    child.start()
-    child.join(SECONDS)
-    leave.set()
-    wait()
-    assert child.exitcode == (3 if is_torn else 0)
-    tree.change()
-
-
-def _use(tree):
-    try:
-        tree.change()
-    except ms.TreeInUseError as error:
-        os._exit(3 if "forked" in str(error) else 4)
-    os._exit(0)
