@@ -20,9 +20,11 @@ from mccfr_spiel.twins.hidden_board import (
     MOST_CELLS,
     MOVES,
     acting,
+    heard_of,
     legal_actions,
     own_moves,
     play,
+    position_key,
     returns,
     world_of,
 )
@@ -43,6 +45,11 @@ def _info_key(settings, state, player, key):
 @compiled
 def _world_key(settings, state, key):
     return world_of(settings, state, key, settings[_ABRUPT] != 0.0)
+
+
+@compiled
+def _heard(settings, state, player):
+    return heard_of(settings, state, player, False)
 
 
 def _sizes(parameters):
@@ -127,5 +134,7 @@ DarkHexGame = register(
             observation=_observation,
         ),
         world_key=_world_key,
+        position_key=position_key,
+        heard=_heard,
     )
 )

@@ -513,7 +513,7 @@ class Solver:
     def _call_with(self, frame: np.ndarray) -> int:
         state = self.state
         if self._passes:
-            if self.tree.found_store is not None:
+            if self.tree.start_pass is not None:
                 return running.follow(self.kernel, self.tree, state, frame)
             return teams.run(
                 self.kernel, state.num_threads, frame, notes=NUM_NOTES, keep=state

@@ -1,15 +1,12 @@
 """Objects print as one line that says what matters, at no cost and without errors."""
 
 import copy
-import pickle
 
 import numpy as np
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import algorithms
-from mccfr_spiel.evaluation import Estimate, sampled_returns
 
 ODD = {
     "explored": ms.Algorithm(ms.outcome(1 / 3), ms.ftrl(0.5, weights="kroer")),
@@ -73,44 +70,3 @@ def test_reprs_expand_nothing_and_change_no_later_bit():
         assert shown.tree.num_nodes == nodes
     assert np.array_equal(shown.average_vector(), plain.average_vector())
     assert "NashConv" not in repr(shown)
-
-
-def test_a_notebook_shows_the_first_rows_of_a_policy_with_names():
-    solver = ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING)
-    solver.iterate(200)
-    html = solver.average_policy()._repr_html_()
-    assert html.count("<tr>") == 11
-    assert "Call 0." in html
-    assert "see policy.table()" in html
-
-
-def test_an_object_that_is_half_made_has_a_repr():
-    for kind in (ms.Solver, ms.SequencePolicy, ms.GameTree, ms.CFRSolver):
-        assert repr(kind.__new__(kind)).startswith(f"<{kind.__name__}")
-
-
-def test_other_objects_in_one_line():
-    game = pyspiel.load_game("kuhn_poker")
-    mirror = ms.offline.MirrorProx(game)
-    mirror.iterate(10)
-    assert f"10 iterations, gap at most {mirror.gap_bound:.3g}" in repr(mirror)
-    far = ms.offline.MirrorProx(game, step_size=100.0)  # beyond the theorem
-    far.iterate(1)
-    assert repr(far) == "<MirrorProx: Kuhn Poker, 1 iteration>"
-    found, run = ms.solve_lp(game), ms.offline.LP.start(ms.GameTree(game))
-    assert "not solved yet" in repr(run)
-    run.iterate(1)
-    assert all("Kuhn Poker, value -0.0555555" in repr(one) for one in (found, run))
-    policy = ms.CFRPlusSolver(game)._solver.average_policy()
-    first, second = sampled_returns(game, policy, plays=50)
-    for thing, words in (
-        (found.program, "20 variables"),
-        (ms.offline.sequence_form(game), "13 x 13 sequences"),
-        (ms.OnlineOutcomeSamplingBot(game, 1), "player 1 of 2, 0 hands"),
-        (ms.CFRPlusSolver(game), "CFR+, 0 iterations"),
-        (pickle.loads(pickle.dumps(policy)), "12 information states"),
-        (Estimate(0.5, 0.1, 100), "0.50 +- 0.10, 100 plays"),
-        (first, f"{first.mean:.2f}"[:4]),
-    ):
-        assert words in repr(thing)
-    assert second.mean == -first.mean

@@ -476,8 +476,17 @@ class Description(NamedTuple):
             player has done in secret is independent of what the other has, given the
             *world* (see worlds/): writes the world as integers, at most
             `Sizes.max_moves` of them, and returns how many there are. It is made by
-            `compiled`, as the next two, and None for games that declare no worlds.
-            `check_game` proves the independence on the first moves.
+            `compiled`, as the next four, and None for games that declare no worlds.
+            `check_game` proves the declaration on the first moves. It needs the next
+            two functions, or the last two.
+        position_key(settings, state, key) -> int: writes on what the rest of the game
+            depends besides what the players know, such as the board and whose turn it
+            is, at most `Sizes.max_moves` integers, and returns how many there are.
+            Worlds of one position have the same moves, answers, ends and returns, and
+            the same positions behind them.
+        heard(settings, state, player) -> int: a number from 0 for what a player has
+            heard since the own last move, the answer to it included. The player's
+            information set is told by it and the own last move at the one before.
         leaf_class(settings, state, player) -> int: for games with worlds in which
             chance deals in secret, an answer to a move depends on what the other player
             hides, or the returns depend on what is private. Where the game ends: a
@@ -497,6 +506,8 @@ class Description(NamedTuple):
     num_players: int = 2
     utility_sum: float | None = 0.0
     world_key: Any = None
+    position_key: Any = None
+    heard: Any = None
     leaf_class: Any = None
     class_returns: Any = None
 
@@ -523,6 +534,8 @@ WORLD_SIGNATURES = {
     "world_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
     "leaf_class": types.int64(_FLOATS, _INTEGERS, types.int64),
     "class_returns": types.void(_FLOATS, _INTEGERS, types.int64, types.int64, _FLOATS),
+    "position_key": types.int64(_FLOATS, _INTEGERS, _INTEGERS),
+    "heard": types.int64(_FLOATS, _INTEGERS, types.int64),
 }
 """The types of the functions of a Description that tell of worlds."""
 

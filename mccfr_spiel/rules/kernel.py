@@ -252,7 +252,7 @@ ACTING, LEGAL_ACTIONS, APPLY_ACTION, INFO_KEY, RETURNS, CHANCE_PROBS = range(6)
 SPELL = 7
 """The place of `BoundRules.spell` behind them."""
 
-WORLD_KEY, LEAF_CLASS, CLASS_RETURNS = range(8, 11)
+WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
 """The numbers of these functions of a Description for `call`."""
 
 

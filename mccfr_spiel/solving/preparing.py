@@ -105,7 +105,7 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     sampling, rule = algorithm.sampling, kernel_name(algorithm.minimizer)
     if sampling.prunes_by_regret:
         return iterate_pruned
-    if isinstance(sampling, OwnEstimator) or tree.found_store is not None:
+    if isinstance(sampling, OwnEstimator) or tree.start_pass is not None:
         return make_estimated_iterate(rule)
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))

@@ -36,7 +36,6 @@ from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
-from mccfr_spiel.worlds.histories import HistoryPass
 
 Metric = Callable[[Any], float]
 """A function of a solver that measures it."""
@@ -369,17 +368,17 @@ def follow(kernel: Any, tree: GameTree, state: SolverState, frame: np.ndarray) -
 
     Args:
         kernel, state, frame: as in `update`.
-        tree: with a `found_store`.
+        tree: with a `start_pass`.
     """
     players = _next_players(tree, state)
     if not players:
         return DONE
     passing = state.over_histories
     if passing is None:
-        assert tree.found_store is not None
+        assert tree.start_pass is not None
         assert state.whole
         plan = state.whole[1].plan
-        passing = HistoryPass(tree.found_store, plan, players.start, players.stop)
+        passing = tree.start_pass(plan, players.start, players.stop)
         state.over_histories = passing
     if not passing.go_on():
         return PAUSED

@@ -42,8 +42,9 @@ from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
-from mccfr_spiel.worlds.histories import Histories, HistoryPass
+from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
+from mccfr_spiel.worlds.places import Places
 
 _OPTIONAL_BYTES = 9
 """What an optional table of `layout.Tables` takes for each of its rows."""
@@ -228,7 +229,7 @@ class SolverState:
             | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
             | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
         ) = ()
-        self.over_histories: HistoryPass | None = None
+        self.over_histories: SlicedPass | None = None
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
@@ -244,7 +245,7 @@ class SolverState:
         sampling, alternating = self._algorithm.sampling, self._algorithm.alternating
         passes = full_pass(tree)
         plans = layout.Plans(plan=passes.plan(self.tables.policy))
-        if not (tree.worlds is None or isinstance(tree.worlds, Histories)):
+        if not (tree.worlds is None or isinstance(tree.worlds, Histories | Places)):
             self._frame_of = LAYOUTS[type(tree.worlds)].frame_of
             has_pieces = not alternating or blocks_of(tree.worlds) > 1
             if _can_share(tree, minimizer) and has_pieces:

@@ -22,8 +22,9 @@ from mccfr_spiel.tree.whole import (
     useful_threads,
 )
 from mccfr_spiel.worlds.hands import Hands
-from mccfr_spiel.worlds.histories import Histories, HistoryPass
+from mccfr_spiel.worlds.histories import Histories
 from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
+from mccfr_spiel.worlds.places import Places
 
 
 class Response(NamedTuple):
@@ -145,7 +146,7 @@ class WorldPass(FullPass):
     def __init__(
         self,
         tree: GameTree,
-        worlds: AnyWorlds | Histories,
+        worlds: AnyWorlds | Histories | Places,
         num_threads: int = 1,
     ) -> None:
         """Each player's gradient may have a thread of its own, or each block's."""
@@ -177,9 +178,8 @@ class WorldPass(FullPass):
     def _gradients(self, plan: np.ndarray, player: int, end: int) -> np.ndarray:
         """The sum of the gradients of the players from `player` to `end - 1`, which
         differ from 0 at different sequences."""
-        store = self.tree.found_store
-        if store is not None:
-            passing = HistoryPass(store, plan, player, end)
+        if self.tree.start_pass is not None:
+            passing = self.tree.start_pass(plan, player, end)
             return passing.finish("a pass over").walk.gradient
         gradient, add = np.zeros_like(plan), GRADIENTS[type(self.worlds)]
         each = blocks_of(self.worlds)
@@ -219,7 +219,7 @@ class WorldPass(FullPass):
         return got, best
 
 
-def blocks_of(worlds: AnyWorlds | Histories) -> int:
+def blocks_of(worlds: AnyWorlds | Histories | Places) -> int:
     """Into how many pieces the gradient of each player is cut."""
     return worlds.num_blocks if isinstance(worlds, Hands) else 1
 

@@ -301,7 +301,7 @@ class GameTree(ReadableTree):
         names = KeyNames(rules, found.keys, found.infosets["player"])
         self.met.take_over(names, found.infosets, found.actions)
         self.payoffs.take_over(found.worlds.payoffs)
-        self.worlds, self.found_store = found.worlds, found.store
+        self.worlds, self.start_pass = found.worlds, found.start_pass
 
     def _rules_to_find(self, store: str) -> tuple[BoundRules, Callable[..., Found]]:
         if store == "none":

@@ -42,8 +42,9 @@ from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import KeptStates, Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
-from mccfr_spiel.worlds.histories import Histories
+from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import AnyWorlds
+from mccfr_spiel.worlds.places import Places
 
 # --- what a tree consists of, in numbers: `GameTree.describe` returns it --------------
 
@@ -186,7 +187,8 @@ class ReadableTree:
         worlds: the worlds of the game, or what is known of its histories, for a tree
             that keeps no nodes but knows all infosets, see `GameTree.find_worlds`; else
             None.
-        found_store: its infosets, if passes go over its histories; else None.
+        start_pass: begins a pass in slices, if passes go over its histories or make
+            worlds again, see `worlds.finding.Found`; else None.
         infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
@@ -230,8 +232,8 @@ class ReadableTree:
         if abstraction is None:
             self.rules = rules_of(self.game)
         self.rule_store: RuleStore | None = None
-        self.worlds: AnyWorlds | Histories | None = None
-        self.found_store: RuleStore | None = None
+        self.worlds: AnyWorlds | Histories | Places | None = None
+        self.start_pass: Callable[[np.ndarray, int, int], SlicedPass] | None = None
         self.declared = declared_by(self.game)
         self.met = Infosets(
             self.game,
@@ -398,7 +400,7 @@ class ReadableTree:
         """What passes read: "tree", its nodes; "worlds"; or "none", the rules."""
         if self.worlds is None:
             return "tree"
-        return "worlds" if self.found_store is None else "none"
+        return "none" if isinstance(self.worlds, Histories) else "worlds"
 
     @property
     def has_all_infosets(self) -> bool:

@@ -140,6 +140,32 @@ def _world_key(settings, state, key):
 
 
 @compiled
+def position_key(settings, state, key):
+    """`Description.position_key`: whose turn it is, and the stones."""
+    key[0], key[1], key[2] = state[_TURN], state[_STONES], state[_STONES + 1]
+    return 3
+
+
+@compiled
+def heard_of(settings, state, player, shows_turns):
+    """Whether the own last move succeeded and, where turns are shown, twice the number
+    of the other's moves since then."""
+    moves = 2 * int(settings[_ROWS]) * int(settings[_COLUMNS])
+    last = state[_COUNT] - 1
+    k = last
+    while k >= 0 and state[MOVES + k] // moves != player:
+        k -= 1
+    heard = 2 * (last - k) if shows_turns else 0
+    return heard + (state[MOVES + k] & 1 if k >= 0 else 0)
+
+
+@compiled
+def _heard(settings, state, player):
+    shows = settings[_IS_HEX] != 0.0 or settings[_SHOWS_TURNS] != 0.0
+    return heard_of(settings, state, player, shows)
+
+
+@compiled
 def own_moves(settings, state, player, key, first):
     """Writes from `first` on what a player knows who hears nothing of the other: the
     own moves in order, each with its answer. Returns the length with these."""
@@ -295,5 +321,7 @@ def _twin(
         rules=_RULES,
         spell=_spell,
         world_key=_world_key,
+        position_key=position_key,
+        heard=_heard,
         text_size=cells + board["rows"] + 8 + 8 * longest,
     )

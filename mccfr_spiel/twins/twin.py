@@ -53,6 +53,8 @@ def make_twin(
     spell: Any,
     text_size: int,
     world_key: Any = None,
+    position_key: Any = None,
+    heard: Any = None,
     leaf_class: Any = None,
     class_returns: Any = None,
 ) -> Twin:
@@ -65,7 +67,7 @@ def make_twin(
         sizes: as in a Description; the least and greatest return do not matter.
         rules: the compiled functions.
         spell, text_size: see `Twin`.
-        world_key, leaf_class, class_returns: as in a Description.
+        world_key, position_key, heard, leaf_class, class_returns: as in a Description.
     """
     description = Description(
         short_name=short_name,
@@ -76,6 +78,8 @@ def make_twin(
         words=_WORDS,
         num_players=num_players,
         world_key=world_key,
+        position_key=position_key,
+        heard=heard,
         leaf_class=leaf_class,
         class_returns=class_returns,
     )

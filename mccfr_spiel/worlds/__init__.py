@@ -6,9 +6,12 @@ when. Given the world the two are independent, since every private past of one p
 that fits the world occurs with every one of the other. Hence a sum over all histories
 at a world is a product of two sums, one over each player's private pasts (*entries*).
 
-search.py and finding.py find the worlds by a game's compiled rules and `world_key`;
-entries.py has the rows in which a search keeps entries, and listing.py the lists that
-it leaves for passes. passes.py makes gradients, and the iterations of a solver, of
-them; independence.py proves by enumeration that a `world_key` is right. histories.py
-makes the same gradients of games without worlds, history by history.
+finding.py finds the worlds by a game's compiled rules. Where chance deals in secret, or
+returns depend on what is private, search.py does so by their `world_key`, and
+entries.py has the rows in which it keeps entries. In other games places.py does, and
+place_walk.py around it; their passes can make worlds again whose lists do not fit.
+listing.py has the lists that a search leaves for passes. passes.py makes gradients, and
+the iterations of a solver, of them; independence.py proves by enumeration that a
+`world_key` is right. histories.py makes the same gradients of games without worlds,
+history by history.
 """

@@ -1,8 +1,6 @@
 """The entries of the worlds on the way to where a search is, and the rows they take.
 
-An entry is a player's own moves and deals. Where a game has no classes, and no history
-is wanted, an entry keeps a state that shows it instead, on which the other player's
-moves are made later: that saves playing all moves again at each world.
+An entry is a player's own moves and deals.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -12,10 +10,9 @@ import numpy as np
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.compiled.frame import Entry
 from mccfr_spiel.compiled.jit import inlined
-from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG, TreeArrays
-from mccfr_spiel.rules.kernel import APPLY_ACTION, LEGAL_ACTIONS, call
+from mccfr_spiel.kernels.tables import FLOAT, INT, LONG, TreeArrays
 from mccfr_spiel.rules.played import NUM_MOVES, Game, Known, Path, move_on, who_acts
-from mccfr_spiel.worlds.listing import Leaves, Worlds
+from mccfr_spiel.worlds.listing import Leaves
 
 BYTE = np.dtype(np.int8)
 
@@ -23,9 +20,9 @@ BYTE = np.dtype(np.int8)
 class Search(NamedTuple):
     """Where the walk is: the worlds on the way there, by level.
 
-    D is the most levels, C the room for entries, G = D C or 0, A the number of actions,
-    E the room for the edges of a world, M the most moves, H one more, K the room for a
-    world's key. Rows of a player's entries at a level begin at `firsts`.
+    D is the most levels, C the room for entries, A the number of actions, E the room
+    for the edges of a world, M the most moves, H one more, K the room for a world's
+    key. Rows of a player's entries at a level begin at `firsts`.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
@@ -34,19 +31,6 @@ class Search(NamedTuple):
     sequences: Annotated[np.ndarray, Entry(INT, "[2 D C]", "the last own sequence")]
     weights: Annotated[np.ndarray, Entry(FLOAT, "[2 D C]", "the probability of deals")]
     ways: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "how many deals lead there")]
-    states: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[2 G, n]",
-            "a state that shows the entry, as it was when the entry was made; with "
-            "classes, or where histories are wanted, there are none",
-        ),
-    ]
-    made: Annotated[np.ndarray, Entry(LONG, "[2 D C]", "the level where that was")]
-    here: Annotated[
-        np.ndarray, Entry(LONG, "[G, n]", "such states of the entries of who acts, now")
-    ]
     firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "the row of the first entry")]
     counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how many entries there are")]
     infosets: Annotated[np.ndarray, Entry(INT, "[D C]", "of the entries of who acts")]
@@ -63,9 +47,6 @@ class Search(NamedTuple):
     edge_lengths: Annotated[np.ndarray, Entry(LONG, "[D E]", "of these keys")]
     edge_actions: Annotated[
         np.ndarray, Entry(LONG, "[D E]", "the sets of actions that lead along them")
-    ]
-    edge_ends: Annotated[
-        np.ndarray, Entry(FLAG, "[D E]", "whether they are no more than an end")
     ]
     leads: Annotated[
         np.ndarray,
@@ -89,19 +70,15 @@ class Search(NamedTuple):
     LEVEL,
     ENTERS,
     NUM_WORLDS,
-    NUM_EDGES,
     NUM_STEPS,
     NUM_LEAVES,
     NUM_RETURNS,
     HISTORIES,
-    HEIGHT,
     ROOM,
-    HAS_CLASSES,
     NUM_AT,
-) = range(12)
+) = range(9)
 """The entries of `Search.at`: the level; whether its world is to be entered; what has
-been found so far, terminal histories among it; the most levels so far; C; whether the
-game has classes."""
+been found so far, terminal histories among it; C."""
 
 
 class Scene(NamedTuple):
@@ -118,7 +95,6 @@ class Scene(NamedTuple):
     game: Game
     known: Known
     path: Path
-    worlds: Worlds
     leaves: Leaves
     search: Search
 
@@ -192,46 +168,12 @@ def add_entry(scene, level, entry, action, count, to_level):
     # down, so that its rows are those of another level.
     first = own_row(search, player, to_level)
     row = (search.firsts[player, level] if to_level == level else first) + count
-    if len(search.here) > 0:
-        for k in range(search.states.shape[1]):
-            search.states[row, k] = search.here[here, k]
-        arguments = scene.game.settings, search.states[row], action
-        call(scene.rules[APPLY_ACTION], APPLY_ACTION, arguments)
-        search.made[row] = to_level
-    else:
-        copy_with(search, search.firsts[player, level] + entry, row, action)
+    copy_with(search, search.firsts[player, level] + entry, row, action)
     search.sequences[row] = sequence_of(scene, here, action)
     return True
 
 
 # --- states ---------------------------------------------------------------------------
-
-
-@inlined
-def _catch_up(scene, level, player, entry):
-    """As `stand`, with an entry of the other player that does not matter: in the state
-    in which the entry was made, the other's moves since then are made.
-
-    Each may be any that leads along the edge on the way. Returns whether there is one.
-    """
-    search, path = scene.search, scene.path
-    row = search.firsts[player, level] + entry
-    for k in range(len(path.state)):
-        path.state[k] = search.states[row, k]
-    path.position[NUM_MOVES] = 0
-    for above in range(search.made[row], level):
-        edge = search.next_edge[above] - 1
-        actions = search.edge_actions[edge_row(search, above) + edge]
-        arguments = scene.game.settings, path.state, path.moves
-        count = call(scene.rules[LEGAL_ACTIONS], LEGAL_ACTIONS, arguments)
-        k = 0
-        while k < count and not actions >> path.moves[k] & 1:
-            k += 1
-        if k >= count:
-            return False
-        arguments = scene.game.settings, path.state, path.moves[k]
-        call(scene.rules[APPLY_ACTION], APPLY_ACTION, arguments)
-    return True
 
 
 @inlined
@@ -241,8 +183,6 @@ def stand(scene, level, player, entry, other):
     Returns whether they fit each other, as they do if the declaration is right.
     """
     search, path = scene.search, scene.path
-    if len(search.here) > 0:
-        return _catch_up(scene, level, player, entry)
     row = search.firsts[0, level] + (entry if player == 0 else other)
     column = search.firsts[1, level] + (other if player == 0 else entry)
     first_left, second_left = search.lengths[row], search.lengths[column]

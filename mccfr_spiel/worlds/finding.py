@@ -1,5 +1,6 @@
 """Finds the worlds of a game, and keeps what was found while the process lives."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,7 +11,7 @@ from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits import Budget, MemoryBudgetError, in_words
-from mccfr_spiel.rules.description import SPARE, BoundRules, GameError
+from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
@@ -21,15 +22,30 @@ from mccfr_spiel.worlds.histories import (
     OUT_OF_TIME,
     Histories,
     HistoryPass,
+    SlicedPass,
     bar_for,
     share_over,
     tree_of,
 )
 from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
-from mccfr_spiel.worlds.search import LAYOUT, MANY_ENTRIES, NOT_SHARED, find
+from mccfr_spiel.worlds.place_walk import NoRoomError, PlaceWalk, not_shared
+from mccfr_spiel.worlds.places import (
+    ALL_EDGES,
+    HEIGHT,
+    HISTORIES,
+    MANY_ENTRIES,
+    NUM_STEPS,
+    NUM_WORLDS,
+    Places,
+)
+from mccfr_spiel.worlds.search import LAYOUT, NOT_SHARED, find
 
 _FEW_ENTRIES = 2048
 """The entries of a world that there is room for at first."""
+
+_SHARE_LISTED = 0.5
+"""Worlds are listed if that takes at most this share of the memory that is left, and
+made again by each pass else, which takes ten times as long."""
 
 _FEW_LISTED = 64
 """The same where leaves are listed, and four times the edges for each action."""
@@ -54,25 +70,24 @@ class Found(NamedTuple):
         worlds: the worlds.
         num_histories: how many histories end the game.
         histories: as in `Search`.
-        store: the infosets, where passes go over histories.
+        start_pass: begins a pass, given all plans, for the players from the first to
+            the last but one, where passes go over histories or make worlds again.
     """
 
     infosets: np.ndarray
     actions: np.ndarray
     keys: RowTable
-    worlds: Worlds | Leaves | Histories
+    worlds: Worlds | Leaves | Histories | Places
     num_histories: int
     histories: np.ndarray
-    store: RuleStore | None = None
+    start_pass: Callable[[np.ndarray, int, int], SlicedPass] | None = None
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays, and of the gradient of a pass over histories."""
+        """The bytes of all arrays, and of the gradient of a pass that needs one."""
         parts = *self, *self.keys, *self.worlds
         size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-        if self.store is not None:
-            size += self.store.known.table.nbytes + 8 * len(self.actions)
-        return size
+        return size + 8 * len(self.actions) * (self.start_pass is not None)
 
 
 def why_no_worlds(rules: BoundRules | None) -> str:
@@ -83,6 +98,9 @@ def why_no_worlds(rules: BoundRules | None) -> str:
         return "is not a game of two players"
     if rules.sizes.max_chance_moves and rules.description.leaf_class is None:
         return "has chance, but declares no classes (Description.leaf_class)"
+    description = rules.description
+    if description.leaf_class is None and description.position_key is None:
+        return "declares worlds, but no Description.position_key"
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
@@ -122,7 +140,8 @@ def find_histories(
     walk = HistoryPass(store, np.zeros(0), with_histories=with_histories)
     histories, noted = walk.finish("information sets of").found()
     ends, actions = int(histories.size[1]), store.known.actions
-    return Found(store.infosets, actions, store.keys(), histories, ends, noted, store)
+    start = functools.partial(HistoryPass, store)
+    return Found(store.infosets, actions, store.keys(), histories, ends, noted, start)
 
 
 def known_worlds(
@@ -176,14 +195,57 @@ def find_worlds(
         MemoryBudgetError: the worlds do not fit the budget, which is left as it was.
         GameError: the rules contradict themselves or their `world_key`.
     """
-    has_classes = rules.description.leaf_class is not None
-    entries = _FEW_LISTED if has_classes else _FEW_ENTRIES
+    entries, answers = _FEW_ENTRIES, 2
+    if rules.description.leaf_class is None:
+        while True:
+            try:
+                return _find_places(rules, budget, entries, answers, with_histories)
+            except NoRoomError as error:
+                if error.args[0] == MANY_ENTRIES:
+                    entries *= 4
+                else:
+                    answers *= 4
+    entries = _FEW_LISTED
     while True:
         search = _Finding(rules, budget, entries, with_histories)
         found = search.run()
         if found is not None:
             return found
         entries *= 4
+
+
+def _find_places(
+    rules: BoundRules, budget: Budget, entries: int, answers: int, with_histories: bool
+) -> Found:
+    """Finds the places of a game, and lists its worlds if the lists fit.
+
+    Raises:
+        NoRoomError: there must be room for more entries, or answers.
+    """
+    # Of its own, so that a search that fails has taken nothing.
+    own = Budget(max(budget.left, 1), note=", which others left")
+    store, what = RuleStore(rules, own), "worlds of"
+    walk = PlaceWalk.to_find(
+        store, own, entries, answers, with_histories=with_histories
+    ).finish(what)
+    walk.trim()
+    counts = walk.kept.counts.tolist()
+    sizes = {"T": counts[NUM_STEPS], "E": counts[ALL_EDGES], "W": counts[NUM_WORLDS]}
+    kept, start = walk.kept, functools.partial(PlaceWalk, store, walk.kept, entries)
+    if 4 * sizes["T"] + 21 * sizes["E"] + 2 * sizes["W"] < _SHARE_LISTED * own.left:
+        listing = PlaceWalk(store, kept, entries, np.zeros(0))
+        listing.worlds = new_record(Worlds, **sizes)
+        listing.worlds.height[0] = counts[HEIGHT]
+        kept, start = listing.finish("the lists of").worlds, None
+    return Found(
+        store.infosets,
+        store.known.actions,
+        store.keys(),
+        kept,
+        counts[HISTORIES],
+        walk.walk.noted,
+        start,
+    )
 
 
 class _Finding:
@@ -202,8 +264,6 @@ class _Finding:
         self._one = self._store.node_arrays()
         self._more = callable_world_rules(rules.description)
         self._entries = entries
-        self._has_classes = rules.description.leaf_class is not None
-        self._worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
         self._leaves: Leaves = new_record(Leaves, T=0, Z=0, R=0)
         self._search = self._begin(with_histories)
 
@@ -211,12 +271,9 @@ class _Finding:
         """The search before its first world."""
         rules, entries, sizes = self._rules, self._entries, self._rules.sizes
         moves, actions = sizes.max_moves + sizes.max_chance_moves, sizes.num_actions
-        height, key, edges = moves + 2, sizes.max_moves + SPARE, actions
-        if self._has_classes:
-            edges *= max(entries // 16, 1)
-        with_states = not (self._has_classes or with_histories)
-        state = 24 * with_states * sizes.state
-        size = height * entries * (8 * moves + 80 + 4 * actions + state)
+        height, key = moves + 2, sizes.max_moves + SPARE
+        edges = actions * max(entries // 16, 1)
+        size = height * entries * (8 * moves + 80 + 4 * actions)
         self._budget.hold(LISTS, size + 8 * edges * height * (key + 2))
         search: Search = new_record(
             Search,
@@ -225,7 +282,6 @@ class _Finding:
             A=actions,
             E=edges,
             K=key,
-            G=with_states * height * entries,
             M=moves,
             H=moves + 1,
             I=int(with_histories),
@@ -233,37 +289,21 @@ class _Finding:
             NUM_AT=slots.NUM_AT,
         )
         search.start[:] = rules.start()
-        if with_states:
-            search.states[0] = search.states[height * entries] = rules.start()
         search.weights[:] = search.ways[:] = 1
         search.firsts[1, 0] = height * entries
         search.sequences[height * entries] = 1  # the empty sequences are 0 and 1
         search.counts[:, 0] = search.at[slots.ENTERS] = 1
-        search.at[slots.ROOM], search.at[slots.HAS_CLASSES] = entries, self._has_classes
+        search.at[slots.ROOM] = entries
         return search
-
-    @property
-    def _kept(self) -> Worlds | Leaves:
-        return self._leaves if self._has_classes else self._worlds
 
     def _rows(self) -> dict[str, tuple[int, int]]:
         """How many rows of each array are used, and how many a world may add."""
-        at, actions = self._search.at.tolist(), self._rules.sizes.num_actions
-        if self._has_classes:
-            steps, leaves = (
-                (at[slots.NUM_STEPS], 2 * self._entries),
-                (at[slots.NUM_LEAVES], 1),
-            )
-            return {
-                **dict.fromkeys(("steps", "classes", "weights"), steps),
-                **dict.fromkeys(("lengths", "sizes"), leaves),
-                "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
-            }
-        worlds, edges = (at[slots.NUM_WORLDS], 1), (at[slots.NUM_EDGES], actions)
+        at = self._search.at.tolist()
+        steps = at[slots.NUM_STEPS], 2 * self._entries
         return {
-            "steps": (at[slots.NUM_STEPS], self._entries * actions),
-            **dict.fromkeys(("actors", "edges"), worlds),
-            **dict.fromkeys(("lengths", "ends", "returns"), edges),
+            **dict.fromkeys(("steps", "classes", "weights"), steps),
+            **dict.fromkeys(("lengths", "sizes"), (at[slots.NUM_LEAVES], 1)),
+            "returns": (at[slots.NUM_RETURNS], MOST_CLASSES**2),
         }
 
     def run(self) -> Found | None:
@@ -306,17 +346,12 @@ class _Finding:
     def _go_on(self, most: int) -> int:
         store = self._store
         tree = tree_of(store, self._one)
-        kept = self._worlds, self._leaves, self._search
+        kept = self._leaves, self._search
         frame = LAYOUT.frame_of(tree, store.game, store.known, self._path, *kept)
         return self.compiled(frame, store.called, self._more, most)
 
     def _refuse(self) -> NoReturn:
-        raise GameError(
-            f"{self._rules.description.short_name}: Description.world_key gives one "
-            "world to states that differ in who acts, or in what their moves mean, or "
-            "leaf_class is not between 0 and 63. ms.check_game shows two histories on "
-            "a smaller board."
-        )
+        raise not_shared(self._rules.description.short_name)
 
     def _make_room(self) -> None:
         """Makes room for the next world, whatever it has."""
@@ -325,7 +360,7 @@ class _Finding:
         longest = len(rules.sizes.key) + 1
         store.ask_for(entries + 1, entries * actions + 1, entries * longest + 1)
         store.grow()
-        arrays, sizes = self._kept._asdict(), {}
+        arrays, sizes = self._leaves._asdict(), {}
         for name, (used, more) in self._rows().items():
             size, needed = len(arrays[name]), used + more + 1
             sizes[name] = size if needed <= size else needed + needed // 4
@@ -345,11 +380,10 @@ class _Finding:
 
     def _trimmed(self) -> Found:
         """What was found, without the room that arrays have to spare."""
-        at, store, kept = self._search.at.tolist(), self._store, self._kept
+        at, store, kept = self._search.at.tolist(), self._store, self._leaves
         store.trim()
         for name, (used, _) in self._rows().items():
             resize(getattr(kept, name), used)
-        self._worlds.height[0] = at[slots.HEIGHT]
         histories = self._search.histories
         if len(histories):
             resize(histories, len(store.infosets))

@@ -10,7 +10,7 @@ fit, and a check of worlds.
 """
 
 import warnings
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -309,7 +309,39 @@ def share_over(counts: np.ndarray, following: np.ndarray) -> float:
     return share
 
 
-class HistoryPass:
+class SlicedPass:
+    """A pass that is made in slices, between which Ctrl-C is noticed.
+
+    Attributes:
+        walk: where it is; `walk.gradient` is what it makes.
+    """
+
+    walk: Any
+    _store: RuleStore
+
+    def go_on(self) -> bool:
+        """Makes one more slice; returns whether the pass is over."""
+        raise NotImplementedError
+
+    def share(self) -> float:
+        """The share that is over, as `share_over` tells it."""
+        raise NotImplementedError
+
+    @property
+    def num_nodes(self) -> int:
+        """What the pass has touched so far."""
+        raise NotImplementedError
+
+    def finish(self, what: str) -> Self:
+        """Goes on to the end, with a bar on a terminal; returns itself."""
+        with bar_for(f"{what} {self._store.rules.description.short_name}") as bar:
+            while not self.go_on():
+                bar.n = self.share()
+                bar.refresh()
+        return self
+
+
+class HistoryPass(SlicedPass):
     """A pass over histories under way.
 
     Attributes:
@@ -386,15 +418,10 @@ class HistoryPass:
             store.raise_broken(status - BROKEN, self._path)
         return status == DONE
 
-    def finish(self, what: str) -> "HistoryPass":
-        """Goes on to the end, with a bar on a terminal; returns itself."""
-        words = f"{what} {self._store.rules.description.short_name}"
-        with bar_for(words) as bar:
-            while not self.go_on():
-                on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
-                bar.n = share_over(on_the_way[_COUNT], on_the_way[_NEXT])
-                bar.refresh()
-        return self
+    def share(self) -> float:
+        """As in SlicedPass."""
+        on_the_way = self.walk.nodes[: self.walk.at[_LEVEL]].T
+        return share_over(on_the_way[_COUNT], on_the_way[_NEXT])
 
     def found(self) -> tuple[Histories, np.ndarray]:
         """What a pass that found the infosets knows besides, and `Pass.noted`; frees

@@ -6,6 +6,9 @@ the pair must occur, with a weight that is a product, and these must be the same
 of them: who acts, and, where the game ends, the returns, or what they are for two
 classes. What a player knows must depend on the world and the own past alone, where
 chance deals nothing. Then a sum over histories at a world is a product of two sums.
+
+Where a game declares positions, they must tell in all worlds alike who acts, where each
+action leads, and what is returned; and `heard` with the own past, what a player knows.
 """
 
 import collections
@@ -46,6 +49,7 @@ def check_independence(rules: BoundRules, most: int) -> int:
         GameError: the declaration is wrong; the message has the histories that show it.
     """
     checked = followed = 0
+    told: dict[Any, tuple[Any, History]] = {}
     worlds = {_key(rules, rules.start()): [History((), rules.start(), ((), ()))]}
     while worlds:
         behind: dict[World, list[History]] = {}
@@ -56,7 +60,10 @@ def check_independence(rules: BoundRules, most: int) -> int:
                 followed += 1
                 if followed > most:
                     return checked
-                for after in _moves_from(rules, history):
+                afters = _moves_from(rules, history)
+                if rules.description.position_key is not None:
+                    _check_position(rules, told, history, afters)
+                for after in afters:
                     key = _key(rules, after.state)
                     action = after.moves[-1]
                     move = action, _answers(rules, history)
@@ -74,15 +81,53 @@ def check_independence(rules: BoundRules, most: int) -> int:
     return checked
 
 
-def _key(rules: BoundRules, state: np.ndarray) -> World:
+def _key(rules: BoundRules, state: np.ndarray, name: str = "world_key") -> World:
     key = np.zeros(rules.sizes.max_moves + SPARE, np.int64)
-    length = rules.description.world_key(rules.settings, state, key)
+    length = getattr(rules.description, name)(rules.settings, state, key)
     if not 0 <= length <= rules.sizes.max_moves:
         raise GameError(
-            f"{rules.description.short_name}: Description.world_key returns the length "
+            f"{rules.description.short_name}: Description.{name} returns the length "
             f"{length}; it must be in 0 .. Sizes.max_moves = {rules.sizes.max_moves}."
         )
     return tuple(key[:length].tolist())
+
+
+def _check_position(
+    rules: BoundRules,
+    told: dict[Any, tuple[Any, History]],
+    history: History,
+    afters: list[History],
+) -> None:
+    """Raises GameError unless a position tells what follows, as it did before.
+
+    Args:
+        rules: with a `position_key`.
+        told: what positions told so far, and by which history; is extended.
+        history: the history, in any world.
+        afters: those with one more move.
+    """
+
+    def place(state: np.ndarray) -> tuple[World, list[int]]:
+        heard = [rules.description.heard(rules.settings, state, p) for p in (0, 1)]
+        return _key(rules, state, "position_key"), heard
+
+    player, (position, heard) = rules.acting(history.state), place(history.state)
+    facts: dict[Any, Any] = {position: _seen(rules, history, history)}
+    if player >= 0:
+        knows = rules.info_key(history.state, player).tolist()
+        facts["knows", player, history.pasts[player], heard[player]] = knows
+    for after in afters:
+        behind = position, heard[1 - player], after.moves[-1]
+        facts["behind", *behind] = place(after.state)
+    for fact, value in facts.items():
+        before, first = told.setdefault(fact, (value, history))
+        if before != value:
+            raise GameError(
+                f"{rules.description.short_name}: Description.position_key and heard "
+                f"make no difference between the histories {list(first.moves)} and "
+                f"{list(history.moves)}, at {position}, but {before} and {value} "
+                "follow. Let them tell the two apart."
+            )
 
 
 def _moves_from(rules: BoundRules, history: History) -> list[History]:

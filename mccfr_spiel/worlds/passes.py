@@ -43,7 +43,7 @@ ACROSS = 2
 
 
 @inlined
-def _sum_of(plan, steps, begin, length):
+def sum_of(plan, steps, begin, length):
     """The sum of a plan over the steps of an edge."""
     total, k, stop = 0.0, np.uint64(begin), np.uint64(begin + length)
     while k < stop:  # unsigned, see `kernels.passes.add_rows`
@@ -53,7 +53,7 @@ def _sum_of(plan, steps, begin, length):
 
 
 @inlined
-def _pay(gradient, steps, begin, length, value):
+def pay(gradient, steps, begin, length, value):
     """Adds a value at all steps of an edge."""
     k, stop = np.uint64(begin), np.uint64(begin + length)
     while k < stop:
@@ -93,9 +93,9 @@ def add_gradient(
                 if ends[edge] and paid != 0.0:
                     if is_mine[level]:
                         value = paid * reach[level]
-                        _pay(gradient, steps, at, lengths[edge], value)
+                        pay(gradient, steps, at, lengths[edge], value)
                     else:
-                        owed[level] += paid * _sum_of(plan, steps, at, lengths[edge])
+                        owed[level] += paid * sum_of(plan, steps, at, lengths[edge])
                 at += lengths[edge]
                 edge += 1
         while here[level] < stop[level] and ends[here[level]]:
@@ -104,7 +104,7 @@ def add_gradient(
             along, below = here[level], reach[level]
             if not is_mine[level]:
                 begin = where[level, along - first[level]]
-                below = _sum_of(plan, steps, begin, lengths[along])
+                below = sum_of(plan, steps, begin, lengths[along])
             level += 1
             reach[level] = below
             enters = True
@@ -120,7 +120,7 @@ def add_gradient(
             owed[level] += below
         elif below != 0.0:
             begin = where[level, along - first[level]]
-            _pay(gradient, steps, begin, lengths[along], below)
+            pay(gradient, steps, begin, lengths[along], below)
 
 
 @jit(nogil=True)

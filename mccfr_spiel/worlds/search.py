@@ -5,16 +5,13 @@ and deals. Any entry of one player with any of the other gives a history, so the
 of a pair is made by playing their moves in turn. An action means the same for all
 entries of a world, so one of them tells where it leads: to the same world, as a private
 move that makes another entry of the mover; or along an *edge* to the next. There the
-mover has an entry for each entry and action that lead along the edge, and the other
-player's entries stay: the next world reads the same rows.
+mover has an entry for each entry and action that lead along the edge.
 
-What is kept of an edge is the list of the mover's sequences that go along it (its
-*steps*), in the order in which a pass meets them. Passes call no rules.
-
-Games with *classes* (see listing.py) differ in three ways. Chance may deal to one
-player in secret. The answer to a move may depend on what the other player hides, such
-as a shot at a ship: a world has an edge for each answer, and along it go the other's
-entries that give this answer. And what is kept are the worlds where the game ends.
+This search is for games with *classes* (see listing.py), which differ in three ways
+from those of places.py. Chance may deal to one player in secret. The answer to a move
+may depend on what the other player hides, such as a shot at a ship: a world has an edge
+for each answer, and along it go the other's entries that give this answer. And what is
+kept are the worlds where the game ends. Passes call no rules.
 """
 
 import numpy as np
@@ -39,7 +36,6 @@ from mccfr_spiel.rules.played import (
     Known,
     Path,
     arrive,
-    end_game,
     key_of,
     list_moves,
     list_outcomes,
@@ -48,11 +44,8 @@ from mccfr_spiel.rules.played import (
 )
 from mccfr_spiel.worlds.entries import (
     ENTERS,
-    HAS_CLASSES,
-    HEIGHT,
     HISTORIES,
     LEVEL,
-    NUM_EDGES,
     NUM_LEAVES,
     NUM_RETURNS,
     NUM_STEPS,
@@ -66,17 +59,16 @@ from mccfr_spiel.worlds.entries import (
     edge_row,
     hand_down,
     own_row,
-    sequence_of,
     stand,
 )
 from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
 
 MANY_ENTRIES, NOT_SHARED = range(50, 52)
 """Statuses besides those of the kernels: a world has more entries or edges than there
 is room for; two entries do not fit each other, or a class is out of range."""
 
-LAYOUT = Layout(TreeArrays, Game, Known, Path, Worlds, Leaves, Search)
+LAYOUT = Layout(TreeArrays, Game, Known, Path, Leaves, Search)
 _views = LAYOUT.viewer()
 
 
@@ -167,7 +159,7 @@ def _deal(scene, level):
     hand_down(search, 1 - owner, level)
     begin_entries(search, owner, level + 1, count)
     search.owners[num_deals] = owner
-    search.num_edges[level], search.edge_ends[edge_row(search, level)] = 1, 0
+    search.num_edges[level] = 1
     return DONE
 
 
@@ -181,8 +173,6 @@ def _find_infoset(scene, level, player, entry):
     here = own_row(search, 0, level) + entry
     if not stand(scene, level, player, entry, 0):
         return NOT_SHARED
-    for k in range(len(path.state) if len(search.here) > 0 else 0):
-        search.here[here, k] = path.state[k]
     path.last[player] = search.sequences[search.firsts[player, level] + entry]
     before = known.counts[INFOSETS]
     status, count, infoset = arrive(
@@ -217,41 +207,25 @@ def _edge_to(search, level, length):
 
 @inlined
 def _add_edge(scene, level, edge, length):
-    """Adds an edge to the world whose key is in the buffer; returns a status.
-
-    If the game ends there, and has no classes, the edge pays what it pays.
-    """
-    rules, game, path = scene.rules, scene.game, scene.path
-    worlds, search, utilities = scene.worlds, scene.search, scene.tree.utilities
+    """Adds an edge to the world whose key is in the buffer."""
+    search = scene.search
     row = edge_row(search, level) + edge
     search.num_edges[level] = edge + 1
     search.edge_lengths[row], search.edge_actions[row] = length, 0
     for k in range(length):
         search.edge_keys[row, k] = search.key[k]
-    search.edge_ends[row] = 0
-    if search.at[HAS_CLASSES]:
-        return np.int64(DONE)
-    kept, status = search.at[NUM_EDGES] + edge, np.int64(DONE)
-    if who_acts(rules, game, path) == TERMINAL:
-        search.edge_ends[row] = 1
-        status = np.int64(end_game(rules, game, path, utilities))
-        worlds.returns[kept, 0] = utilities[0, 0]
-        worlds.returns[kept, 1] = utilities[0, 1]
-    worlds.ends[kept] = search.edge_ends[row]
-    return status
 
 
 @inlined
 def _look_along(scene, level, entry, action):
-    """Finds where an action leads that no entry of the world had before: for each entry
-    of the other player if there are classes, else for all of them at once.
+    """Finds where an action leads that no entry of the world had before, for each entry
+    of the other player.
 
     Returns a status, and whether it leads to the world itself.
     """
     search, game = scene.search, scene.game
     player, is_private = search.acting[level], False
-    others = search.counts[1 - player, level] if search.at[HAS_CLASSES] else np.int64(1)
-    for other in range(others):
+    for other in range(search.counts[1 - player, level]):
         if not stand(scene, level, player, entry, other):
             return NOT_SHARED, False
         move_on(scene.rules, game, scene.path, action)
@@ -260,9 +234,7 @@ def _look_along(scene, level, entry, action):
         if edge == search.num_edges[level]:
             if edge == edge_row(search, 1):
                 return MANY_ENTRIES, False
-            status = _add_edge(scene, level, edge, length)
-            if status != DONE:
-                return status, False
+            _add_edge(scene, level, edge, length)
         if edge < 0:
             is_private = True
         else:
@@ -320,45 +292,19 @@ def _go_along(scene, level, edge):
             action += 1
     begin_entries(search, player, level + 1, count)
     other, action, count = 1 - player, np.int64(0), np.int64(0)
-    hand_down(search, other, level)
-    if search.at[HAS_CLASSES]:
-        while not actions >> action & 1:
-            action += 1
-        behind = own_row(search, other, level + 1)
-        for entry in range(search.counts[other, level]):
-            if search.leads[level * scene.game.stops[0] + action, entry] == edge:
-                row = search.firsts[other, level] + entry
-                copy_with(search, row, behind + count, -1)
-                count += 1
-        begin_entries(search, other, level + 1, count)
+    while not actions >> action & 1:
+        action += 1
+    behind = own_row(search, other, level + 1)
+    for entry in range(search.counts[other, level]):
+        if search.leads[level * scene.game.stops[0] + action, entry] == edge:
+            row = search.firsts[other, level] + entry
+            copy_with(search, row, behind + count, -1)
+            count += 1
+    begin_entries(search, other, level + 1, count)
     return DONE
 
 
 # --- what is kept ---------------------------------------------------------------------
-
-
-@inlined
-def _list_edges(scene, level):
-    """Writes a world and the steps along its edges."""
-    worlds, search, at = scene.worlds, scene.search, scene.search.at
-    player, first = search.acting[level], own_row(search, 0, level)
-    worlds.actors[at[NUM_WORLDS]] = player
-    worlds.edges[at[NUM_WORLDS]] = search.num_edges[level]
-    for edge in range(search.num_edges[level]):
-        begin, behind = at[NUM_STEPS], edge_row(search, level) + edge
-        for here in range(first, first + search.counts[player, level]):
-            going, action = search.legal[here] & search.edge_actions[behind], 0
-            while going >> action:
-                if going >> action & 1:
-                    worlds.steps[at[NUM_STEPS]] = sequence_of(scene, here, action)
-                    at[NUM_STEPS] += 1
-                action += 1
-        length = at[NUM_STEPS] - begin
-        worlds.lengths[at[NUM_EDGES]] = length
-        at[NUM_EDGES] += 1
-        if search.edge_ends[behind]:
-            at[HISTORIES] += length * search.counts[1 - player, level]
-    at[HEIGHT] = max(at[HEIGHT], level + 1)
 
 
 @inlined
@@ -407,40 +353,25 @@ def _enter(scene, level):
     player = who_acts(scene.rules, scene.game, scene.path)
     search.acting[level], search.num_edges[level] = player, 0
     search.next_edge[level] = 0
-    if not search.at[HAS_CLASSES] and not 0 <= player <= 1:
-        return NOT_SHARED
     if player == TERMINAL:
         return _list_leaf(scene, level)
     if player == CHANCE_NODE:
         return _deal(scene, level)
-    status = _find_edges(scene, level)
-    if status == DONE and not search.at[HAS_CLASSES]:
-        _list_edges(scene, level)
-    return status
+    return _find_edges(scene, level)
 
 
 @inlined
 def _has_room(scene):
     """Whether all arrays have room for the next world, whatever it has."""
-    known, worlds, leaves = scene.known, scene.worlds, scene.leaves
+    known, leaves = scene.known, scene.leaves
     search, at = scene.search, scene.search.at
     num_actions, entries = scene.game.stops[0], at[ROOM]
     infosets, sequences = known.counts[INFOSETS] + entries, known.counts[SEQUENCES]
-    if at[HAS_CLASSES]:
-        fits = (
-            at[NUM_STEPS] + 2 * entries < len(leaves.steps)
-            and at[NUM_LEAVES] < len(leaves.lengths)
-            and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
-        )
-    else:
-        fits = (
-            at[NUM_WORLDS] < len(worlds.edges)
-            and at[NUM_EDGES] + edge_row(search, 1) < len(worlds.ends)
-            and at[NUM_STEPS] + entries * num_actions < len(worlds.steps)
-        )
     key_begins, longest = known.rows[infosets - entries]["start"], len(scene.path.key)
     return (
-        fits
+        at[NUM_STEPS] + 2 * entries < len(leaves.steps)
+        and at[NUM_LEAVES] < len(leaves.lengths)
+        and at[NUM_RETURNS] + MOST_CLASSES**2 < len(leaves.returns)
         and infosets < len(scene.tree.infosets)
         and sequences + entries * num_actions < len(known.actions)
         and key_begins + entries * longest < len(known.values)
@@ -467,9 +398,8 @@ def find(frame, rules, more, most):
     """
     tree, game = _views(frame, TreeArrays), _views(frame, Game)
     known, path = _views(frame, Known), _views(frame, Path)
-    worlds, leaves = _views(frame, Worlds), _views(frame, Leaves)
-    search = _views(frame, Search)
-    scene = Scene(rules, more, tree, game, known, path, worlds, leaves, search)
+    leaves, search = _views(frame, Leaves), _views(frame, Search)
+    scene = Scene(rules, more, tree, game, known, path, leaves, search)
     at = search.at
     while at[LEVEL] >= 0:
         level, status = at[LEVEL], np.int64(DONE)
@@ -481,9 +411,7 @@ def find(frame, rules, more, most):
             status = _enter(scene, level)
             at[NUM_WORLDS] += 1
             at[ENTERS] = 0
-        edge, first = search.next_edge[level], edge_row(search, level)
-        while edge < search.num_edges[level] and search.edge_ends[first + edge]:
-            edge += 1
+        edge = search.next_edge[level]
         search.next_edge[level] = edge + 1
         if status == DONE and edge >= search.num_edges[level]:
             at[LEVEL] = level - 1

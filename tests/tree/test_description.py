@@ -60,10 +60,3 @@ def test_a_tree_that_grows_says_how_much_was_not_looked_at():
     before = solver.tree.num_nodes
     solver.tree._repr_html_()
     assert solver.tree.num_nodes == before
-
-
-def test_dropped_nodes_are_not_walked_again():
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    tree.forget_nodes()
-    found = tree.describe()
-    assert (found.num_nodes, found.depth, found.unexpanded_nodes) == (1, 0, 1)

@@ -2,8 +2,6 @@
 
 import gc
 import pickle
-import subprocess
-import sys
 import weakref
 
 import pyspiel
@@ -97,36 +95,3 @@ def test_what_nobody_holds_goes_without_the_garbage_collector(make, tmp_path):
         assert [made() for made in dropped if made() is not None] == []
     finally:
         gc.enable()
-
-
-_PEAK_OF_SOLVERS = """
-import importlib, pathlib, resource, sys
-import mccfr_spiel as ms
-
-importlib.import_module("mccfr_spiel.games")  # registers them
-
-def peak():
-    # On Linux ru_maxrss begins with that of the process that started this one.
-    status = pathlib.Path("/proc/self/status")
-    if status.exists():
-        return int(status.read_text().split("VmHWM:")[1].split()[0])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-ms.Solver("kuhn_poker", ms.CFR).iterate(1)  # compiles
-sizes = []
-for _ in range(10):
-    ms.Solver(sys.argv[1], ms.CFR).iterate(1)
-    sizes.append(peak())
-print(sizes[-1] - sizes[1])
-"""
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(sys.platform == "win32", reason="has no getrusage")
-def test_ten_solvers_one_after_the_other_take_the_memory_of_one():
-    command = [sys.executable, "-c", _PEAK_OF_SOLVERS, "liars_dice(dice_sides=5)"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True)
-    solver = Solver(command[-1], ms.CFR)
-    of_one = solver.tree.budget.taken
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert int(printed.stdout) * unit < 2 * of_one

@@ -19,9 +19,11 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.twins import hidden_board
 from mccfr_spiel.twins.catalog import twin_of
-from mccfr_spiel.worlds import finding
+from mccfr_spiel.worlds import finding, place_walk
 from mccfr_spiel.worlds.finding import find_worlds
 from mccfr_spiel.worlds.independence import check_independence
+from mccfr_spiel.worlds.place_walk import PlaceWalk
+from mccfr_spiel.worlds.places import Places
 
 GAMES = (
     "python_dark_hex(num_rows=2,num_cols=2)",
@@ -175,35 +177,104 @@ def test_a_function_need_not_have_tensors_made(monkeypatch):
 
 def test_worlds_are_found_once_for_a_game(game, monkeypatch):
     first = GameTree(game).find_worlds()
-    monkeypatch.setattr(finding, "_Finding", None)
+    monkeypatch.setattr(finding, "_find_places", None)
     assert GameTree(str(game)).find_worlds().worlds is first.worlds
 
 
 def test_a_search_can_be_stopped_and_tells_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(finding, "_SLICE", 1)
+    monkeypatch.setattr(place_walk, "_SLICE", 1)
     monkeypatch.setattr(finding, "_kept", {})
-    tree, find, shares = GameTree(LARGER, max_memory="1GB"), finding.find, []
+    follow, shares = place_walk.follow_worlds, []
+    tree = GameTree(LARGER, max_memory="1GB")
     left = tree.budget.left
 
     def stopped(frame, rules, world_key, most):
         if most == 30:
             raise KeyboardInterrupt
-        return find(frame, rules, world_key, most)
+        return follow(frame, rules, world_key, most)
 
-    monkeypatch.setattr(finding._Finding, "compiled", staticmethod(stopped))
+    monkeypatch.setattr(place_walk, "follow_worlds", stopped)
     with pytest.raises(KeyboardInterrupt):
         tree.find_worlds()
     assert tree.budget.left == left
     assert tree.num_infosets == 0
-    monkeypatch.setattr(finding._Finding, "compiled", staticmethod(find))
-    tell = finding._Finding._share
+    monkeypatch.setattr(place_walk, "follow_worlds", follow)
+    tell = PlaceWalk.share
     monkeypatch.setattr(
-        finding._Finding, "_share", lambda one: shares.append(tell(one)) or shares[-1]
+        PlaceWalk, "share", lambda one: shares.append(tell(one)) or shares[-1]
     )
     assert tree.find_worlds().num_infosets > 0
+    shares = shares[: len(shares) // 2]  # behind which the worlds are listed
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.1
     assert 0.9 < shares[-1] < 1
+
+
+@pytest.fixture(params=GAMES[:3])
+def again(request, monkeypatch):
+    """A game whose worlds are made again by each pass, as if lists did not fit."""
+    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
+    monkeypatch.setattr(finding, "_kept", {})
+    return load_game(request.param)
+
+
+ABRUPT = "python_dark_hex(num_rows=2,num_cols=3,abrupt=true)"
+
+
+@pytest.mark.parametrize(
+    "again",
+    [*GAMES[:3], pytest.param(ABRUPT, marks=pytest.mark.compiled)],
+    indirect=True,
+)
+@pytest.mark.parametrize("kind", ["random", "sparse"])
+def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
+    tree, whole = GameTree(again).find_worlds(), GameTree(again).expand_all()
+    assert isinstance(tree.worlds, Places)
+    policy = random_policy(again, kind)
+    passes = [full_pass(tree), full_pass(whole)]
+    vectors = [policy_vector(one.tree, policy) for one in passes]
+    found, expected = (
+        one.values(vector) for one, vector in zip(passes, vectors, strict=True)
+    )
+    assert np.array(found) == pytest.approx(np.array(expected), abs=1e-12)
+    if str(again) != ABRUPT:  # which takes OpenSpiel long
+        gain = exploitability.nash_conv(again, policy)
+        assert ms.nash_conv(tree, policy) == pytest.approx(gain, abs=1e-12)
+    for player in (0, 1):
+        found, expected = (
+            by_name(one.tree, one.gradient(one.plan(vector), player))
+            for one, vector in zip(passes, vectors, strict=True)
+        )
+        assert found.keys() == expected.keys()
+        for name, row in found.items():
+            assert row == pytest.approx(expected[name], abs=1e-12), name
+
+
+def by_name(tree, vector):
+    """The rows of a vector by the strings of the infosets."""
+    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
+    return {name: vector[start : start + n] for name, (_, start, _, n, _) in rows}
+
+
+@pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.PCFR_PLUS], ids=str)
+def test_solvers_on_worlds_made_again_go_the_way_of_those_on_lists(
+    again, algorithm, monkeypatch, tmp_path
+):
+    one = broken_ties(again, algorithm, "worlds")
+    assert isinstance(one.tree.worlds, Places)
+    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.5)
+    monkeypatch.setattr(finding, "_kept", {})
+    other = broken_ties(again, algorithm, "worlds")
+    for solver in (one, other):
+        solver.iterate(4)
+    one.save(tmp_path / "solver")
+    assert one.average_vector() == pytest.approx(other.average_vector(), abs=1e-9)
+    one.iterate(3)
+    monkeypatch.setattr(finding, "_SHARE_LISTED", 0.0)
+    monkeypatch.setattr(finding, "_kept", {})
+    resumed = ms.Solver.load(tmp_path / "solver")
+    resumed.iterate(3)
+    assert (resumed.average_vector() == one.average_vector()).all()
 
 
 ALGORITHMS = (
@@ -371,6 +442,19 @@ def nothing(settings, state, key):
     return 0
 
 
+@compiled
+def stones_only(settings, state, key):
+    """The stones, by which who acts cannot be told in the abrupt form."""
+    key[0], key[1] = state[3], state[4]
+    return 2
+
+
+@compiled
+def hears_nothing(settings, state, player):
+    """As if no answer were given."""
+    return 0
+
+
 def declared(name, **functions) -> BoundRules:
     game = load_game(name)
     rules = rules_of(game) or twin_of(game)
@@ -411,6 +495,21 @@ def test_a_finer_world_is_right():
 def test_a_wrong_declaration_is_refused_with_two_histories(name, functions, message):
     rules = declared(name, **functions)
     pattern = rf"histories \[.*\] and \[.*\] one world(.|\n)*({message})"
+    with pytest.raises(GameError, match=pattern):
+        check_independence(rules, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"position_key": stones_only}, "player [01] acts and player [01] acts"),
+        ({"position_key": nothing}, "acts and|follow"),
+        ({"heard": hears_nothing}, r"\[\d+\] and \[\d+\] follow"),
+    ],
+)
+def test_a_wrong_position_is_refused_with_two_histories(functions, message):
+    rules = declared(GAMES[1], **functions)
+    pattern = rf"the histories \[.*\] and \[.*\], at (.|\n)*({message})"
     with pytest.raises(GameError, match=pattern):
         check_independence(rules, 20_000)
 

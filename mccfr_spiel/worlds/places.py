@@ -1,0 +1,559 @@
+"""Worlds that are made again on the way by each pass, since their lists do not fit.
+
+What a world leads to depends on little: its *position*, such as the board and whose
+turn it is. A world's *place* is the position together with what both players have
+heard last. There are thousands of places where there are a billion worlds, and they
+make a graph: each has the actions that are private there, and edges, which are sets of
+actions, to other places. A tree of worlds is walked along this graph.
+
+On the way down a walk has a list of each player's last sequences, one of each entry of
+the world. Where a player acts, the infosets behind these sequences are read from a
+table, by the sequence and what the player has heard. Each edge then makes the list of
+the next world: the sequences of its actions at these infosets.
+
+One compiled walk serves three ends. It finds places and infosets, by the game's rules,
+where it comes to a sequence or an action for the first time. It lists the worlds for
+the passes of passes.py. And it adds gradients, of both players at once if both are
+wanted, without the rules, as these passes do.
+"""
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.compiled.frame import Entry, Layout
+from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
+from mccfr_spiel.rules.kernel import (
+    HEARD,
+    INFOSETS,
+    POSITION_KEY,
+    ROW,
+    SEQUENCES,
+    call,
+    row_hash,
+)
+from mccfr_spiel.rules.key_table import MOST_USED, SLOT, number_row
+from mccfr_spiel.rules.played import (
+    NUM_MOVES,
+    Game,
+    Known,
+    Path,
+    arrive,
+    end_game,
+    move_on,
+    who_acts,
+)
+from mccfr_spiel.worlds.entries import BYTE
+from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
+from mccfr_spiel.worlds.listing import Worlds
+from mccfr_spiel.worlds.passes import pay, sum_of
+
+MANY_ENTRIES, NOT_SHARED, MANY_ANSWERS = 50, 51, 53
+"""Statuses besides those of the kernels and OUT_OF_TIME: as in search.py; `heard` gives
+a number for which there is no room."""
+
+
+class Places(NamedTuple):
+    """The places of a game, and where sequences lead.
+
+    P is the number of places, A of actions, and H is one more than what a player may
+    hear.
+    """
+
+    behind: Annotated[
+        np.ndarray,
+        Entry(INT, "[S, H]", "one more than the infoset behind a sequence; or 0"),
+    ]
+    above: Annotated[
+        np.ndarray, Entry(INT, "[S]", "the sequence before; none when all are found")
+    ]
+    spots: Annotated[
+        np.ndarray,
+        Entry(LONG, "[I, 2]", "the set of actions of an infoset; the first sequence"),
+    ]
+    places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]", "see NUM_PLACE")]
+    edges: Annotated[
+        np.ndarray,
+        Entry(LONG, "[P A, 2]", "the set of actions of an edge; where it leads"),
+    ]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]", "where the game ends")]
+    values: Annotated[np.ndarray, Entry(LONG, "[V]", "the places' keys, see RowTable")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[R]", "of these, P + 1")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of these")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[NUM_COUNTS]", "see NUM_COUNTS")]
+
+    @property
+    def num_worlds(self) -> int:
+        """How many worlds the walk goes to."""
+        return int(self.counts[NUM_WORLDS])
+
+    @property
+    def payoffs(self) -> np.ndarray:
+        """`[N, 2]` the returns that there are, each once."""
+        ends = self.places[:, ACTOR] == TERMINAL
+        return np.unique(self.returns[ends], axis=0)
+
+
+ACTOR, NUM_EDGES, LAST_HEARD, PRIVATE, TRIED, LOOKED, NUM_PLACE = range(7)
+"""The columns of `Places.places`: who acts, or TERMINAL; how many edges there are; what
+who acts has heard; the set of private moves, and what is heard of them; the set of all
+actions of which it is known where they lead."""
+
+NUM_PLACES, NUM_WORLDS, ALL_EDGES, NUM_STEPS, HISTORIES, HEIGHT, NUM_COUNTS = range(7)
+"""The entries of `Places.counts`: how many places, worlds, edges between these, steps
+along them and terminal histories there are, and the most worlds on a path."""
+
+
+class Way(NamedTuple):
+    """Where a walk is: the worlds on the way there, by level.
+
+    D is the most levels, and C the room for entries. The list that who acts at a level
+    has behind the edge gone along is in block `level + 1` of `sequences`.
+    """
+
+    sequences: Annotated[np.ndarray, Entry(INT, "[D C]", "lists of last sequences")]
+    firsts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "where a player's list begins")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[2, D]", "how long it is")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]", "of the infosets of who acts")]
+    entries: Annotated[np.ndarray, Entry(LONG, "[D]", "how many these are")]
+    places: Annotated[np.ndarray, Entry(LONG, "[D]", "the places of the worlds")]
+    next_edge: Annotated[
+        np.ndarray,
+        Entry(LONG, "[D]", "which edge comes next; -1 before that is known"),
+    ]
+    reach: Annotated[
+        np.ndarray, Entry(FLOAT, "[2, D]", "the sum of the plan over the other's list")
+    ]
+    owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "what the last sequences get")]
+    start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
+    pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]", "own moves, the last one first")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
+    noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as `histories` of a `Search`")]
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
+    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
+    at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
+
+
+LEVEL, ROOM, FIRST, END, LISTED_EDGES, LISTED_STEPS, NUM_AT = range(7)
+"""The entries of `Way.at`: the level; C; the players who get gradients, from the first
+to the last but one; the edges and the steps that have been listed."""
+
+
+class _Scene(NamedTuple):
+    """All that the steps of a walk read and change; see `entries.Scene`."""
+
+    rules: Any
+    more: Any
+    tree: TreeArrays
+    game: Game
+    known: Known
+    path: Path
+    kept: Places
+    worlds: Worlds
+    way: Way
+
+
+LAYOUT = Layout(TreeArrays, Game, Known, Path, Places, Worlds, Way)
+_views = LAYOUT.viewer()
+
+_BITS = tuple(
+    np.int64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
+)
+_ONES = np.int64(0x0101010101010101)
+
+
+@inlined
+def _num_bits(actions):
+    """The size of a set of less than 63 actions."""
+    pairs, nibbles, bytes_ = _BITS
+    actions -= (actions >> 1) & pairs
+    actions = (actions & nibbles) + ((actions >> 2) & nibbles)
+    return (((actions + (actions >> 4)) & bytes_) * _ONES) >> 56
+
+
+@inlined
+def _sequence(spots, entry, bit):
+    """The sequence of an action, a set of one, at an infoset."""
+    return spots[entry, 1] + _num_bits(spots[entry, 0] & (bit - 1))
+
+
+# --- what the rules are asked for -----------------------------------------------------
+
+
+@inlined
+def _unroll(scene, player, sequence):
+    """Writes the own moves up to a sequence, the last one first; returns their
+    number."""
+    length = np.int64(0)
+    while sequence >= 2:
+        scene.way.pasts[player, length] = scene.known.actions[sequence]
+        sequence = np.int64(scene.kept.above[sequence])
+        length += 1
+    return length
+
+
+@inlined
+def _stand(scene, level, player, sequence):
+    """Puts the path where a player's sequence meets the other's first entry; returns
+    whether the two fit each other, as they do if the declaration is right."""
+    way, path, other = scene.way, scene.path, 1 - player
+    left = _unroll(scene, player, sequence)
+    others = np.int64(way.sequences[way.firsts[other, level]])
+    others_left = _unroll(scene, other, others)
+    for k in range(len(path.state)):
+        path.state[k] = way.start[k]
+    path.position[NUM_MOVES] = 0
+    while left + others_left > 0:
+        acting = who_acts(scene.rules, scene.game, path)
+        if acting == player and left > 0:
+            left -= 1
+            action = way.pasts[player, left]
+        elif acting == other and others_left > 0:
+            others_left -= 1
+            action = way.pasts[other, others_left]
+        else:
+            return False
+        move_on(scene.rules, scene.game, path, action)
+    return True
+
+
+@inlined
+def _find_infoset(scene, level, player, sequence, heard):
+    """Finds the infoset behind a sequence, or adds it; returns a status."""
+    kept, path, known = scene.kept, scene.path, scene.known
+    is_there = _stand(scene, level, player, sequence)
+    if not is_there or who_acts(scene.rules, scene.game, path) != player:
+        return np.int64(NOT_SHARED)
+    path.last[player] = sequence
+    before = known.counts[INFOSETS]
+    status, count, infoset = arrive(
+        scene.rules, scene.game, path, scene.tree, known, player, 1 << 40
+    )
+    if status == DONE:
+        kept.behind[sequence, heard] = infoset + 1
+        kept.spots[infoset, 0] = 0
+        kept.spots[infoset, 1] = scene.tree.infosets[infoset]["first_sequence"]
+        for k in range(count):
+            kept.spots[infoset, 0] |= np.int64(1) << path.moves[k]
+            kept.above[kept.spots[infoset, 1] + k] = sequence
+        if len(scene.way.noted) > 0 and infoset == before:
+            note(scene.way.noted, infoset, path.history, path.position[NUM_MOVES])
+    return np.int64(status)
+
+
+@inlined
+def _write_key(scene):
+    """Writes the key of the place where the path is: the position and what both players
+    have heard. Returns a status, and its length."""
+    way, kept, game, state = scene.way, scene.kept, scene.game, scene.path.state
+    arguments = game.settings, state, way.key
+    length = np.int64(call(scene.more[3], POSITION_KEY, arguments))
+    if not 0 <= length <= len(way.key) - 2:
+        return np.int64(NOT_SHARED), length
+    status = np.int64(DONE)
+    for player in range(2):
+        heard = call(scene.more[4], HEARD, (game.settings, state, player))
+        way.key[length + player] = heard
+        if not 0 <= heard < kept.behind.shape[1]:
+            status = np.int64(MANY_ANSWERS)
+    return status, length + 2
+
+
+@inlined
+def _number_place(scene, length):
+    """The place where the path is, whose key is in the buffer; returns a status and its
+    number."""
+    kept, key, counts = scene.kept, scene.way.key, scene.kept.counts
+    new, hashed = counts[NUM_PLACES], row_hash(key, length)
+    number = number_row(kept.values, kept.rows, kept.table, new, hashed, key, length)
+    status = np.int64(DONE)
+    if number == new:
+        counts[NUM_PLACES] = new + 1
+        acting = who_acts(scene.rules, scene.game, scene.path)
+        kept.places[new, ACTOR] = acting
+        if acting == TERMINAL:
+            utilities = scene.tree.utilities
+            status = np.int64(end_game(scene.rules, scene.game, scene.path, utilities))
+            kept.returns[new, 0] = utilities[0, 0]
+            kept.returns[new, 1] = utilities[0, 1]
+        elif 0 <= acting <= 1:
+            kept.places[new, LAST_HEARD] = key[length - 2 + acting]
+        else:
+            status = np.int64(NOT_SHARED)
+    return status, number
+
+
+@inlined
+def _is_private(scene, place, player, length):
+    """Whether the key in the buffer differs from that of a place in nothing but what a
+    player has heard, so that the other has heard nothing."""
+    kept, key = scene.kept, scene.way.key
+    start = kept.rows[place]["start"]
+    is_same = kept.rows[place + 1]["start"] - start == length
+    k = np.int64(0)
+    while is_same and k < length:
+        is_same = k == length - 2 + player or kept.values[start + k] == key[k]
+        k += 1
+    return is_same
+
+
+@inlined
+def _look_along(scene, level, place, sequence, bit):
+    """Finds where an action leads that nobody has looked along at a place; returns a
+    status."""
+    kept, player = scene.kept, scene.kept.places[place, ACTOR]
+    if not _stand(scene, level, player, sequence):
+        return np.int64(NOT_SHARED)
+    kept.places[place, LOOKED] |= bit
+    status, length = _write_key(scene)
+    if status != DONE:
+        return status
+    if _is_private(scene, place, player, length):
+        heard = scene.way.key[length - 2 + player]
+        if kept.places[place, PRIVATE] and kept.places[place, TRIED] != heard:
+            return np.int64(NOT_SHARED)
+        kept.places[place, PRIVATE] |= bit
+        kept.places[place, TRIED] = heard
+        return status
+    status, behind = _number_place(scene, length)
+    count = kept.places[place, NUM_EDGES]
+    row = place * scene.game.stops[0]
+    end = row + count
+    while row < end and kept.edges[row, 1] != behind:
+        row += 1
+    if row == end:
+        kept.edges[row, 0], kept.edges[row, 1] = 0, behind
+        kept.places[place, NUM_EDGES] = count + 1
+    kept.edges[row, 0] |= bit
+    return status
+
+
+@inlined
+def _has_room(scene):
+    """Whether all arrays have room for what the next world may add."""
+    known, kept, way = scene.known, scene.kept, scene.way
+    num_actions, entries = scene.game.stops[0], way.at[ROOM]
+    infosets = known.counts[INFOSETS] + entries
+    sequences = known.counts[SEQUENCES] + entries * num_actions
+    key_begins = known.rows[infosets - entries]["start"]
+    places = kept.counts[NUM_PLACES] + num_actions
+    return (
+        infosets < min(len(scene.tree.infosets), len(kept.spots))
+        and infosets < MOST_USED * len(known.table)
+        and sequences < min(len(known.actions), len(kept.behind))
+        and key_begins + entries * len(scene.path.key) < len(known.values)
+        and places < min(MOST_USED * len(kept.table), len(kept.places))
+        and not 0 < len(way.noted) <= infosets
+    )
+
+
+# --- the walk -------------------------------------------------------------------------
+
+
+@inlined
+def _enter(scene, level):
+    """Finds the infosets of who acts at a world; returns a status.
+
+    Private moves append entries to those that are read here; the sequences to these
+    wait in the next block, which is free. Nothing is looked up in the rules that is
+    known, so in a pass nothing is.
+    """
+    kept, way, status = scene.kept, scene.way, np.int64(DONE)
+    place, row = way.places[level], level * way.at[ROOM]
+    player, heard = kept.places[place, ACTOR], kept.places[place, LAST_HEARD]
+    first, listed = way.firsts[player, level], way.counts[player, level]
+    waiting, count, entry = row + way.at[ROOM], listed, np.int64(0)
+    while entry < count:
+        sequence = np.int64(way.sequences[first + entry])
+        if entry == listed:
+            first, heard = waiting, kept.places[place, TRIED]
+            sequence = np.int64(way.sequences[first + entry])
+        if kept.behind[sequence, heard] == 0:
+            status = _find_infoset(scene, level, player, sequence, heard)
+            if status != DONE:
+                return status
+        spot, here = np.int64(kept.behind[sequence, heard]) - 1, row + entry
+        way.spots[here, 0], way.spots[here, 1] = (
+            kept.spots[spot, 0],
+            kept.spots[spot, 1],
+        )
+        unknown = way.spots[here, 0] & ~kept.places[place, LOOKED]
+        while unknown:
+            bit = unknown & -unknown
+            unknown ^= bit
+            sequence = _sequence(way.spots, here, bit)
+            status = _look_along(scene, level, place, sequence, bit)
+            if status != DONE:
+                return status
+        going = way.spots[here, 0] & kept.places[place, PRIVATE]
+        while going:
+            bit = going & -going
+            going ^= bit
+            if count == way.at[ROOM]:
+                return np.int64(MANY_ENTRIES)
+            way.sequences[waiting + count] = _sequence(way.spots, here, bit)
+            count += 1
+        entry += 1
+    way.entries[level] = count
+    way.owed[0, level], way.owed[1, level], way.next_edge[level] = 0.0, 0.0, 0
+    return status
+
+
+@inlined
+def _gather(way, level, actions, to, first, most):
+    """Writes the sequences of who acts along an edge; returns how many there are, -1 if
+    there are more than `most`."""
+    row = level * way.at[ROOM]
+    count = np.int64(0)
+    for entry in range(row, row + way.entries[level]):
+        going = way.spots[entry, 0] & actions
+        while going:
+            bit = going & -going
+            going ^= bit
+            if count == most:
+                return np.int64(-1)
+            to[first + count] = _sequence(way.spots, entry, bit)
+            count += 1
+    return count
+
+
+@inlined
+def _list_world(scene, level):
+    """Writes a world and the steps along its edges."""
+    kept, worlds, way, at = scene.kept, scene.worlds, scene.way, scene.way.at
+    place, number = way.places[level], kept.counts[NUM_WORLDS]
+    worlds.actors[number], worlds.edges[number] = kept.places[place, ACTOR], 0
+    first = place * scene.game.stops[0]
+    for row in range(first, first + kept.places[place, NUM_EDGES]):
+        begin, edge = at[LISTED_STEPS], at[LISTED_EDGES]
+        count = _gather(
+            way, level, kept.edges[row, 0], worlds.steps, begin, way.at[ROOM]
+        )
+        if count == 0:
+            continue
+        behind = kept.edges[row, 1]
+        worlds.lengths[edge] = count
+        worlds.ends[edge] = kept.places[behind, ACTOR] == TERMINAL
+        worlds.returns[edge, 0] = kept.returns[behind, 0]
+        worlds.returns[edge, 1] = kept.returns[behind, 1]
+        worlds.edges[number] += 1
+        at[LISTED_STEPS], at[LISTED_EDGES] = begin + count, edge + 1
+
+
+@inlined
+def _go_along(scene, level, edge):
+    """Makes the world behind an edge, or pays for it if the game ends there.
+
+    Returns a status, and whether the walk goes on there: not where no entry goes along,
+    nor where nobody is paid anything.
+    """
+    kept, way, at, counts = scene.kept, scene.way, scene.way.at, scene.kept.counts
+    place, to, below = way.places[level], (level + 1) * way.at[ROOM], level + 1
+    player, row = kept.places[place, ACTOR], place * scene.game.stops[0] + edge
+    other, behind, finds = 1 - player, kept.edges[row, 1], at[END] == 0
+    count = _gather(way, level, kept.edges[row, 0], way.sequences, to, way.at[ROOM])
+    if count <= 0:
+        return np.int64(DONE if count == 0 else MANY_ENTRIES), False
+    counts[NUM_STEPS] += count
+    counts[ALL_EDGES] += 1
+    is_end = kept.places[behind, ACTOR] == TERMINAL
+    pays = at[FIRST] <= player < at[END] and way.reach[player, level] != 0.0
+    total, sums = 0.0, at[FIRST] <= other < at[END]
+    if sums and not (is_end and kept.returns[behind, other] == 0.0):
+        total = sum_of(way.plan, way.sequences, to, count)
+    if is_end:
+        counts[HISTORIES] += count * way.counts[other, level]
+        value = kept.returns[behind, player] * way.reach[player, level]
+        if pays and value != 0.0:
+            pay(way.gradient, way.sequences, to, count, value)
+        way.owed[other, level] += kept.returns[behind, other] * total
+        return np.int64(DONE), False
+    way.reach[player, below], way.reach[other, below] = way.reach[player, level], total
+    way.firsts[player, below], way.counts[player, below] = to, count
+    way.firsts[other, below] = way.firsts[other, level]
+    way.counts[other, below] = way.counts[other, level]
+    way.places[below], way.next_edge[below] = behind, -1
+    return np.int64(DONE), finds or pays or total != 0.0
+
+
+@inlined
+def _come_back(scene, level):
+    """Pays, at a level, what is owed behind the edge that the walk went along."""
+    kept, way, below = scene.kept, scene.way, level + 1
+    player = kept.places[way.places[level], ACTOR]
+    value = way.owed[player, below]
+    if value != 0.0:
+        first, count = way.firsts[player, below], way.counts[player, below]
+        pay(way.gradient, way.sequences, first, count, value)
+    way.owed[1 - player, level] += way.owed[1 - player, below]
+
+
+@inlined
+def _begin(scene):
+    """Has the walk stand at the root; returns a status."""
+    way, path = scene.way, scene.path
+    for k in range(len(path.state)):
+        path.state[k] = way.start[k]
+    status, length = _write_key(scene)
+    if status == DONE:
+        status, way.places[0] = _number_place(scene, length)
+    if status == DONE and scene.kept.places[way.places[0], ACTOR] == TERMINAL:
+        status = np.int64(NOT_SHARED)
+    return status
+
+
+@jit(nogil=True)
+def follow_worlds(frame, rules, more, most):
+    """Goes on with a walk over worlds until it is over, or something stops it.
+
+    Each turn of the loop enters the world where the walk is, unless it has done so, and
+    then goes along its next edge or, if there is none, back to the world before.
+
+    Args:
+        frame: of LAYOUT.
+        rules, more: see `entries.Scene`.
+        most: how many worlds there may be before the walk is `OUT_OF_TIME`.
+
+    Returns:
+        DONE, OUT_OF_TIME, GROW if there must be more room first, MANY_ENTRIES,
+        MANY_ANSWERS, NOT_SHARED, or BROKEN + a status of rules/kernel.py.
+    """
+    tree, game = _views(frame, TreeArrays), _views(frame, Game)
+    known, path = _views(frame, Known), _views(frame, Path)
+    kept, worlds, way = _views(frame, Places), _views(frame, Worlds), _views(frame, Way)
+    scene = _Scene(rules, more, tree, game, known, path, kept, worlds, way)
+    at, counts, lists = way.at, kept.counts, len(worlds.steps) > 0
+    finds = len(way.plan) == 0 and not lists
+    level, status = at[LEVEL], np.int64(DONE)
+    if counts[NUM_PLACES] == 0:
+        status = _begin(scene)
+    while level >= 0 and status == DONE:
+        at[LEVEL] = level
+        if way.next_edge[level] < 0:
+            if counts[NUM_WORLDS] >= most:
+                return np.int64(OUT_OF_TIME)
+            if finds and not _has_room(scene):
+                return np.int64(GROW)
+            status = _enter(scene, level)
+            if status != DONE:
+                return status
+            if lists:
+                _list_world(scene, level)
+            counts[NUM_WORLDS] += 1
+            counts[HEIGHT] = max(counts[HEIGHT], level + 1)
+        edge = way.next_edge[level]
+        if edge < kept.places[way.places[level], NUM_EDGES]:
+            way.next_edge[level] = edge + 1
+            status, goes_on = _go_along(scene, level, edge)
+            level += int(goes_on)
+        else:
+            level -= 1
+            if level >= 0:
+                _come_back(scene, level)
+    if level < 0:
+        for player in range(at[FIRST], at[END]):
+            way.gradient[player] += way.owed[player, 0]
+        at[LEVEL] = level
+    return status
