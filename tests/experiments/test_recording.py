@@ -278,17 +278,6 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
     assert (finished / "policy.json").read_bytes() == policy
 
 
-def test_a_run_is_resumed_by_another_name_of_its_game(finished):
-    for iterations, game in ((400, "kuhn_poker(players=2)"), (500, "kuhn_poker")):
-        given = {"game": game, "iterations": iterations}
-        assert solve(finished, given=given, resume=True) == 0
-    assert ms.Solver.load(finished / "solver.checkpoint").num_iterations == 500
-    with pytest.raises(ValueError, match="has game=kuhn_poker, not leduc_poker; only"):
-        solve(finished, given={"game": "leduc_poker"}, resume=True)
-    with pytest.raises(ValueError, match="500 iterations already, more than 20"):
-        solve(finished, given={"iterations": 20}, resume=True)
-
-
 def test_overwriting_with_an_impossible_run_keeps_the_old_results(finished):
     before = files(finished)
     for game in ("liars_dice_ir", "kuhn_poker(players=99)"):
