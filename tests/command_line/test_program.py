@@ -131,7 +131,10 @@ def test_a_schedule_is_compared_with_the_iterations_of_the_runs_as_its_horizon()
     label, method = algorithm_of("hs_dcfr", 200)
     assert (label, method) == ("hs_dcfr", ms.hs_dcfr(200))
     label, method = algorithm_of("hs_dcfr:horizon=50:gamma=20", 200)
-    assert (label, method) == ("hs_dcfr (horizon 50, gamma 20)", ms.hs_dcfr(50, gamma=20))
+    assert (label, method) == (
+        "hs_dcfr (horizon 50, gamma 20)",
+        ms.hs_dcfr(50, gamma=20),
+    )
 
 
 def test_info_counts_small_games(program):
