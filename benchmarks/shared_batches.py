@@ -61,9 +61,9 @@ def started(game: str, algorithm: ms.Algorithm) -> list[ms.Solver]:
 
 def are_shared(solver: ms.Solver) -> bool:
     """Whether threads have shared a batch."""
-    trees, rules = solver.state.sharing, solver.state.groups
+    trees = solver.state.sharing
     is_by_blocks = trees is not None and trees.cut is not None
-    return is_by_blocks or (rules is not None and bool(rules.arrays()))
+    return is_by_blocks or solver.state.groups is not None
 
 
 def measure(name: str, game: str, algorithm: str, batch: int) -> list[str]:

@@ -28,14 +28,8 @@ from mccfr_spiel.twins.hidden_board import (
     returns,
     world_of,
 )
-from mccfr_spiel.twins.twin import no_chance_probs
 
 _ABRUPT = 2  # in settings, behind the rows and columns
-
-
-@compiled
-def _start(settings, state):
-    pass  # the first state is all zeros
 
 
 @compiled
@@ -69,9 +63,7 @@ def _sizes(parameters):
     return Sizes(
         state=MOVES + longest,
         num_actions=cells,
-        max_chance_outcomes=0,
         max_moves=longest,
-        max_chance_moves=0,
         key=(2 * cells + 1,) * cells,
         min_utility=-1.0,
         max_utility=1.0,
@@ -129,10 +121,8 @@ DarkHexGame = register(
         },
         sizes=_sizes,
         rules=Rules(
-            start=_start,
             acting=acting,
             legal_actions=legal_actions,
-            chance_probs=no_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=returns,

@@ -23,11 +23,6 @@ _MAX_BETS = 3
 
 
 @compiled
-def _start(settings, state):
-    pass
-
-
-@compiled
 def _acting(settings, state):
     if state[_HAND + 1] == 0:
         return CHANCE
@@ -146,7 +141,6 @@ OneCardPokerGame = register(
         parameters={"cards": Parameter(3, low=2)},
         sizes=_sizes,
         rules=Rules(
-            start=_start,
             acting=_acting,
             legal_actions=_legal_actions,
             chance_probs=_chance_probs,

@@ -37,11 +37,6 @@ def _is_captured(state):
 
 
 @compiled
-def _start(settings, state):
-    pass
-
-
-@compiled
 def _acting(settings, state):
     count = state[_COUNT]
     if count < _NUM_STARTS:
@@ -178,7 +173,6 @@ PrincessAndMonsterGame = register(
         },
         sizes=_sizes,
         rules=Rules(
-            start=_start,
             acting=_acting,
             legal_actions=_legal_actions,
             chance_probs=_chance_probs,

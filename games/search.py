@@ -56,11 +56,6 @@ def _is_captured(state):
 
 
 @compiled
-def _start(settings, state):
-    pass
-
-
-@compiled
 def _acting(settings, state):
     count = state[_COUNT]
     if (
@@ -105,11 +100,6 @@ def _legal_actions(settings, state, actions):
             actions[count] = action
             count += 1
     return count
-
-
-@compiled
-def _chance_probs(settings, state, probs):
-    pass
 
 
 @compiled
@@ -160,9 +150,7 @@ def _sizes(parameters):
     return Sizes(
         state=_MOVES + 2 * turns,
         num_actions=_NUM_ACTIONS,
-        max_chance_outcomes=0,
         max_moves=2 * turns,
-        max_chance_moves=0,
         key=(_NUM_ACTIONS,) * turns,
         min_utility=-most,
         max_utility=most,
@@ -235,10 +223,8 @@ SearchGame = register(
         },
         sizes=_sizes,
         rules=Rules(
-            start=_start,
             acting=_acting,
             legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=_returns,

@@ -39,16 +39,6 @@ _PAGE = mmap.PAGESIZE
 
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _MEMBERSHIP = pathlib.Path("/proc/self/cgroup")
-_GROUP_FILES = {
-    "": ("memory.max", "memory.current", "inactive_file"),
-    "memory": (
-        *("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        "total_inactive_file",
-    ),
-}
-"""For a hierarchy of control groups, named by its controller in version 1 and by
-nothing in version 2: the files with the limit and the usage, and the entry of
-`memory.stat` with the file caches."""
 
 
 class TreeFullError(ValueError):
@@ -123,7 +113,7 @@ def _address_space_limit() -> int | None:
 
 
 def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
-    """What each limited control group of this process leaves, of versions 1 and 2.
+    """What each limited control group (version 2) of this process leaves.
 
     A group's limit also binds the groups inside it, so all groups from the process up
     to the root are asked. Inside a container the path that the kernel names often does
@@ -138,35 +128,24 @@ def cgroups_free(membership: pathlib.Path, mount: pathlib.Path) -> list[int]:
         lines = membership.read_text().splitlines()
     except OSError:
         return []
-    free = []
-    # One pass handles one hierarchy; the inner loop goes from the group to the root.
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        for controller in _GROUP_FILES.keys() & {*controllers.split(",")}:
-            root = mount / controller
-            if not controller and not (mount / "cgroup.controllers").exists():
-                root = mount / "unified"
-            folder = root / path.lstrip("/")
-            above = [folder, *folder.parents]
-            for group in above[: above.index(root) + 1] if root in above else ():
-                left = _group_leaves(group, *_GROUP_FILES[controller])
-                free += [] if left is None else [left]
-    return free
+    path = next((one[3:] for one in lines if one.startswith("0::")), "/")
+    folder = mount / path.lstrip("/")
+    above = [folder, *folder.parents]
+    groups = above[: above.index(mount) + 1] if mount in above else [mount]
+    return [left for left in map(_group_leaves, groups) if left is not None]
 
 
-def _group_leaves(
-    folder: pathlib.Path, limit: str, usage: str, cache: str
-) -> int | None:
+def _group_leaves(folder: pathlib.Path) -> int | None:
     """What one group leaves; None if it has no limit, or none that can be read."""
     try:
-        most = int((folder / limit).read_text())  # "max" in version 2: no limit
-        used = int((folder / usage).read_text())
+        most = int((folder / "memory.max").read_text())  # "max": no limit
+        used = int((folder / "memory.current").read_text())
     except (OSError, ValueError):
         return None
     dropped = 0
     with contextlib.suppress(OSError, ValueError):
         words = (folder / "memory.stat").read_text().split()
-        dropped = int(words[words.index(cache) + 1])
+        dropped = int(words[words.index("inactive_file") + 1])
     return max(most - used + dropped, 0)
 
 

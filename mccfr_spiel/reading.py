@@ -29,9 +29,8 @@ def load_policy(
     the folder of results of a run, also of one that was interrupted; or what
     `Solver.save` wrote, which gives the solver's average policy.
 
-    Reading never runs code from the file. In small games every state of a `policy.json`
-    is checked against the game at once; in larger games each state is checked when it
-    is first asked for.
+    Reading never runs code from the file. Each state of a `policy.json` is checked
+    against the game when it is first asked for.
 
     Args:
         path: the file or the folder.

@@ -41,7 +41,6 @@ from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.limits import MaxMemory
-from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.locking import Locks
@@ -55,7 +54,6 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
-from mccfr_spiel.tree.memory import Memory
 from mccfr_spiel.tree.whole import checked_threads
 
 _SLICE_SECONDS = 0.25
@@ -175,7 +173,6 @@ class Solver:
         state: what was learned, and where the walk is.
         kernel: the compiled function that runs iterations.
         most_iterations: after more, the weights of the average are infinite.
-        measured: the newest NashConv that was computed of an average policy.
     """
 
     def __init__(
@@ -200,7 +197,6 @@ class Solver:
         self.most_iterations = most_iterations(algorithm.averaging)
         self.seconds = 0.0
         self.history = running.History()
-        self.measured = Measured()
         sampling = algorithm.sampling
         if not isinstance(game, GameTree):
             self.tree = GameTree(
@@ -262,8 +258,7 @@ class Solver:
     def __str__(self) -> str:
         """One line with the game, the algorithm, the iterations done, and NashConv.
 
-        NashConv is shown if `nash_conv` or `exploitability` were asked for an average
-        policy of this solver; it is never computed here.
+        NashConv is that of the last row of `history`; it is never computed here.
         """
         words = [title(self.tree.source), str(self.algorithm)]
         if self.tree.abstraction is not None:
@@ -294,21 +289,12 @@ class Solver:
         return html_table(("", ""), rows, (), caption="Solver")
 
     def _nash_conv_in_words(self) -> str:
-        """The NashConv that is known, and of which iteration if of an earlier one."""
-        at, nash_conv = self.measured.iterations, self.measured.nash_conv
-        if nash_conv is None:
+        """The NashConv in the history, and of which iteration if of an earlier one."""
+        row = self.history[-1] if self.history else {}
+        if "nash_conv" not in row:
             return ""
-        is_now = at == self.num_iterations
-        return short(nash_conv) if is_now else f"{short(nash_conv)} after {at:,}"
-
-    @reads
-    def memory(self) -> Memory:
-        """The bytes that the solver and its tree take now.
-
-        `bytes_per_node`, up to `max_nodes`, and `bytes_per_sequence` tell what it will
-        take when it has grown.
-        """
-        return self.state.memory()
+        at, words = row["iteration"], short(row["nash_conv"])
+        return words if at == self.num_iterations else f"{words} after {at:,}"
 
     # --- running -----------------------------------------------------------
 
@@ -602,9 +588,7 @@ class Solver:
         In two-player zero-sum games it approaches an equilibrium. Before the first
         iteration it is uniform.
         """
-        policy = SequencePolicy(self.tree, self.average_vector())
-        policy.snapshot = self.measured.snapshot(self.num_iterations, policy.vector)
-        return policy
+        return SequencePolicy(self.tree, self.average_vector())
 
     # --- saving ------------------------------------------------------------
 

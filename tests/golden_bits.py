@@ -146,8 +146,8 @@ def is_compiled(name: str) -> bool:
     kind, *more = name.split()
     if "batch" in more:
         return kind == "external" or (kind == "opponent" and "3" not in more)
-    if "rules" in more:
-        return kind in ("external", "outcome", "opponent", "ftrl")
+    if "rules" in more or "abstraction" in more:
+        return kind == "external" or name in ("outcome rules", "opponent rules")
     return kind not in ("external_predictive", "pruned_chance", "drawn")
 
 

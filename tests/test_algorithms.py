@@ -21,29 +21,10 @@ RULES = [
 PARTS = [*RULES, ms.EXTERNAL, ms.OUTCOME, ms.LINEAR]
 
 
-def test_two_rules_with_the_same_numbers_differ():
-    assert len(set(PARTS)) == len(PARTS)
-    assert ms.ftrl(1) == ms.ftrl(1.0)
-
-
 @pytest.mark.parametrize("part", PARTS, ids=str)
 def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
     assert copy.deepcopy(part) == pickle.loads(pickle.dumps(part)) == part
     assert type(part)(**part._asdict()) == part._replace() == part
-
-
-@pytest.mark.parametrize("part", PARTS, ids=str)
-def test_a_part_cannot_be_changed(part):
-    name = next(iter(part._asdict()))
-    with pytest.raises(AttributeError):
-        setattr(part, name, 0.5)
-
-
-def test_a_rule_has_its_own_parameters_only():
-    assert ms.regret_matching()._asdict() == {"initial_regret": 0.0}
-    assert ms.omd(0.5)._asdict() == {"step_size": 0.5, "weights": "constant"}
-    with pytest.raises(TypeError, match="step_size"):
-        ms.regret_matching()._replace(step_size=1.0)
 
 
 def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():

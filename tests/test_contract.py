@@ -164,7 +164,6 @@ def looks(solver: Solver, path: Any) -> list[Callable[[], Any]]:
         solver.current_policy,
         solver.current_vector,
         solver.regret_vector,
-        solver.memory,
         lambda: repr(solver),
         solver._repr_html_,
     ]
@@ -275,25 +274,6 @@ def test_whoever_looks_in_the_midst_of_a_long_walk_has_an_answer_soon(
         solver.iterate(1)
     assert {nth for nth, is_midway, _ in answers if is_midway} == {*range(len(asked))}
     assert max(seconds for *_, seconds in answers) < 1
-
-
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("max_nodes", [100, 300])
-def test_walks_end_though_others_look_or_fill_the_tree(max_nodes, tmp_path):
-    tree = GameTree(LEDUC, max_nodes=max_nodes, twin=False)
-    first, second = (Solver(tree, EXTERNAL, seed=seed) for seed in (0, 1))
-    save = looks(first, tmp_path / "solver")[0]
-    is_done = threading.Event()
-
-    def run() -> None:
-        first.iterate(ITERATIONS)
-        is_done.set()
-
-    with Beside(second.iteration), Beside(save):
-        threading.Thread(target=run, daemon=True).start()
-        assert is_done.wait(MANY_SECONDS), "a walk never ends"
-    assert second.num_iterations > 0
-    assert learned(first) == undisturbed("growing tree", ITERATIONS)
 
 
 @pytest.mark.interpreted

@@ -163,7 +163,7 @@ def test_cfr_plus_approaches_the_value_of_the_linear_program(game):
 
 
 @pytest.mark.compiled
-@fuzz()
+@fuzz(0.5)
 @hypothesis.given(games(most_leaves=60), SEEDS)
 def test_growth_drops_and_checkpoints_change_nothing(game, seed):
     for sampling in (ms.EXTERNAL, ms.OUTCOME, ms.CHANCE, ms.OPPONENT):
@@ -330,13 +330,13 @@ def reads_or_says_why(content):
         assert str(path) in words
 
 
-@fuzz(10)
+@fuzz(5)
 @hypothesis.given(strategies.dictionaries(FIELDS | strategies.text(max_size=5), JSON))
 def test_settings_of_any_values_are_read_or_refused_in_words(values):
     reads_or_says_why(json.dumps({"settings": values}).encode())
 
 
-@fuzz(10)
+@fuzz(5)
 @hypothesis.given(BYTES | JSON.map(lambda value: json.dumps(value).encode()), SEEDS)
 def test_settings_of_any_bytes_are_read_or_refused_in_words(data, seed):
     reads_or_says_why(data)

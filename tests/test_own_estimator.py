@@ -167,23 +167,6 @@ def test_what_is_no_gradient_is_refused_and_changes_nothing(change, words):
     assert (solver.num_iterations, solver.nodes_touched) == (0, 0)
 
 
-def test_an_estimator_may_ask_for_policies_and_not_for_iterations():
-    found = []
-
-    def estimate(tree, policy, player, rng):
-        found.append(solver.average_policy())
-        with pytest.raises(ms.TreeInUseError):
-            solver.iterate(1)
-        with pytest.raises(ValueError, match="read-only"):
-            policy[0] = 2
-        return whole(tree, policy, player, rng)
-
-    algorithm = ms.Algorithm(ms.own_estimator(estimate), ms.regret_matching())
-    solver = Solver("kuhn_poker", algorithm)
-    solver.iterate(3)
-    assert len(found) == 6
-
-
 def test_files_name_functions_and_refuse_others(monkeypatch):
     settings = Settings("kuhn_poker", ms.Algorithm(ms.own_estimator(whole), ms.omd(1)))
     flags = flags_of(settings)
@@ -198,7 +181,7 @@ def test_files_name_functions_and_refuse_others(monkeypatch):
 
 @pytest.mark.parametrize(
     ("more", "words"),
-    [({"batch": 4}, "batch=4"), ({"averaging": 3}, "3 is not a value")],
+    [({"batch": 4}, "batch=4")],
 )
 def test_parts_that_do_not_go_together_are_refused(more, words):
     parts = {"sampling": ms.own_estimator(whole), "minimizer": ms.regret_matching()}

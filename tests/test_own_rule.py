@@ -2,7 +2,6 @@
 
 import copy
 import math
-import pathlib
 import pickle
 
 import numpy as np
@@ -10,10 +9,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.evaluation import check_rule
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.solving import state
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests import reference
 from tests.reference import Textbook
@@ -120,24 +116,6 @@ def test_what_an_own_rule_cannot_do_is_refused_in_words():
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, everywhere))
 
 
-def test_its_repr_and_str_name_the_function():
-    algorithm = ms.Algorithm(ms.FULL, HEDGE)
-    assert "own_rule('test_own_rule:hedge', numbers=(0.7,)" in repr(algorithm)
-    assert Settings(algorithm=repr(algorithm)).algorithm == algorithm
-    assert str(algorithm) == "CFR with hedge (0.7)"
-
-
-def test_two_rules_of_one_file_do_not_share_code(tmp_path, monkeypatch):
-    """The compiled loops of both are on disk, made from the same source file."""
-    other = algorithms.own_rule(uniform_rule)
-    for rule, is_uniform in ((HEDGE, False), (other, True), (HEDGE, False)):
-        solver = Solver(
-            "kuhn_poker", ms.Algorithm(ms.FULL, rule._replace(numbers=(0.7,)))
-        )
-        solver.iterate(10)
-        assert (set(solver.current_vector()[2:]) == {0.5}) == is_uniform
-
-
 def uniform_rule(policy, memory, gradient, parameters, t):
     return policy @ gradient
 
@@ -220,14 +198,6 @@ def test_a_rule_that_writes_no_distribution_is_refused_where_it_does(
     fails_for_good(solver, f"{function.__name__} {FAILING[function]}")
 
 
-def test_threads_tell_of_a_rule_that_writes_no_distribution(monkeypatch):
-    monkeypatch.setattr(state, "LEAST_WORK", 1)
-    rule = algorithms.own_rule(has_a_negative)
-    solver = Solver(KUHN_3, ms.Algorithm(ms.FULL, rule), threads=2)
-    assert solver.state.num_threads == 2 or not IS_COMPILED
-    fails_for_good(solver, FAILING[has_a_negative])
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 def test_after_an_exception_in_a_plain_rule_the_solver_is_of_no_use(loop):
     sampling, batch = LOOPS[loop]
@@ -293,16 +263,6 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
 
 
-@pytest.mark.compiled
-def test_the_pages_example_runs_and_converges(capsys):
-    page = pathlib.Path(__file__).parents[1] / "docs" / "own_rule.md"
-    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    exec(code, {"__name__": "example"})
-    report, gap = capsys.readouterr().out.strip().split("\n")
-    assert report.startswith("RuleReport(num_updates=1000")
-    assert float(gap) < 0.3  # the uniform policy has 4.75
-
-
 def prints_and_allocates(policy, memory, gradient, parameters, t):
     if t == 1:
         print("updates", len(policy), "actions")
@@ -330,6 +290,7 @@ def like_linear(t):
     return t
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("base", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
 def test_an_average_of_ones_own_goes_on_wherever_it_stops(base, tmp_path):
     own = base._replace(averaging=ms.own_averaging(like_linear))

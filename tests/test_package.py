@@ -15,7 +15,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.compiled import jit
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -69,11 +68,6 @@ def test_importing_the_package_loads_nothing_that_takes_long(name, capsys):
     assert {*HEAVY} & {*loaded} == needed
 
 
-def test_a_name_that_never_was_is_no_attribute():
-    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
-        ms.no_such_name  # noqa: B018
-
-
 def test_dir_shows_the_names_of_the_first_pages_and_the_namespaces():
     assert len(ms.__all__) <= 75
     assert dir(ms) == sorted([*ms.__all__, *ms.NAMESPACES, "__version__"])
@@ -111,14 +105,6 @@ def test_the_papers_games_have_a_name_that_clashes_with_nobody():
     assert pyspiel.load_game(module.PAPER_GAMES["Leduc13"]).num_players() == 2
     with pytest.raises(ImportError, match=r"mccfr_spiel\.games"):
         importlib.import_module("games")
-
-
-def test_sources_of_the_games_count_for_the_caches_of_a_clone(monkeypatch):
-    without = jit.package_digest()
-    jit.package_digest.cache_clear()
-    monkeypatch.setattr(jit, "games_of_checkout", lambda: None)
-    assert jit.package_digest() != without
-    jit.package_digest.cache_clear()
 
 
 def version_of(distribution: str) -> int:
@@ -175,7 +161,9 @@ def test_the_wheel_has_every_module_and_works_far_from_the_source(tmp_path):
     ]
     program = str(installed / "bin" / "mccfr-spiel")
     if os.name == "posix":
-        printed = run([program, "info", "kuhn_poker"], elsewhere, environment)
+        printed = run(
+            [program, "info", "kuhn_poker", "--nomeasure"], elsewhere, environment
+        )
         assert "58 nodes, counted" in printed
     assert list((tmp_path / "cache").rglob("*.code"))
 

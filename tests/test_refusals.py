@@ -13,7 +13,6 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import theory
 
 KUHN = pyspiel.load_game("kuhn_poker")
 LEDUC = pyspiel.load_game("leduc_poker")
@@ -55,19 +54,9 @@ def bot(**arguments: Any) -> ms.OnlineOutcomeSamplingBot:
 
 
 CALLS = {
-    # games
     "GameTree": (ms.GameTree, ODD_GAMES),
-    "Solver": (ms.Solver, ODD_GAMES),
     "nash_conv": (lambda g: ms.nash_conv(g, UNIFORM), [*ODD_GAMES, LEDUC]),
-    "exploitability": (lambda g: ms.exploitability(g, UNIFORM), [*ODD_GAMES, GENERAL]),
-    "expected_returns": (lambda g: ms.expected_returns(g, UNIFORM), ODD_GAMES),
-    "best_response_policy": (
-        lambda g: ms.best_response_policy(g, UNIFORM, 0),
-        [*ODD_GAMES, LEDUC],
-    ),
     "solve_lp": (ms.solve_lp, [*ODD_GAMES, GENERAL]),
-    "sequence_form": (ms.sequence_form, [*ODD_GAMES, GENERAL]),
-    "player_theory": (ms.player_theory, ODD_GAMES),
     "m_values": (ms.m_values, ODD_GAMES),
     "nash_conv_bound": (
         lambda g: ms.nash_conv_bound(g, ms.CFR),
@@ -78,37 +67,16 @@ CALLS = {
         lambda g: ms.sampled_returns(g, UNIFORM, plays=2),
         [*ODD_GAMES, LEDUC],
     ),
-    "learned_response": (
-        lambda g: ms.learned_response(g, UNIFORM, 0, iterations=1, plays=2),
-        [*ODD_GAMES, LEDUC],
-    ),
     "ExcessiveGap": (ms.ExcessiveGap, [*ODD_GAMES, GENERAL]),
-    "MirrorProx": (ms.MirrorProx, [*ODD_GAMES, GENERAL]),
     "CFRSolver": (ms.CFRSolver, ODD_GAMES),
-    "ExternalSamplingSolver": (ms.ExternalSamplingSolver, ODD_GAMES),
     "OutcomeSamplingMCCFRSolver": (ms.OutcomeSamplingMCCFRSolver, ODD_GAMES),
-    # policies
     "nash_conv of": (lambda p: ms.nash_conv(TREE, p), ODD_POLICIES),
-    "expected_returns of": (lambda p: ms.expected_returns(TREE, p), ODD_POLICIES),
-    "best response to": (
-        lambda p: ms.best_response_policy(TREE, p, 0),
-        ODD_POLICIES,
-    ),
     "sampled_returns of": (
         lambda p: ms.sampled_returns(KUHN, p, plays=2),
         [None, "uniform", 3, {}, np.ones(3), [], [UNIFORM], [None, None]],
     ),
-    "learned_response to": (
-        lambda p: ms.learned_response(KUHN, p, 0, iterations=1, plays=2),
-        [None, "uniform", 3, {}, np.ones(3)],
-    ),
-    # players
     "best response of": (
         lambda i: ms.best_response_policy(TREE, UNIFORM, i),
-        ODD_PLAYERS,
-    ),
-    "learned response of": (
-        lambda i: ms.learned_response(KUHN, UNIFORM, i, iterations=1, plays=2),
         ODD_PLAYERS,
     ),
     "bot's seat": (lambda i: bot(player_id=i), ODD_PLAYERS),
@@ -117,15 +85,6 @@ CALLS = {
         [i for i in ODD_PLAYERS if i is not None],
     ),
     "string of": (lambda i: TREE.string_of(STATE, i), ODD_PLAYERS),
-    "least_sampling_probability of": (
-        lambda i: theory.least_sampling_probability(TREE, i, 0.6),
-        ODD_PLAYERS,
-    ),
-    "least_history_probability of": (
-        lambda i: theory.least_history_probability(TREE, i, 0.6, UNIFORM.vector),
-        ODD_PLAYERS,
-    ),
-    # counts
     "iterate": (lambda n: solver().iterate(n), ODD_COUNTS),
     "iterate_until": (
         lambda n: solver().iterate_until(n),
@@ -135,64 +94,33 @@ CALLS = {
         lambda n: ms.sampled_returns(KUHN, UNIFORM, plays=n),
         [*ODD_COUNTS, 1],
     ),
-    "iterations of learning": (
-        lambda n: ms.learned_response(KUHN, UNIFORM, 0, iterations=n, plays=2),
-        [n for n in ODD_COUNTS if n is not None],
-    ),
     "seconds of learning": (
         lambda s: ms.learned_response(KUHN, UNIFORM, 0, seconds=s, plays=2),
         [-1, NAN, INF, "3", None, [3]],
     ),
     "max_nodes of GameTree": (lambda n: ms.GameTree(KUHN, max_nodes=n), ODD_SIZES),
-    "max_nodes of Solver": (lambda n: ms.Solver(KUHN, max_nodes=n), ODD_SIZES),
     "first order iterate": (
         lambda n: ms.MirrorProx(KUHN).iterate(n),
         ODD_COUNTS,
     ),
-    # seeds
     "seed": (lambda s: solver(seed=s), ODD_SEEDS),
     "bot's seed": (lambda s: bot(seed=s), ODD_SEEDS),
     "seed of plays": (
         lambda s: ms.sampled_returns(KUHN, UNIFORM, plays=2, seed=s),
         ODD_SEEDS,
     ),
-    "seed of learning": (
-        lambda s: ms.learned_response(KUHN, UNIFORM, 0, iterations=1, plays=2, seed=s),
-        ODD_SEEDS,
-    ),
     "drop-in's seed": (
         lambda s: ms.ExternalSamplingSolver(KUHN, seed=s),
         [s for s in ODD_SEEDS if s is not None],
     ),
-    "pyspiel drop-in's seed": (
-        lambda s: ms.OutcomeSamplingMCCFRSolver(KUHN, 0.6, s),
-        ODD_SEEDS,
-    ),
-    # rates
     "outcome": (ms.outcome, [*ODD_RATES, 0]),
     "bot's epsilon": (lambda e: bot(epsilon=e), [*ODD_RATES, 0]),
-    "drop-in's epsilon": (
-        lambda e: ms.OutcomeSamplingMCCFRSolver(KUHN, e),
-        [*ODD_RATES, 0],
-    ),
-    "theory's epsilon": (
-        lambda e: ms.player_theory(TREE, epsilon=e),
-        [*ODD_RATES, 0],
-    ),
-    "least probability's epsilon": (
-        lambda e: theory.least_history_probability(TREE, 0, e, UNIFORM.vector),
-        ODD_RATES,
-    ),
     "confidence": (
         lambda c: ms.sampled_returns(KUHN, UNIFORM, plays=2, confidence=c),
         [*ODD_RATES, 0, 1],
     ),
     "p of nash_conv_bound": (
         lambda p: ms.nash_conv_bound(TREE, ms.CFR, p),
-        [*ODD_RATES, 0],
-    ),
-    "p of a bound": (
-        lambda p: ms.external_sampling_regret_bound(THEORY[0], 10, p),
         [*ODD_RATES, 0],
     ),
     "T of a bound": (
@@ -207,11 +135,6 @@ CALLS = {
         lambda q: ms.gap_bound(q, 10, 0.5, (1, 1), "external"),
         [(), THEORY[:1], None, 3],
     ),
-    "sampling of gap_bound": (
-        lambda name: ms.gap_bound(THEORY, 10, 0.5, (1, 1), name),
-        ["other", None, 3],
-    ),
-    # algorithms
     "algorithm": (
         lambda a: ms.Solver(TREE, a),
         ["foo", None, 3, ms.FULL, ms.regret_matching(), (ms.FULL, ms.ftrl(1.0))],
@@ -240,7 +163,6 @@ CALLS = {
         lambda m: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, m)),
         [None, "ftrl", ms.EXTERNAL],
     ),
-    "a minimizer by its rule's name": (ms.Minimizer, ["ftrl", "other", None]),
     "step size of a changed rule": (
         lambda step: ms.ftrl(1.0)._replace(step_size=step),
         [NAN, -1.0, 1e308],
@@ -249,10 +171,8 @@ CALLS = {
         lambda a: ms.Solver(TREE, ms.Algorithm(ms.EXTERNAL, ms.regret_matching(), a)),
         [None, 1.0, "linear"],
     ),
-    "gamma": (ms.Averaging, [NAN, -1.0, "1", None]),
     "polynomial": (ms.polynomial, [-1, NAN, INF, 200, "1", None, HUGE]),
     "ftrl": (ms.ftrl, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
-    "omd": (ms.omd, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
     "ftrl's weights": (lambda w: ms.ftrl(1.0, weights=w), ["other", None, 3]),
     "initial_regret": (
         lambda r: ms.regret_matching(initial_regret=r),
@@ -262,7 +182,6 @@ CALLS = {
         lambda t: ms.ExternalSamplingSolver(KUHN, t),
         [None, 0, "simple"],
     ),
-    # what a bot and a policy are asked
     "payoff": (
         lambda u: bot().observe_outcome(u),
         [NAN, INF, -INF, "1", None, [1.0], 1e308, HUGE],

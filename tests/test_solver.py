@@ -1,6 +1,5 @@
 """Solver against the textbook and OpenSpiel, and what never may change a result."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
-from tests.small_games import leaf, move, small_game, three_players, uneven_deal
+from tests.small_games import three_players, uneven_deal
 from tests.vectors import largest_difference, start_together, vector_of
 
 ESTIMATORS = {
@@ -374,16 +373,6 @@ def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
     assert other.average_policy().to_dict() != grown.average_policy().to_dict()
 
 
-def test_a_deeper_stack_changes_nothing():
-    wide = move(0, "wide", *(leaf(float(a), -float(a)) for a in range(600)))
-    game = small_game(wide, num_actions=600)
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    textbook = Textbook(game, *ms.EXTERNAL_SAMPLING[:3], seed=1)
-    solver.iterate(5)
-    textbook.run(5)
-    assert_same(solver, textbook)
-
-
 def test_a_snapshot_does_not_change_when_the_solver_goes_on():
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
         solver = Solver("kuhn_poker", algorithm, seed=4)
@@ -413,60 +402,3 @@ def test_only_the_seed_decides(estimator):
     different = [first[0], one[0], minus_one[0], huge[0]]
     assert all(a != b for i, a in enumerate(different) for b in different[:i])
     assert np.random.RandomState(5).rand() == np.random.rand()  # still as seeded
-
-
-def test_the_size_of_the_payoffs_does_not_change_regret_matching():
-    scale = 1024.0  # a power of 2 keeps every bit; 1000 is tested to 1e-9
-
-    def game(factor):
-        def ends(*payoffs):
-            return [leaf(factor * u, -factor * u) for u in payoffs]
-
-        replies = [move(1, "1", *ends(0.3, -1.7)), move(1, "1", *ends(-0.9, 0.4))]
-        return small_game(move(0, "0", *replies), max_utility=2000.0)
-
-    for algorithm in (ms.CFR, ms.CFR_PLUS, ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING):
-        policies = []
-        for factor in (1.0, scale, 1000.0):
-            solver = Solver(game(factor), algorithm, seed=8)
-            solver.iterate(40)
-            policies.append(solver.average_policy().to_dict())
-        assert any(max(row.values()) > 0.6 for row in policies[0].values())
-        assert policies[1] == policies[0]
-        assert largest_difference(policies[2], policies[0]) < 1e-9
-
-
-# --- results -----------------------------------------------------------------
-
-
-@pytest.mark.compiled
-def test_external_sampling_samples_chance_by_its_probabilities():
-    # Uniform chance would end at 0.883 here, a weight too many at more.
-    solver = Solver(LEDUC, ms.EXTERNAL_SAMPLING, seed=0)
-    solver.iterate(12_000)
-    assert ms.nash_conv(LEDUC, solver.average_policy()) < 0.35
-
-
-# --- what is refused ---------------------------------------------------------
-
-
-def test_numbers_of_nodes_may_be_any_finite_ones():
-    solver = Solver("kuhn_poker")
-    for number in (-5, 0, -0.5):
-        solver.iterate_until(number)
-        assert solver.nodes_touched == 0
-    solver.iterate_until(1e3)
-    assert 1000 <= solver.nodes_touched < 1020
-    with pytest.raises(ValueError, match="nodes_touched=nan is not finite"):
-        solver.iterate_until(math.nan)
-
-
-def test_a_name_that_is_nearly_one_of_an_algorithm_is_refused_with_it():
-    with pytest.raises(ValueError, match=r"'cfrplus' is none of .* mean cfr_plus\?"):
-        Solver("kuhn_poker", "cfrplus")  # pyright: ignore[reportArgumentType]
-
-
-def test_a_walk_that_does_not_fit_is_refused_and_names_the_way_out():
-    solver = Solver(KUHN_3, ms.CHANCE_SAMPLING, max_nodes=10)
-    with pytest.raises(ValueError, match="max_nodes=10"):
-        solver.iterate(1)

@@ -1,7 +1,11 @@
-"""Between the textbook's dictionaries and the solvers' vectors over sequences."""
+"""Between the textbook's dictionaries and the solvers' vectors over sequences, and what
+solvers are compared by."""
+
+from typing import Any
 
 import numpy as np
 
+import mccfr_spiel as ms
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from tests.reference import EMPTY, Gradient, Policy, Textbook
@@ -51,3 +55,34 @@ def largest_difference(policy: Policy, other: Policy) -> float:
         assert mine.keys() == probs.keys()
         differences.extend(abs(probs[action] - mine[action]) for action in probs)
     return max(differences)
+
+
+def bits(solver: Solver) -> dict[str, bytes]:
+    """All that a solver has learned, and where it is."""
+    return {name: array.tobytes() for name, array in solver.state.saved().items()}
+
+
+def tables_by_name(solver: Solver) -> dict[str, list[bytes]]:
+    """The bytes of all tables of each state that was met, by OpenSpiel's strings."""
+    solver.average_policy()
+    tables = solver.state.saved()
+    rows = zip(solver.tree.info_states, solver.tree.infosets.tolist(), strict=True)
+    return {
+        name: [
+            tables[one][start : start + count].tobytes()
+            for one in ("policy", "memory", "average", "baseline")
+        ]
+        for name, (_, start, _, count, _) in rows
+    }
+
+
+def batched(
+    sampling: Any = ms.EXTERNAL,
+    batch: Any = 10,
+    rule: Any = None,
+    *,
+    alternating: bool = True,
+) -> ms.Algorithm:
+    """A batch of walks with linear averaging, by default of regret matching."""
+    rule = ms.regret_matching() if rule is None else rule
+    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)

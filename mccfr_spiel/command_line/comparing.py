@@ -92,7 +92,7 @@ def run(values: flags.FlagValues, games: Sequence[str]) -> int:
     for number, metric in enumerate(metrics):
         ending = re.sub(r"[^A-Za-z0-9_.]+", "_", metric)
         name = f"figure_{ending}" if number else "figure"
-        figure = table.figure(values.x, metric, style=values.style, band=values.band)
+        figure = table.plot(values.x, metric, style=values.style, band=values.band)
         for one in values.figure_format:
             figure.savefig(folder / f"{name}.{one}")
     show(table.final().to_string(float_format="{:.4g}".format, na_rep="-"))

@@ -151,8 +151,8 @@ def _lines_of_size(size: Size, tree: GameTree) -> Iterator[tuple[str, str]]:
         yield "", f"expanding it took {_duration(size.seconds)}{note}"
     yield "memory", f"{in_words(tree.budget.limit)} may be taken"
     if size.tree is not None:
-        taken = Solver(tree, CFR_PLUS).memory().total
-        yield "", f"{in_words(taken)} for the tree and CFR+"
+        solver = Solver(tree, CFR_PLUS)
+        yield "", f"{in_words(solver.tree.budget.taken)} for the tree and CFR+"
 
 
 # --- algorithms ------------------------------------------------------------------

@@ -13,7 +13,6 @@ from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.loading import same_game
 from mccfr_spiel.tree.whole import checked_threads
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
@@ -134,21 +133,7 @@ def nash_conv(
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
     tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
-    return _nash_conv(tree, vector, policy, threads)
-
-
-def _nash_conv(
-    tree: GameTree, vector: np.ndarray, policy: Any, threads: int | None
-) -> float:
-    """NashConv of a policy that has been read; a solver's average policy is told."""
-    found = full_pass(tree, threads).nash_conv(vector)
-    if (
-        isinstance(policy, SequencePolicy)
-        and policy.snapshot is not None
-        and same_game(tree.source, policy.game)
-    ):
-        policy.snapshot.note(policy.vector, found)
-    return found
+    return full_pass(tree, threads).nash_conv(vector)
 
 
 def exploitability(
@@ -173,7 +158,7 @@ def exploitability(
             f"{brief(tree.source)} is not a two-player constant-sum game, for which "
             "alone exploitability is defined; use nash_conv."
         )
-    return _nash_conv(tree, vector, policy, threads) / 2
+    return full_pass(tree, threads).nash_conv(vector) / 2
 
 
 def is_two_player_constant_sum(game: pyspiel.Game) -> bool:

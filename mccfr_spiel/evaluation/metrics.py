@@ -21,7 +21,6 @@ from mccfr_spiel.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
 from mccfr_spiel.evaluation.exact import Game, read_policy
 from mccfr_spiel.limits import MaxMemory
-from mccfr_spiel.policies.measured import Measured
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.reading import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
@@ -31,13 +30,9 @@ from mccfr_spiel.tree.whole_trees import complete_tree
 
 
 def nash_conv(solver: Any) -> float:
-    """NashConv of the average policy, which the solver shows from then on."""
+    """NashConv of the average policy."""
     vector = solver.average_vector()
-    found = exact.nash_conv(solver.tree, vector, threads=_threads(solver))
-    measured = getattr(solver, "measured", None)
-    if isinstance(measured, Measured):
-        measured.note(solver.num_iterations, found)
-    return found
+    return exact.nash_conv(solver.tree, vector, threads=_threads(solver))
 
 
 def last_iterate(solver: Any) -> float:

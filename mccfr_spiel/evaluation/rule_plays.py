@@ -431,11 +431,6 @@ def _compiled_rules_at(called):
 
 
 @compiled
-def _start(settings, state):
-    """Never called: the first state is the game's."""
-
-
-@compiled
 def _acting(settings, state):
     fixed = views(settings.view(np.int64), Fixed)
     rules = rules_at(fixed.called)
@@ -521,7 +516,6 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=_start,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,

@@ -22,13 +22,11 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     regret_matching,
 )
-from mccfr_spiel.arrays import TERMINAL
 from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
-from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import levels_of, probabilities, reaches
+from mccfr_spiel.tree.levels import depth_of
 from mccfr_spiel.tree.whole_trees import complete_tree
 
 Numbers = npt.ArrayLike
@@ -120,7 +118,7 @@ def m_values(game: pyspiel.Game | str | GameTree) -> tuple[float, ...]:
 
 def longest_history(game: pyspiel.Game | str | GameTree) -> int:
     """The length of the game's longest history, counted in moves including chance's."""
-    return levels_of(complete_tree(game).nodes).depth
+    return depth_of(complete_tree(game).nodes)
 
 
 def least_sampling_probability(
@@ -143,42 +141,6 @@ def least_sampling_probability(
     mine = tree.infosets["player"] == player
     sequences = tree.num_players + np.flatnonzero(np.repeat(mine, counts))
     return float(full_pass(tree).plan(draws)[sequences].min(initial=1.0))
-
-
-def least_history_probability(
-    game: pyspiel.Game | str | GameTree,
-    player: int,
-    epsilon: float,
-    policy: np.ndarray,
-) -> float:
-    """The least positive q(z) of outcome sampling, with chance and opponents included.
-
-    This is the delta of Theorem 5 as printed, for one policy. It changes with the
-    policy and is far below `least_sampling_probability`.
-
-    Args:
-        game: a game, its load string or its tree, which is expanded whole.
-        player: the player being updated.
-        epsilon: the share of the uniform policy in that player's draws.
-        policy: as in `policy_vector`.
-
-    Raises:
-        ValueError: there is no such player, or epsilon is not in [0, 1].
-    """
-    tree = complete_tree(game)
-    player = refusals.player(player, tree.num_players)
-    epsilon = refusals.number(epsilon, "epsilon", 0, 1)
-    draws = policy_vector(tree, policy).copy()
-    counts = tree.infosets["num_actions"]
-    mine = tree.num_players + np.flatnonzero(
-        np.repeat(tree.infosets["player"] == player, counts)
-    )
-    uniform = np.repeat(1 / counts, counts)[mine - tree.num_players]
-    draws[mine] += epsilon * (uniform - draws[mine])
-    levels = levels_of(tree.nodes)
-    moves = probabilities(tree.nodes, levels, tree.chance_probs, draws)
-    found = reaches(levels, moves)[tree.nodes["player"] == TERMINAL]
-    return float(found[found > 0].min(initial=1.0))
 
 
 # --- bounds ------------------------------------------------------------------

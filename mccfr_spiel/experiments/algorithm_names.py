@@ -386,129 +386,16 @@ def _value(node: ast.expr) -> Any:
 
 
 def name_of(method: Method) -> str:
-    """A word that says what a method is, such as `outcome_ftrl_step_size=0.5`.
-
-    A method in `METHODS` has its name there, one of SCHEDULES has its horizon and gamma
-    behind it. Any other algorithm is called after one with the same sampling and
-    minimizer if there is one, or else after these two parts; what differs from their
-    defaults follows.
-    """
-    if isinstance(method, OfflineMethod):
-        parts = method.parameters
-        parts.pop("time_limit", None)  # it says when to give up, not what is run
-        return "_".join([method.name, *_words(parts)])
-    same = key_of(method, ALGORITHMS)
-    if same is not None:
-        return same
+    """What a method is called: its name in METHODS, a schedule with its numbers, or
+    else the words of papers for it."""
+    name = key_of(method, METHODS)
+    if name is not None or not isinstance(method, Algorithm):
+        return name or repr(method)
     schedule = schedule_of(method)
-    alike = [name for name, one in ALGORITHMS.items() if one[:2] == method[:2]]
-    if schedule is not None:
-        name, horizon, gamma = schedule
-        words = [name, *_words({"horizon": horizon, "gamma": gamma})]
-        base = method._replace(alternating=True)
-    elif alike:
-        base, words = ALGORITHMS[alike[0]], [alike[0]]
-    else:
-        base = Algorithm(method.sampling, method.minimizer)
-        words = _words_of_two_parts(method.sampling, method.minimizer)
-    if method.averaging != base.averaging:
-        words.append(_averaging_name(method.averaging))
-    if method.alternating != base.alternating:
-        words.append("alternating" if method.alternating else "simultaneous")
-    if method.batch != base.batch:
-        words.append(f"batch={method.batch}")
-    return "_".join(words)
-
-
-def parts_of(method: Method) -> dict[str, Any]:
-    """The name of a method, and setting -> value for every part that it has."""
-    name = {"name": name_of(method)}
-    if isinstance(method, OfflineMethod):
-        return name | method.parameters
-    of_sampling, of_rule = _parameters(method.sampling), _parameters(method.minimizer)
-    parts = {
-        "sampling": _sampling_name(method.sampling),
-        **of_sampling,
-        "minimizer": method.minimizer.rule,
-        **of_rule,
-        "averaging": _averaging_name(method.averaging),
-        "alternating": method.alternating,
-    }
-    return name | parts | ({"batch": method.batch} if method.batch != 1 else {})
-
-
-def _parameters(part: Sampling | Minimizer) -> dict[str, Any]:
-    """The numbers and words that a part goes by, by the names of settings.
-
-    Those of an estimator are the ones that differ from their default. All of a rule's
-    are, except for regrets that start at 0.
-    """
-    if isinstance(part, OwnPart):
-        return {"source": part.digest}
-    if isinstance(part, Sampling):
-        fields = {k: v for k, v in part.changed().items() if k in _FIELDS}
-    else:
-        fields = {k: v for k, v in part._asdict().items() if k != "initial_regret" or v}
-    return {_FIELDS.get(name, name): value for name, value in fields.items()}
-
-
-def _unlike(
-    part: Sampling | Minimizer, usual: Sampling | Minimizer | None
-) -> list[str]:
-    """Words for the parameters of a part that are not the usual ones."""
-    theirs = {} if usual is None else _parameters(usual)
-    mine = _parameters(part).items()
-    return _words({name: value for name, value in mine if value != theirs.get(name)})
-
-
-def _words_of_two_parts(estimator: Sampling, rule: Minimizer) -> list[str]:
-    words: list[str] = []
-    for name, part, usual in (
-        (_sampling_name(estimator), estimator, SAMPLINGS),
-        (rule.rule, rule, MINIMIZERS),
-    ):
-        is_own = isinstance(part, OwnPart)
-        words += [str(part)] if is_own else [name, *_unlike(part, usual.get(name))]
-    return words
-
-
-def _words(parts: Mapping[str, Any]) -> list[str]:
-    """Words for parts: strings stand for themselves, other values need their names."""
-    return [
-        value
-        if isinstance(value, str)
-        else f"{name}={value:.12g}"
-        if isinstance(value, int | float)
-        else f"{name}={value}"
-        for name, value in parts.items()
-    ]
-
-
-def _sampling_name(estimator: Sampling) -> str:
-    """A name in SAMPLINGS, whatever the numbers are, or else what is sampled, in
-    words."""
-    if isinstance(estimator, OwnEstimator):
-        return str(estimator)
-    mine = {k: v for k, v in estimator._asdict().items() if k in _FIELDS}
-    for name, one in SAMPLINGS.items():
-        if one._asdict() | mine == estimator._asdict():
-            return name
-    words = {
-        "chance": estimator.chance,
-        "opponents": estimator.opponents,
-        estimator.player: estimator.player != "all",
-        "pruned": estimator.prune,
-    }
-    return "+".join(word for word, is_so in words.items() if is_so)
-
-
-def _averaging_name(average: Averaging) -> str:
-    if isinstance(average, OwnAveraging):
-        return average.function.__name__
-    name = key_of(average, AVERAGINGS) or f"gamma={average.gamma:.12g}"
-    if average.change:
-        name = f"{name}_change={average.change:.12g}_horizon={average.horizon}"
-    return name
+    if schedule is None or (method.alternating, method.batch) != (True, 1):
+        return str(method)
+    name, horizon, gamma = schedule
+    return f"{name} (horizon {horizon}, gamma {gamma:g})"
 
 
 def key_of(value: object, values: Mapping[str, object]) -> str | None:

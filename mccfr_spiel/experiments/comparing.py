@@ -253,7 +253,7 @@ def _modules_of(games: Iterable[pyspiel.Game]) -> set[str]:
         rules = rules_of(game)
         module = type(game).__module__
         if rules is not None:
-            module = rules.description.rules.start.__module__
+            module = rules.description.rules.acting.__module__
         if module.partition(".")[0] != "pyspiel":
             modules.add(module)
     return modules

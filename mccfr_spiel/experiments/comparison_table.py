@@ -21,25 +21,6 @@ BANDS = ("std", "range")
 """What a band may show: a standard deviation to each side, or the least and largest."""
 
 _WHICH = ("game", "algorithm", "seed", "due")
-_PandasPlots: Any = pd.plotting.PlotAccessor
-
-
-class ComparisonPlots(_PandasPlots):
-    """`table.plot(...)` of a comparison; `table.plot.line(...)` and others are pandas'.
-
-    A table that lacks the columns of a comparison is drawn as pandas does.
-    """
-
-    def __init__(self, table: "Comparison") -> None:
-        super().__init__(table)
-        self._table = table
-
-    def __call__(self, *args: Any, **settings: Any) -> Any:
-        """Draws the comparison, see `Comparison.figure`, whose arguments it takes."""
-        table = self._table
-        if "kind" in settings or not {*_WHICH}.issubset(table.columns):
-            return super().__call__(*args, **settings)  # pandas' own kinds come here
-        return table.figure(*args, **settings)
 
 
 class Comparison(pd.DataFrame):
@@ -56,11 +37,6 @@ class Comparison(pd.DataFrame):
         return Comparison
 
     @property
-    def plot(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Draws the comparison: a panel for each game, a curve for each algorithm."""
-        return ComparisonPlots(self)
-
-    @property
     def metrics(self) -> list[str]:
         """The columns that hold metrics, the first of which is drawn by default."""
         return [
@@ -69,7 +45,7 @@ class Comparison(pd.DataFrame):
             if name not in {*_WHICH, "iteration", "nodes_touched", "seconds"}
         ]
 
-    def figure(
+    def plot(  # pyright: ignore[reportIncompatibleVariableOverride]
         self,
         x: str | None = None,
         y: str | None = None,
@@ -80,7 +56,7 @@ class Comparison(pd.DataFrame):
         y_scale: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """Draws the means over seeds with bands: `table.plot(...)` calls this.
+        """Draws a panel for each game, with the means over seeds and bands.
 
         Seeds are compared where their rows were due: each contributes its first row
         that has reached the number. A curve ends where the first of its seeds ends.

@@ -34,7 +34,7 @@ from matplotlib.transforms import ScaledTranslation
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import RESULTS, read_whole_table
+from mccfr_spiel.storage.results_folder import RESULTS, read_table
 
 # --- how figures look -----------------------------------------------------------------
 
@@ -390,7 +390,8 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, list[float]]:
 
 
 def _columns(path: pathlib.Path) -> dict[str, list[float]]:
-    rows, _, names = read_whole_table(path)
+    path.stat()
+    rows, names = read_table(path)
     return {name: [float(row[name] or "nan") for row in rows] for name in names}
 
 

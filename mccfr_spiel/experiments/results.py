@@ -14,11 +14,9 @@ the run with the OSError. The checkpoint before it stays good, and the rows that
 to that checkpoint were made to last before it was written.
 """
 
-import contextlib
 import hashlib
 import pathlib
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,12 +37,9 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.offline.sequence_form import joint_vector
 from mccfr_spiel.policies.game_solver import GameSolver, Resumable
-from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
+from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import LOCK, PARTS
 from mccfr_spiel.storage.results_folder import (
     ALL_FILES,
@@ -52,16 +47,14 @@ from mccfr_spiel.storage.results_folder import (
     PROGRAM,
     SETTINGS,
     RowWriter,
-    load_string,
     policy_after,
     read_table,
     remove_kept_policies,
     write_json,
 )
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game, same_name
 
-_LONGEST_NAME = 120
+_LONGEST_NAME = 70
 
 
 def default_folder(
@@ -69,27 +62,20 @@ def default_folder(
 ) -> pathlib.Path:
     """`parent/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
 
-    The name of a long game is cut short, and told apart from others by a few digits of
-    its hash.
+    Long names are cut short, and told apart from others by a few digits of their hash.
     """
-    game = settings.game
-    ending = _file_name(f"_{name_of(settings.algorithm)}_seed{settings.seed}")
-    name = _file_name(game)
-    most = _LONGEST_NAME - len(ending)
-    if len(name) > most:
-        digits = hashlib.sha256(game.encode()).hexdigest()[:8]
-        name = f"{name[: most - 9]}_{digits}"
-    name += ending
+    both = settings.game, name_of(settings.algorithm)
+    game, algorithm = (re.sub(r"[^\w.=-]+", "_", one).strip("_") for one in both)
+    if max(len(game), len(algorithm)) > _LONGEST_NAME:
+        digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
+        game = f"{game[:_LONGEST_NAME]}_{digits}"
+    name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
     folder = pathlib.Path(parent, name)
     number = 2
     while fresh and folder.exists():
         folder = pathlib.Path(parent, f"{name}_{number}")
         number += 1
     return folder
-
-
-def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.=-]+", "_", text)
 
 
 def open_folder(
@@ -149,14 +135,9 @@ def begin(folder: pathlib.Path, description: Mapping[str, Any]) -> None:
 def write_unfinished(folder: pathlib.Path, error: LinearProgramError) -> pathlib.Path:
     """Writes the program that HiGHS did not finish, for other solvers of linear
     programs; returns its path.
-
-    If the error has plans, they become the policy in the folder.
     """
-    tree = error.form.tree
-    write_program(error.program, folder / PROGRAM, tree.game.get_type().short_name)
-    if error.plans is not None:
-        vector = joint_vector(error.form, error.plans)
-        write_policy(folder, SequencePolicy(tree, vector))
+    game = error.form.tree.game
+    write_program(error.program, folder / PROGRAM, game.get_type().short_name)
     return folder / PROGRAM
 
 
@@ -196,24 +177,11 @@ def resumed_flags(folder: pathlib.Path, given: Flags, flags: Flags) -> Flags:
     for name, value in given.items():
         if name in CHANGEABLE or value == stored[name]:
             continue
-        if name in ("game", "players") and _is_same_game(stored, given):
-            continue
         raise ValueError(
             f"The run in {folder} has {name}={stored[name]}, not {value}; only "
             f"{' and '.join(CHANGEABLE)} may change when it is resumed."
         )
     return stored | {name: given[name] for name in CHANGEABLE if name in given}
-
-
-def _is_same_game(stored: Flags, given: Flags) -> bool:
-    """Whether the flags that are given name the game of a run, be it in other words."""
-    game = given.get("game", stored["game"])
-    both = (stored["game"], stored["players"]), (game, given.get("players"))
-    try:
-        one, other = (load_game(load_string(*words)) for words in both)
-    except ValueError:
-        return False
-    return same_name(one, other)
 
 
 def load_solver(
@@ -270,12 +238,10 @@ class KeptRows(NamedTuple):
     Attributes:
         rows: in the order of the run.
         missing: whether rows were due before the checkpoint that the file has not got.
-        damaged: how many lines of the file cannot be read.
     """
 
     rows: list[dict[str, Any]]
     missing: bool
-    damaged: int
 
 
 def read_rows(
@@ -286,22 +252,21 @@ def read_rows(
 ) -> KeptRows:
     """The rows in a CSV file that are due by the settings where the solver is.
 
-    A row without one of the metrics is damaged. A file with damaged lines is first
-    copied to a name that ends with DAMAGED, because it is about to be replaced by the
-    rows that are left.
+    Raises:
+        DamagedError: a line cannot be read, or lacks one of the metrics.
     """
-    lines, damaged, _ = read_table(path)
-    found = [_row(line, metrics) for line in lines]
-    damaged += found.count(None)
+    try:
+        found = [_row(line, metrics) for line in read_table(path).rows]
+    except (ValueError, KeyError) as error:
+        raise DamagedError(
+            f"{path} is damaged ({error}). Delete it, and the run goes on without its "
+            "earlier rows; or begin again."
+        ) from error
     done = solver.num_iterations
-    rows = [row for row in found if row is not None and row["iteration"] <= done]
+    rows = [row for row in found if row["iteration"] <= done]
     column = measure(settings)
     reached = done if column == "iteration" else solver.nodes_touched
-    kept, is_missing = _match(rows, settings, reached)
-    if damaged:
-        with contextlib.suppress(OSError):
-            shutil.copyfile(path, path.with_name(path.name + DAMAGED))
-    return KeptRows(kept, is_missing, damaged)
+    return KeptRows(*_match(rows, settings, reached))
 
 
 def _match(
@@ -334,16 +299,11 @@ def _match(
     return kept, is_missing
 
 
-def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any] | None:
-    """A line of results.csv as a row, or None if the line is damaged."""
-    try:
-        row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
-        row |= {
-            name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]
-        }
-        row |= {name: float(line[name]) for name in metrics}
-    except (ValueError, KeyError):
-        return None
+def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any]:
+    """A line of results.csv as a row; raises ValueError or KeyError if it is none."""
+    row: dict[str, Any] = {name: int(line[name]) for name in COLUMNS[:2]}
+    row |= {name: float(line[name]) if line[name] else None for name in COLUMNS[2:-1]}
+    row |= {name: float(line[name]) for name in metrics}
     return row | {"due": None}
 
 

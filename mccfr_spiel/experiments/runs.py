@@ -13,7 +13,6 @@ from mccfr_spiel.cluster import Cluster, check_can_split
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
-from mccfr_spiel.experiments.algorithm_names import Method
 from mccfr_spiel.experiments.settings import (
     Settings,
     budget_of,
@@ -26,8 +25,8 @@ from mccfr_spiel.solving.running import (
     COUNTERS,
     Metric,
     log_spaced,
-    make_advance,
     measured,
+    reached,
 )
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
@@ -77,13 +76,15 @@ def make_solver(
     takes_worlds = tree.declares_worlds and tree.is_surely_larger_than(tree.max_nodes)
     if settings.evaluate == "exact" and not (makes_whole or takes_worlds):
         tree.expand_all()
-    return _start(
-        settings.algorithm,
+    if not isinstance(method, Algorithm):
+        return method.start(tree)
+    return Solver(
         tree,
-        settings.seed,
-        settings.store,
-        settings.threads,
-        cluster,
+        method,
+        seed=settings.seed,
+        store=settings.store,
+        threads=settings.threads,
+        cluster=cluster,
     )
 
 
@@ -95,21 +96,6 @@ def check_cluster(settings: Settings) -> None:
             "none. Use an algorithm that samples, with a batch."
         )
     check_can_split(new_tree(settings), settings.algorithm)
-
-
-def _start(
-    method: Method,
-    tree: GameTree,
-    seed: int,
-    store: str = "auto",
-    threads: int | None = 1,
-    cluster: Cluster | None = None,
-) -> GameSolver:
-    if isinstance(method, Algorithm):
-        return Solver(
-            tree, method, seed=seed, store=store, threads=threads, cluster=cluster
-        )
-    return method.start(tree)
 
 
 def make_bound(solver: GameSolver) -> Callable[[], float]:
@@ -191,31 +177,16 @@ def rows(
     """
     make_row = _row_maker(solver, settings, metrics)
     column, target = measure(settings), settings.target(pot_of(solver.tree.game))
-    covered = 0
-    if kept:
-        covered = kept[-1][column]
-        if _is_reached(kept[-1]["nash_conv"], target):
-            return
+    covered = kept[-1][column] if kept else 0
+    if kept and _is_reached(kept[-1]["nash_conv"], target):
+        return
     # A row that was lost cannot be made again, because the solver is beyond it.
     start = max(covered + 1, getattr(solver, COUNTERS[column]))
     dues = (due for due in row_dues(settings) if due >= start)
-    advance = make_advance(solver, column)
-    due = next(dues, None)
-    # One pass runs the solver until the next due number is reached, which may take many
-    # slices, and yields one row. `covered` is what the solver has reached.
-    while due is not None:
-        while (covered := advance(due)) < due:
-            if on_progress(covered):
-                return
-        passed, due = due, next(dues, None)
-        while due is not None and due <= covered:  # one iteration may pass several
-            passed, due = due, next(dues, None)
-        row = make_row(passed)
+    for due in reached(solver, column, dues, on_progress):
+        row = make_row(due)
         yield row
-        # `on_progress` may save a checkpoint, which must not lack the row: so it is
-        # called only now, when the caller has the row.
-        stop = on_progress(covered)
-        if stop or _is_reached(row["nash_conv"], target):
+        if _is_reached(row["nash_conv"], target):
             return
 
 

@@ -33,7 +33,6 @@ from mccfr_spiel.experiments.algorithm_names import (
     Method,
     checked,
     make_method,
-    parts_of,
     written,
 )
 from mccfr_spiel.experiments.importing import value_of
@@ -473,7 +472,7 @@ def description(settings: Settings, flags: Flags | None = None) -> dict[str, Any
             versions[package] = "not installed"
     return {
         "settings": flags_of(settings) if flags is None else with_horizon(flags),
-        "algorithm": parts_of(settings.algorithm),
+        "algorithm": repr(settings.algorithm),
         "versions": versions,
     }
 

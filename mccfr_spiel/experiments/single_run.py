@@ -23,7 +23,7 @@ from mccfr_spiel.display import brief, counted, plus_minus
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import results, runs
-from mccfr_spiel.experiments.algorithm_names import name_of, parts_of
+from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.playing import evaluation
 from mccfr_spiel.experiments.results import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
@@ -40,7 +40,7 @@ from mccfr_spiel.policies.game_solver import GameSolver, Resumable
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import DAMAGED, DamagedError
+from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import (
     CHECKPOINT,
     EVALUATION,
@@ -130,10 +130,9 @@ def describe(solver: GameSolver, settings: Settings) -> str:
         parts.append(f"{tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets")
     elif tree.has_all_infosets:
         parts.append(f"{tree.num_infosets:,} infosets")
-    chosen = parts_of(settings.algorithm)
-    name = chosen.pop("name")
-    values = ", ".join(f"{part}={value}" for part, value in chosen.items())
-    lines = [", ".join(parts), f"{name} ({values}), seed={settings.seed}"]
+    method = settings.algorithm
+    words = f"{name_of(method)}: {method!r}, seed={settings.seed}"
+    lines = [", ".join(parts), words]
     if settings.evaluate == "exact" and not is_two_player_constant_sum(tree.game):
         lines.append(
             "Not a two-player zero-sum game: there is no exploitability, and NashConv "
@@ -332,11 +331,6 @@ def _kept_rows(
 ) -> list[dict[str, Any]]:
     """The rows of a run that is resumed; tells of those that are lost."""
     found = results.read_rows(path, settings, solver)
-    if found.damaged:
-        warn(
-            f"{path} has {found.damaged} damaged lines. A copy of it is "
-            f"{path.name}{DAMAGED}."
-        )
     if found.missing:
         warn(
             f"{path} lacks rows from before the checkpoint. The run goes on without "

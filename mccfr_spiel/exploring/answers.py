@@ -82,12 +82,16 @@ class Answers:
         """Returns, best responses and NashConv of a policy."""
         if self.subject.is_holdem:
             study = self._evaluation(query).study()
-            return WORKING if study is None else views.overview_of_hands(study)
+            if study is None:
+                return WORKING
+            return views.overview(study.evs, study.best_evs)
         kind, why = self.subject.state_of_tree()
         if kind == "none":
             return {"none": why}
         numbers = self._numbers(query)
-        return WORKING if numbers is None else views.overview(numbers)
+        if numbers is None:
+            return WORKING
+        return views.overview(numbers.returns, numbers.best_returns)
 
     def state(self, query: Query) -> Any:
         """A state, and the policy of who acts there."""

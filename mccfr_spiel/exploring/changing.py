@@ -1,26 +1,18 @@
-"""Fixing a policy at some infosets, and solving the rest of the game on from there.
+"""Fixing a policy at some infosets, and solving the rest of the game.
 
-An infoset where the policy is fixed is a move of chance in the *restricted* game. That
-is solved by CFR+ (Tammelin 2014) over whole passes, beginning with the policy at hand.
+An infoset where the policy is fixed is a move of chance in the *restricted* game.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mccfr_spiel.exploring.numbers import (
-    Group,
-    group_of,
-    leaf_values,
-    levels_of,
-    pass_up,
-)
-from mccfr_spiel.tree.full_pass import FullPass, full_pass
+from mccfr_spiel.algorithms import CFR_PLUS
+from mccfr_spiel.kernels.evaluation import pass_up
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-
-_SHARE = 0.1
-"""Of the largest regret, with which solving on begins."""
 
 
 def with_row(
@@ -53,20 +45,15 @@ def beside(tree: GameTree, infoset: int) -> Sequence[int]:
     return range(first, first + len(hands))
 
 
-def free_infosets(tree: GameTree, fixed: frozenset[int]) -> np.ndarray:
-    """`[I]` whether the players may move as they like."""
-    is_free = np.ones(tree.num_infosets, np.bool_)
-    is_free[list(fixed)] = False
-    return is_free
-
-
 def restricted_best_returns(
     tree: GameTree, policy: np.ndarray, fixed: frozenset[int]
 ) -> np.ndarray:
     """`[P]` what best responses get that keep to the policy where it is fixed."""
-    passes = full_pass(tree)
-    values = leaf_values(passes, passes.plan(policy))
-    pass_up(levels_of(tree), policy, values, free_infosets(tree, fixed))
+    passes, players = full_pass(tree), range(tree.num_players)
+    plan, is_fixed = passes.plan(policy), np.zeros(tree.num_infosets, np.bool_)
+    is_fixed[list(fixed)] = True
+    values = sum((passes.gradient(plan, p) for p in players), np.zeros_like(plan))
+    pass_up(tree.infosets, policy, is_fixed, values)
     return values[: tree.num_players].copy()
 
 
@@ -77,55 +64,24 @@ def solve_on(
     iterations: int,
     tell: Callable[[int], object] = lambda done: None,
 ) -> np.ndarray:
-    """Solves the restricted game by CFR+, from a policy on; returns the average `[S]`.
+    """Solves the restricted game by CFR+; returns the average `[S]`.
 
     Args:
         tree: the whole tree.
-        policy: `[S]` to begin with, and to keep to at the fixed infosets.
+        policy: `[S]` to keep to at the fixed infosets.
         fixed: the infosets where it is fixed.
         iterations: how many.
         tell: is called with the number of iterations done.
+
+    Raises:
+        ValueError: both players have the string of a fixed infoset.
     """
-    passes, levels = full_pass(tree), levels_of(tree)
-    everywhere = free_infosets(tree, fixed)
-    players = tree.infosets["player"]
-    free = [
-        group_of(tree, np.flatnonzero(everywhere & (players == player)))
-        for player in range(tree.num_players)
-    ]
-    current, regrets = policy.copy(), _first_regrets(passes, levels, policy)
-    average = np.zeros_like(policy)
-    # One pass updates each player in turn against the others' newest policies, and adds
-    # all plans to the average with the iteration as their weight.
-    for iteration in range(1, iterations + 1):
-        for player, mine in enumerate(free):
-            values = passes.gradient(passes.plan(current), player)
-            pass_up(levels, current, values)
-            here, before = values[mine.sequences], current[mine.sequences]
-            played = mine.spread(mine.sums(before * here))
-            grown = np.maximum(regrets[mine.sequences] + here - played, 0.0)
-            regrets[mine.sequences] = grown
-            # Without regrets any policy will do. The one at hand is better than an even
-            # one where the others do not lead yet.
-            current[mine.sequences] = mine.shares(grown, before)
-        average += iteration * passes.plan(current)
-        tell(iteration)
-    for mine in free:
-        weights, last = average[mine.sequences], current[mine.sequences]
-        current[mine.sequences] = mine.shares(weights, last)
-    return current
-
-
-def _first_regrets(
-    passes: FullPass, levels: list[Group], policy: np.ndarray
-) -> np.ndarray:
-    """`[S]` with what CFR+ begins: in proportion to the policy, which is therefore kept
-    for a while, and a tenth of the largest value that an action of the infoset has. In
-    Leduc poker that was better than more, less and none."""
-    values = leaf_values(passes, passes.plan(policy))
-    pass_up(levels, policy, values)
-    regrets = np.zeros_like(policy)
-    for level in levels:
-        largest = level.largest(np.abs(values[level.sequences]))
-        regrets[level.sequences] = _SHARE * level.spread(largest)
-    return regrets * policy
+    locked = {}
+    for infoset in fixed:
+        _, start, _, size, _ = tree.infosets[infoset].item()
+        locked[tree.info_state(infoset)] = policy[start : start + size]
+    solver = Solver(tree, CFR_PLUS, store=tree.store, locked=locked)
+    for done in range(1, iterations + 1):
+        solver.iterate(1)
+        tell(done)
+    return solver.average_vector()

@@ -15,72 +15,6 @@ from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
 
-class Group(NamedTuple):
-    """Some infosets and their sequences.
-
-    Attributes:
-        infosets: `[n]` their numbers.
-        parents: `[n]` each player's last sequence before the infoset.
-        sizes: `[n]` how many sequences each has.
-        starts: `[n]` where each infoset begins in `sequences`.
-        sequences: `[m]` their sequences, one infoset after the other.
-    """
-
-    infosets: np.ndarray
-    parents: np.ndarray
-    sizes: np.ndarray
-    starts: np.ndarray
-    sequences: np.ndarray
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """`[n]` the sum over each infoset's sequences of values `[m]`."""
-        return np.add.reduceat(values, self.starts)
-
-    def largest(self, values: np.ndarray) -> np.ndarray:
-        """`[n]` the largest of each infoset's values `[m]`."""
-        return np.maximum.reduceat(values, self.starts)
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """`[m]` for each sequence the value `[n]` of its infoset."""
-        return np.repeat(values, self.sizes)
-
-    def shares(self, weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-        """`[m]` distributions in proportion to weights, or those of `otherwise` where
-        all weights of an infoset are 0."""
-        total = self.spread(self.sums(weights))
-        return np.divide(weights, total, out=otherwise.copy(), where=total > 0)
-
-
-def group_of(tree: GameTree, infosets: np.ndarray) -> Group:
-    """The group of some infosets `[n]`."""
-    rows = tree.infosets[infosets]
-    sizes = rows["num_actions"].astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
-    firsts = np.repeat(rows["first_sequence"] - starts, sizes)
-    return Group(
-        infosets, rows["parent"], sizes, starts, firsts + np.arange(len(firsts))
-    )
-
-
-def owners(tree: GameTree) -> np.ndarray:
-    """`[S]` the infoset of each sequence, -1 for the empty ones."""
-    sizes = tree.infosets["num_actions"]
-    numbers = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    return np.concatenate((np.full(tree.num_players, -1, np.int32), numbers))
-
-
-def levels_of(tree: GameTree) -> list[Group]:
-    """All infosets, in groups by how many own decisions come before them."""
-    above = owners(tree)[tree.infosets["parent"]]
-    depths = np.zeros(len(above), np.int32)
-    at = above
-    while (at >= 0).any():  # each pass goes up by one decision
-        depths += at >= 0
-        at = np.where(at >= 0, above[at], -1)
-    count = int(depths.max(initial=-1)) + 1
-    return [group_of(tree, np.flatnonzero(depths == depth)) for depth in range(count)]
-
-
 class Numbers(NamedTuple):
     """What a policy is worth.
 
@@ -107,34 +41,6 @@ class Numbers(NamedTuple):
     best_returns: np.ndarray
     gains: np.ndarray
     visits: np.ndarray | None = None
-
-
-def leaf_values(passes: FullPass, plan: np.ndarray) -> np.ndarray:
-    """`[S]` what the leaves right after each sequence pay its player."""
-    players = range(passes.tree.num_players)
-    return np.sum([passes.gradient(plan, player) for player in players], axis=0)
-
-
-def pass_up(
-    levels: list[Group],
-    policy: np.ndarray,
-    values: np.ndarray,
-    is_free: np.ndarray | None = None,
-) -> None:
-    """Turns what leaves pay `[S]` into the values of sequences, from the last up.
-
-    Args:
-        levels: see `levels_of`.
-        policy: `[S]` how the values below an infoset are averaged.
-        values: `[S]`, which is changed.
-        is_free: `[I]` where the largest value counts in place of the average.
-    """
-    for level in reversed(levels):
-        mine = values[level.sequences]
-        found = level.sums(policy[level.sequences] * mine)
-        if is_free is not None:
-            found = np.where(is_free[level.infosets], level.largest(mine), found)
-        np.add.at(values, level.parents, found)
 
 
 class Origin(NamedTuple):
@@ -192,22 +98,16 @@ def numbers_of(
     Raises:
         ValueError: the tree is not complete, or its leaves do not fit its budget.
     """
-    passes, levels = full_pass(tree), levels_of(tree)
-    plan = passes.plan(policy)
-    values = leaf_values(passes, plan)
-    best = values.copy()
-    pass_up(levels, policy, values)
-    pass_up(levels, policy, best, np.ones(tree.num_infosets, np.bool_))
+    passes = full_pass(tree)
+    plan, infosets = passes.plan(policy), tree.infosets
+    values, best = passes.after_sequences(policy)
     reach = np.zeros(tree.num_infosets)
     add_reaches(tree.arrays, plan, reach)
-    gains = np.zeros(tree.num_infosets)
-    for level in levels:
-        mine = best[level.sequences]
-        played = level.sums(policy[level.sequences] * mine)
-        gap = np.maximum(level.largest(mine) - played, 0.0)
-        gains[level.infosets] = plan[level.parents] * gap
-    returns = values[: tree.num_players].copy()
-    best_returns = best[: tree.num_players].copy()
+    starts = infosets["first_sequence"]
+    played = np.add.reduceat(policy * best, starts)
+    gaps = np.maximum(np.maximum.reduceat(best, starts) - played, 0.0)
+    gains = plan[infosets["parent"]] * gaps
+    returns, best_returns = (one[: tree.num_players].copy() for one in (values, best))
     found = Numbers(policy, plan, reach, values, best, returns, best_returns, gains)
     if origin is None:
         return found

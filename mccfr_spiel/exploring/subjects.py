@@ -378,9 +378,9 @@ def rows_of(
         folder: of results, or None.
         history: of a solver.
     """
-    rows, damaged, running = history, 0, False
+    rows, running = history, False
     if folder is not None:
-        rows, damaged, _ = read_table(folder / RESULTS)
+        rows, _ = read_table(folder / RESULTS)
         # A run that was killed leaves its lock behind. To try the lock would keep a run
         # from starting in that moment.
         running = (folder / LOCK).exists()
@@ -392,7 +392,7 @@ def rows_of(
         for name, values in columns.items()
         if any(value is not None for value in values)
     }
-    return {"columns": numeric, "damaged": damaged, "running": running}
+    return {"columns": numeric, "running": running}
 
 
 def _number(value: Any) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.exploring import places
-from mccfr_spiel.exploring.numbers import Numbers, owners
+from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import (
@@ -181,23 +181,12 @@ def belief_view(
     return {"rows": rows, "left_out": left_out}
 
 
-def overview(numbers: Numbers) -> dict[str, Any]:
-    """A policy as a whole."""
-    gains = np.maximum(numbers.best_returns - numbers.returns, 0.0)
+def overview(returns: np.ndarray, best_returns: np.ndarray) -> dict[str, Any]:
+    """A policy as a whole, by what the players get `[P]` and could get."""
+    gains = np.maximum(best_returns - returns, 0.0)
     return {
-        "returns": numbers.returns.tolist(),
-        "best_returns": numbers.best_returns.tolist(),
-        "gains": gains.tolist(),
-        "nash_conv": float(gains.sum()),
-    }
-
-
-def overview_of_hands(study: Study) -> dict[str, Any]:
-    """The same of a subgame of hold'em; what players get are EVs, as everywhere."""
-    gains = np.maximum(study.best_evs - study.evs, 0.0)
-    return {
-        "returns": study.evs.tolist(),
-        "best_returns": study.best_evs.tolist(),
+        "returns": returns.tolist(),
+        "best_returns": best_returns.tolist(),
         "gains": gains.tolist(),
         "nash_conv": float(gains.sum()),
     }
@@ -281,18 +270,19 @@ def listed(
     if kind not in LISTS:
         raise ValueError(f"{kind!r} is none of the lists {', '.join(LISTS)}.")
     chosen = numbers.policy[tree.num_players :]
+    starts = tree.infosets["first_sequence"] - tree.num_players
     if kind == "reached":
         amounts = numbers.reach * numbers.plan[tree.infosets["parent"]]
     elif kind == "gain":
         amounts = numbers.gains
     elif kind == "mixed":  # by the entropy in bits
         logs = np.log2(chosen, out=np.zeros_like(chosen), where=chosen > 0)
-        amounts = np.bincount(owners(tree)[tree.num_players :], -chosen * logs)
+        amounts = np.add.reduceat(-chosen * logs, starts)
     elif other is None:
         raise ValueError("Choose a second policy to see where the two differ.")
     else:  # by the total variation distance
         apart = np.abs(chosen - other.policy[tree.num_players :]) / 2
-        amounts = np.bincount(owners(tree)[tree.num_players :], apart)
+        amounts = np.add.reduceat(apart, starts)
     few = min(SHOWN, len(amounts))
     first = np.argpartition(-amounts, few - 1)[:few] if few else np.zeros(0, int)
     # Of equal amounts the infosets that are met first come first.

@@ -4,7 +4,6 @@ import random
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from sys import getsizeof
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.subjects import Evaluation, Subject, Work
-from mccfr_spiel.limits import in_words
 from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
@@ -135,11 +133,10 @@ MOST_ITERATIONS = 100_000
 _MOST_SECONDS = 10.0
 """That the first change of a page waits until the policy has been read."""
 
-MOST_BYTES = 1 << 28
-"""That the changes of all pages take together. Half as much is for one page, which
-keeps its last two changes whatever they take, so that one can be undone."""
+MOST_CHANGES = 16
+"""That a page keeps, and so can undo all but the first of them."""
 
-_MOST_VISITS = 64
+MOST_VISITS = 16
 _LONGEST_NAME = 64
 
 
@@ -194,16 +191,10 @@ class Visit:
                 self._evaluation = last, found
             return self._evaluation[1]
 
-    @property
-    def nbytes(self) -> int:
-        """About what its changes take in memory, and the numbers of the last one."""
-        size = sum(one.policy.nbytes + getsizeof(one.fixed) for one in self.changes)
-        return size + (6 * self._evaluation[0].policy.nbytes if self._evaluation else 0)
-
     def _add(self, change: Change) -> None:
         self.changes.append(change)
         self._evaluation = None
-        while len(self.changes) > 2 and self.nbytes > MOST_BYTES // 2:
+        if len(self.changes) > MOST_CHANGES:
             del self.changes[0]
             self._is_cut = True
 
@@ -234,7 +225,8 @@ class Visit:
             self._add(Change(words, policy, fixed, base.iterations))
 
     def solve(self, subject: Subject, which: int, iterations: int) -> None:
-        """Begins to solve on, with what is fixed kept.
+        """Begins to solve with what is fixed kept, for so many iterations more than the
+        last time.
 
         Raises:
             ValueError: the tree is not there, or the number is out of range.
@@ -246,15 +238,15 @@ class Visit:
         tree = subject.need_infosets()
         with self._lock:
             base = self._base(subject, which)
-            self._done, self._wanted = 0, iterations
+            total = base.iterations + iterations
+            self._done, self._wanted = 0, total
 
             def tell(done: int) -> None:
                 self._done = done
 
             def run() -> None:
-                policy = solve_on(tree, base.policy, base.fixed, iterations, tell)
+                policy = solve_on(tree, base.policy, base.fixed, total, tell)
                 words = f"Solved for {iterations:,} iterations"
-                total = base.iterations + iterations
                 self._add(Change(words, policy, base.fixed, total))
 
             self._solving = Work(run)
@@ -284,8 +276,8 @@ class Visit:
             if not self.changes:
                 raise ValueError("There is nothing to undo, or it is forgotten.")
             if self._is_cut and len(self.changes) == 1:
-                words = "What was before this change is forgotten: a page keeps about"
-                raise ValueError(f"{words} {in_words(MOST_BYTES // 2)} of changes.")
+                words = "What was before this change is forgotten: a page keeps"
+                raise ValueError(f"{words} {MOST_CHANGES} changes.")
             self.changes.pop()
 
     def view(self, subject: Subject) -> dict[str, Any]:
@@ -328,9 +320,6 @@ class Visits:
         with self._lock:
             visit = self._visits.pop(name, None) or Visit()
             self._visits[name] = visit
-            while len(self._visits) > _MOST_VISITS or (
-                len(self._visits) > 1
-                and sum(one.nbytes for one in self._visits.values()) > MOST_BYTES
-            ):
+            if len(self._visits) > MOST_VISITS:
                 self._visits.popitem(last=False)
             return visit

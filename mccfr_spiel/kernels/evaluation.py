@@ -15,7 +15,7 @@ and the top none.) Each block is done for all players at once, so that leaves, i
 and policies are read in the order in which they lie in memory.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -170,6 +170,21 @@ def _respond(work: Evaluation, infoset: int, is_root: bool) -> None:
         work.best[parent] += highest
 
 
+@jit
+def pass_up(
+    infosets: np.ndarray, policy: np.ndarray, is_fixed: np.ndarray, values: np.ndarray
+) -> None:
+    """Adds to what leaves pay `[S]` what is below, from the last infoset up: the mean
+    over the actions where the policy is fixed, the highest value elsewhere."""
+    for infoset in range(len(infosets) - 1, -1, -1):
+        start = infosets[infoset]["first_sequence"]
+        mean, highest = 0.0, -np.inf
+        for s in range(start, start + infosets[infoset]["num_actions"]):
+            mean += policy[s] * values[s]
+            highest = max(highest, values[s])
+        values[infosets[infoset]["parent"]] += mean if is_fixed[infoset] else highest
+
+
 # --- looking at policies ---------------------------------------------------------
 
 
@@ -196,27 +211,3 @@ def are_distributions(
         if not (abs(total - 1.0) < most and least >= 0.0):
             return False
     return True
-
-
-@jit(nogil=True)
-def checksum(numbers: np.ndarray) -> Any:
-    """A checksum of numbers `[n]` uint64, which tells their order, too.
-
-    Each number is mixed into one of eight lanes, so that eight products are made at
-    once. Halves are exchanged because a product moves bits upward only.
-    """
-    factor, half = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-    lanes = np.zeros(8, np.uint64)
-    whole = len(numbers) - len(numbers) % 8
-    for start in range(0, whole, 8):
-        for lane in range(8):
-            mixed = lanes[lane] ^ numbers[start + lane]
-            lanes[lane] = ((mixed << half) | (mixed >> half)) * factor
-    total = np.uint64(len(numbers))
-    for lane in range(8):
-        mixed = total ^ lanes[lane]
-        total = ((mixed << half) | (mixed >> half)) * factor
-    for rest in range(whole, len(numbers)):
-        mixed = total ^ numbers[rest]
-        total = ((mixed << half) | (mixed >> half)) * factor
-    return total

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.compiled.jit import inlined, jit, pasted
-from mccfr_spiel.compiled.randomness import child_place, plain_uniform, uniform
+from mccfr_spiel.compiled.randomness import child_place, uniform
 from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import (
     BONUS,
@@ -248,11 +248,6 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
     infinity if it leaves out none."""
     prunes = uniform(stream, PRUNING_PLACE) < SHARE_PRUNED
     return settings[PRUNE_BELOW] if prunes else -np.inf
-
-
-def plain_prunes(stream: int) -> bool:
-    """Whether a walk prunes, with Python's integers."""
-    return plain_uniform(stream, int(PRUNING_PLACE)) < SHARE_PRUNED
 
 
 @inlined

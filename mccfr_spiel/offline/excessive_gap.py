@@ -8,7 +8,6 @@ from mccfr_spiel.offline.dilated_entropy import evaluate_gradient, mix_into, pro
 from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair, zeros
 from mccfr_spiel.offline.sequence_form import SequenceForm
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import reads
 
 _ORDER = (1, 0)
 """The players whose plans the method calls x and y. The plan x minimizes x' A y, and A
@@ -221,7 +220,6 @@ class ExcessiveGap(FirstOrderSolver):
         """mu_x max d_x + mu_y max d_y, which by the condition bounds the gap."""
         return float(np.dot(self._scales, self.ranges))
 
-    @reads
     def excess(self) -> float:
         """The slack in the excessive gap condition; at least 0, up to rounding."""
         gradients = zeros(self.form)

@@ -24,7 +24,6 @@ from mccfr_spiel.offline.sequence_form import (
 )
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.lock import TreeLock, reads
 
 SLACK = 1e-15
 """How much rounding may violate a condition, relative to the largest payoff."""
@@ -83,11 +82,6 @@ class FirstOrderSolver(abc.ABC):
         return line(self, name, done, words)
 
     @property
-    def lock(self) -> TreeLock:
-        """The tree's, under which threads that share this solver take turns."""
-        return self.tree.lock
-
-    @property
     @abc.abstractmethod
     def gap_bound(self) -> float:
         """What theory promises: NashConv is at most this."""
@@ -117,17 +111,14 @@ class FirstOrderSolver(abc.ABC):
         """A snapshot of the last iteration's policy."""
         return SequencePolicy(self.tree, self.current_vector())
 
-    @reads
     def average_vector(self) -> np.ndarray:
         """`[S]` the answer so far, as a policy over the tree's sequences."""
         return joint_vector(self.form, self.average_plans())
 
-    @reads
     def current_vector(self) -> np.ndarray:
         """`[S]` the last iteration's policy over the tree's sequences."""
         return joint_vector(self.form, self.current_plans())
 
-    @reads
     def gap(self) -> float:
         """The saddle-point gap (NashConv) of the answer so far."""
         return saddle_point_gap(self.form, *self.average_plans())
@@ -141,7 +132,6 @@ class FirstOrderSolver(abc.ABC):
         while self.nodes_touched < nodes_touched:
             self.iterate(1)
 
-    @reads
     def iterate(self, iterations: int) -> None:
         """Runs iterations; raises ValueError unless they are an integer >= 0."""
         iterations = refusals.integer(iterations, "iterations", 0)

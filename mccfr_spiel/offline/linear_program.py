@@ -18,8 +18,6 @@ from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.offline.program import (
     LinearProgram,
     linear_program,
-    mirrored,
-    swapped,
     write_program,
 )
 from mccfr_spiel.offline.sequence_form import (
@@ -31,7 +29,6 @@ from mccfr_spiel.offline.sequence_form import (
     sequence_form,
 )
 from mccfr_spiel.offline.sparsification import (
-    Factorization,
     difference_factors,
     rank_one_factors,
 )
@@ -50,8 +47,6 @@ _STATUS = {
 _TOLERANCE = 1e-10
 _BYTES_OF_NONZERO = 600
 """What scipy's and HiGHS's copies take; 410 to 570 were measured with both methods."""
-_GOOD_ENOUGH = 1e-10
-"""A larger gap, relative to the range of the payoffs, calls for a second program."""
 
 
 class LPSolution(NamedTuple):
@@ -70,7 +65,7 @@ class LPSolution(NamedTuple):
         payoff_nonzeros: the number of nonzeros in A.
         factor_nonzeros: the number of nonzeros in its factors together, which is the
             same if the program was not sparsified.
-        iterations: simplex or interior-point iterations, summed over all solves.
+        iterations: simplex or interior-point iterations.
         build_seconds: time to make the program, the factorization included.
         solve_seconds: time that HiGHS took.
     """
@@ -102,9 +97,6 @@ class LinearProgramError(ValueError):
         status: scipy's status (1 limit, 2 infeasible, 3 unbounded, 4 numerical).
         form: the sequence form, so that the work can continue from it.
         program: the program that was being solved.
-        plans: the players' plans `[m0]`, `[m1]` from the first solve, if that one
-            finished and only the second, more accurate one did not; otherwise None,
-            since HiGHS returns nothing from an unfinished solve.
     """
 
     def __init__(
@@ -114,7 +106,6 @@ class LinearProgramError(ValueError):
         self.status = status
         self.form = form
         self.program = program
-        self.plans: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def _run(
@@ -188,9 +179,8 @@ def solve_lp(
 ) -> LPSolution:
     """Computes a Nash equilibrium of a two-player zero-sum game, exact up to rounding.
 
-    One program gives both plans: player 1's are the multipliers. If the pair is less
-    accurate than 1e-10 of the payoffs' range, a second program with the players
-    exchanged is solved, and each player keeps the better of its two plans.
+    One program gives both plans: player 1's are the multipliers. How accurate they are
+    is the solution's `nash_conv`, mostly 1e-12 of the payoffs' range or less.
 
     Args:
         game: a game, its load string, its tree or its sequence form.
@@ -209,7 +199,7 @@ def solve_lp(
         NotZeroSumError, TooLargeError, TreeFullError: see `sequence_form`.
         MemoryBudgetError: the program is too large for `max_memory`.
         LinearProgramError: HiGHS stopped before the optimum. The error holds the
-            program and the plans, if there are any.
+            program.
         ValueError: an argument has none of the values above.
     """
     check_options(method, time_limit, factorization)
@@ -232,18 +222,13 @@ def solve_lp(
     y = _clean(form, 1, -result.ineqlin.marginals)
     own_values = -result.eqlin.marginals[:num_own]
     other_values = -result.x[num_plan : num_plan + num_values]
-    gap = saddle_point_gap(form, x, y)
-    spread = float(np.ptp(form.tree.utilities[:, 0])) or 1.0
-    if gap > _GOOD_ENOUGH * spread:
-        gap, x, y, more = _improved(form, factors, (x, y), method, time_limit)
-        iterations += more
     solved = working_clock()
     other_values[0] += form.constant
     return LPSolution(
         policy=SequencePolicy(form.tree, joint_vector(form, (x, y))),
         value=float(x @ (form.payoffs @ y)),
         duals=(own_values, other_values),
-        nash_conv=gap,
+        nash_conv=saddle_point_gap(form, x, y),
         program=program,
         payoff_nonzeros=form.payoffs.nnz,
         factor_nonzeros=factors.num_nonzeros if factors else form.payoffs.nnz,
@@ -251,41 +236,6 @@ def solve_lp(
         build_seconds=built - begin,
         solve_seconds=solved - built,
     )
-
-
-def _improved(
-    form: SequenceForm,
-    factors: Factorization | None,
-    plans: tuple[np.ndarray, np.ndarray],
-    method: str,
-    time_limit: float | None,
-) -> tuple[float, np.ndarray, np.ndarray, int]:
-    """Solves the program with the players exchanged and keeps the best pair of plans.
-
-    HiGHS meets its tolerance in the primal and in the dual solution differently, so
-    each player has one plan from either program, and any pair of those may be best.
-
-    Returns:
-        The gap, both plans, and the iterations of this solve.
-
-    Raises:
-        LinearProgramError: the solve did not end; the error has `plans`.
-    """
-    x, y = plans
-    exchanged = mirrored(form)
-    program = linear_program(exchanged, swapped(factors) if factors else None)
-    try:
-        result = _run(exchanged, program, method, time_limit)
-    except LinearProgramError as error:
-        error.plans = plans
-        raise
-    choices = [
-        (saddle_point_gap(form, first, second), first, second)
-        for first in (x, _clean(form, 0, -result.ineqlin.marginals))
-        for second in (y, _clean(form, 1, result.x[: program.num_plan]))
-    ]
-    gap, x, y = min(choices, key=lambda choice: choice[0])
-    return gap, x, y, int(result.nit)
 
 
 def _clean(form: SequenceForm, player: int, plan: np.ndarray) -> np.ndarray:

@@ -210,42 +210,32 @@ class LinearProgramMethod(OfflineMethod):
 
     name: ClassVar[str] = "lp"
     is_iterative: ClassVar[bool] = False
+    is_sparsified: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_options(**self.parameters)
 
     def start(self, tree: GameTree) -> LinearProgramRun:
         """See `OfflineMethod.start`."""
-        return LinearProgramRun(tree, **self.parameters)
+        return LinearProgramRun(tree, sparsify=self.is_sparsified, **self.parameters)
 
 
 @dataclass(frozen=True)
-class SparsifiedProgramMethod(OfflineMethod):
+class SparsifiedProgramMethod(LinearProgramMethod):
     """The linear program with a factored payoff matrix, see `solve_lp`.
 
     Attributes:
-        method: as in `LinearProgramMethod`.
         factorization: a name in `linear_program.SPARSIFICATIONS`; by default
             differences.
-        time_limit: as in `LinearProgramMethod`.
 
     Raises:
         ValueError: `solve_lp` does not accept a parameter.
     """
 
-    method: str | None = None
     factorization: str | None = None
-    time_limit: float | None = None
 
     name: ClassVar[str] = "sparsified_lp"
-    is_iterative: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_options(**self.parameters)
-
-    def start(self, tree: GameTree) -> LinearProgramRun:
-        """See `OfflineMethod.start`."""
-        return LinearProgramRun(tree, sparsify=True, **self.parameters)
+    is_sparsified: ClassVar[bool] = True
 
 
 EGT = ExcessiveGapMethod()

@@ -98,19 +98,6 @@ def linear_program(
     )
 
 
-def mirrored(form: SequenceForm) -> SequenceForm:
-    """The same game with the players exchanged."""
-    first, second = form.treeplexes
-    payoffs = csr(-form.payoffs.T)
-    return SequenceForm(form.tree, (second, first), payoffs, form.constant)
-
-
-def swapped(factors: Factorization) -> Factorization:
-    """The factors of -A', which is the payoff matrix of the mirrored game."""
-    residual, left, middle, right = (csr(factor.T) for factor in factors)
-    return Factorization(-residual, right, middle, -left)
-
-
 def write_program(
     program: LinearProgram, path: str | os.PathLike[str], name: str
 ) -> None:

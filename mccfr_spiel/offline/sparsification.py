@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.linalg
 from scipy.sparse import csgraph
 
 from mccfr_spiel.compiled.jit import jit
@@ -34,6 +33,8 @@ _MAX_CANDIDATES = 200
 
 _PATIENCE = 30
 """After this many products in a row that save nothing, the rank-one method ends."""
+
+_MOST_PRODUCTS = 5_000
 
 _ALTERNATIONS = 20
 """The most rounds of improving u for v and v for u."""
@@ -63,16 +64,6 @@ class Factorization(NamedTuple):
     def rank(self) -> int:
         """k, the number of variables that the factorization adds to a program."""
         return self.middle.shape[0]
-
-    def multiply(self, vector: np.ndarray) -> np.ndarray:
-        """The product of A and a vector `[n]`."""
-        product = self.residual @ vector
-        if self.rank:
-            inner = scipy.sparse.linalg.spsolve(
-                scipy.sparse.csc_array(self.middle), self.right @ vector
-            )
-            product = product + self.left @ inner
-        return product
 
 
 def trivial_factors(matrix: Csr) -> Factorization:
@@ -362,28 +353,21 @@ def _take_out(matrix: Csr, u: Csr, v: Csr) -> Csr:
     return _drop_rounding(matrix - product, abs(matrix) + abs(product))
 
 
-def rank_one_factors(
-    matrix: Csr, *, max_rank: int = 5_000, seed: int = 0
-) -> Factorization:
+def rank_one_factors(matrix: Csr) -> Factorization:
     """Subtracts products u v' greedily for as long as that removes nonzeros.
 
     Each pass of the loop looks for one product. It starts from v, a row of the
     remainder drawn with probability proportional to its number of nonzeros. Then the
     best u for v and the best v for u are found in turn until neither improves (Zhang,
     Sandholm 2020). The product is subtracted if that saves nonzeros, its own included.
-
-    Args:
-        matrix: A.
-        max_rank: the largest number of products.
-        seed: determines which rows are drawn.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     residual = csr(matrix)
     m, n = residual.shape
     lefts, rights = [], []
     failures = 0
     by_column = scipy.sparse.csc_array(residual)
-    while failures < _PATIENCE and len(lefts) < max_rank and residual.nnz:
+    while failures < _PATIENCE and len(lefts) < _MOST_PRODUCTS and residual.nnz:
         sizes = np.diff(residual.indptr).astype(float)
         row = rng.choice(m, p=sizes / sizes.sum())
         entries = slice(residual.indptr[row], residual.indptr[row + 1])

@@ -22,7 +22,7 @@ from mccfr_spiel.experiments.plotting import (
     wrapped,
 )
 from mccfr_spiel.papers.panels import Experiment
-from mccfr_spiel.storage.results_folder import read_whole_table
+from mccfr_spiel.storage.results_folder import read_table
 
 
 def experiment_figure(
@@ -88,7 +88,7 @@ def read_summary(
 ) -> dict[str, dict[str, list[dict[str, str]]]]:
     """The rows of a summary as panel -> curve -> rows."""
     panels: dict[str, dict[str, list[dict[str, str]]]] = {}
-    for row in read_whole_table(pathlib.Path(path)).rows:
+    for row in read_table(pathlib.Path(path)).rows:
         panels.setdefault(row["panel"], {}).setdefault(row["curve"], []).append(row)
     return panels
 

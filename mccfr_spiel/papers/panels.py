@@ -18,7 +18,7 @@ from mccfr_spiel.experiments.runs import row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
 from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import read_whole_table
+from mccfr_spiel.storage.results_folder import read_table
 
 SUMMARY = "summary.csv"
 SUMMARY_COLUMNS: tuple[str, ...] = (
@@ -183,7 +183,7 @@ def _read(path: pathlib.Path) -> list[dict[str, float]]:
     """The rows of a finished run, as numbers; an empty field is nan."""
     return [
         {name: float(value or "nan") for name, value in row.items()}
-        for row in read_whole_table(path).rows
+        for row in read_table(path).rows
     ]
 
 

@@ -29,7 +29,7 @@ from mccfr_spiel.poker.cards import (
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.tree.full_pass import WorldPass, full_pass
+from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import load_game
@@ -116,10 +116,7 @@ class Study:
             raise ValueError(f"{self.game} is no game of ms.poker.subgame.")
         self.subgame = found
         self.tree, self.policy = read_policy(self.game, policy, None, 1, store="worlds")
-        passes = full_pass(self.tree)
-        assert isinstance(passes, WorldPass)
-        no_choice = np.zeros(0, np.int32)
-        self._got, best = passes.after_sequences(self.policy, no_choice)
+        self._got, best = full_pass(self.tree).after_sequences(self.policy)
         half = found.betting.pot / 2
         self.evs, self.best_evs = self._got[:2] + half, best[:2] + half
         names = self.tree.infoset_names

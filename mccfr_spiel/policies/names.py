@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
+from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.display import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
@@ -47,7 +47,6 @@ from mccfr_spiel.tree.game_tree import (
     turn_based,
 )
 from mccfr_spiel.tree.infosets import TextNames
-from mccfr_spiel.tree.levels import Levels
 from mccfr_spiel.tree.loading import has_name
 
 _ARRAYS = {
@@ -247,58 +246,6 @@ def from_contents(
 _NO_NAME = re.compile(r"Action\(id=\d+, player=-?\d+\)")
 """How OpenSpiel's base class calls the actions of games that do not name them without
 a state."""
-
-
-class Replay:
-    """Makes the states of a tree's nodes, best asked for in depth-first order.
-
-    It keeps the states on the way to the last node only, so that the next one, which is
-    mostly near, takes few moves.
-    """
-
-    def __init__(
-        self,
-        game: pyspiel.Game,
-        nodes: np.ndarray,
-        actions: np.ndarray,
-        levels: Levels,
-    ) -> None:
-        """Keeps what tells the moves.
-
-        Args:
-            game: the turn-based game that the tree is of.
-            nodes: `[N]` of dtype NODE.
-            actions: `[S]` OpenSpiel's action of each sequence.
-            levels: of the nodes.
-        """
-        self._nodes, self._actions, self._levels = nodes, actions, levels
-        self._path = [(0, game.new_initial_state())]
-
-    def state(self, node: int) -> pyspiel.State:
-        """The state of a node, which must not be changed."""
-        way = []
-        at = node
-        while at >= 0:
-            way.append(at)
-            at = int(self._levels.parents[at])
-        way.reverse()
-        known = 0
-        for (kept, _), wanted in zip(self._path, way, strict=False):
-            if kept != wanted:
-                break
-            known += 1
-        del self._path[known:]
-        for below in way[known:]:
-            above, state = self._path[-1]
-            self._path.append((below, state.child(self._move(above, below, state))))
-        return self._path[-1][1]
-
-    def _move(self, above: int, below: int, state: pyspiel.State) -> int:
-        child = int(self._levels.moves[below])
-        record = self._nodes[above]
-        if record["player"] == CHANCE_NODE:
-            return state.chance_outcomes()[child][0]
-        return int(self._actions[record["start"] + child])
 
 
 def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[str]:

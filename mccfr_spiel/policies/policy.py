@@ -16,7 +16,6 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel import refusals
 from mccfr_spiel.display import brief, counted, line, never_raises, title
-from mccfr_spiel.policies.measured import Snapshot
 from mccfr_spiel.policies.names import (
     Names,
     checked_vector,
@@ -167,7 +166,6 @@ class SequencePolicy(openspiel_policy.Policy):
         tree: the source of the names of infosets and actions.
         vector: `[S]` the probability of each sequence's action at its infoset.
         turn_based_game: the game with its moves in turn, the game itself if they are.
-        snapshot: which solver's average it is and after how many iterations, if it is.
     """
 
     def __init__(self, tree: GameTree | Names, vector: np.ndarray) -> None:
@@ -191,7 +189,6 @@ class SequencePolicy(openspiel_policy.Policy):
         self._strings = Strings(tree, self._infosets)
         self.turn_based_game = tree.game
         self._last_game: pyspiel.Game | None = None
-        self.snapshot: Snapshot | None = None
 
     @functools.cached_property
     def _actions(self) -> np.ndarray:
@@ -551,7 +548,6 @@ class SequencePolicy(openspiel_policy.Policy):
         for name in _MADE_OF_VECTOR:
             copy.__dict__.pop(name, None)
         copy.vector = self.vector.copy()
-        copy.snapshot = None
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SequencePolicy":

@@ -9,7 +9,6 @@ import pyspiel
 from mccfr_spiel.policies.names import checked_vector
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_json import from_json, is_of_file, to_json
-from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import (
@@ -17,7 +16,7 @@ from mccfr_spiel.storage.results_folder import (
     POLICY,
     write_json,
 )
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree, load_game
+from mccfr_spiel.tree.game_tree import Abstraction, load_game
 from mccfr_spiel.tree.loading import has_name
 
 JSON_INFOSETS = 100_000
@@ -27,10 +26,6 @@ _JSON_PROBABILITIES = 10 * JSON_INFOSETS
 
 PLAIN = False, checkpoint.OWN_STRINGS
 """What a header says of strings that are the game's own, as JSON has them."""
-
-SMALL = 20_000
-"""The most nodes of a game that is expanded to check a policy that was read, which
-takes a fraction of a second."""
 
 
 def write_policy(folder: pathlib.Path, policy: SequencePolicy) -> pathlib.Path:
@@ -84,18 +79,6 @@ def read_policy(
         )
     try:
         names, vector = from_json(value, source)
-        policy = SequencePolicy(names, checked_vector(names, vector))
-        tree = _small_tree(source)
-        if tree is not None:
-            policy_vector(tree, policy)
+        return SequencePolicy(names, checked_vector(names, vector))
     except ValueError as error:
         raise DamagedError(f"{path} has no policy for {source}: {error}") from error
-    return policy
-
-
-def _small_tree(source: pyspiel.Game) -> GameTree | None:
-    """The game's whole tree if it has no more than SMALL nodes, else None."""
-    try:
-        return GameTree(source, max_nodes=SMALL).expand_all()
-    except Exception:  # games raise what they like, and this is only for a check
-        return None

@@ -18,22 +18,17 @@ from mccfr_spiel.display import (
     text_table,
     title,
 )
+from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.policies.names import (
     Names,
-    Replay,
     names_at,
     names_without_state,
     plain_names,
     said,
     said_info_state,
 )
+from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import (
-    depth_first,
-    levels_of,
-    probabilities,
-    reaches,
-)
 from mccfr_spiel.tree.whole_trees import whole_tree_beside
 
 MOST_NODES = 1_000_000
@@ -90,8 +85,8 @@ class PolicyTable(Sequence[PolicyRow]):
 
     It prints its first rows; a slice, such as `table[20:40]`, is a table, too. Reach
     and this order need the game's whole tree. If that is not there and has more than
-    MOST_NODES nodes, reach is None, and the order is that in which walks met the
-    states.
+    MOST_NODES nodes, or there is an abstraction, reach is None, and the order is that
+    in which walks met the states.
 
     Attributes:
         title: of the game.
@@ -276,8 +271,7 @@ class _Seen:
     """A policy's infosets as nodes of a tree.
 
     Attributes:
-        order: `[num_infosets]` the policy's infosets in depth-first order; those
-            without nodes come last.
+        order: `[num_infosets]` the policy's infosets in the order of the tree's.
     """
 
     def __init__(
@@ -287,30 +281,18 @@ class _Seen:
         vector: np.ndarray,
         num_infosets: int,
     ) -> None:
-        nodes, actions = basis.nodes, basis.actions
-        levels = levels_of(nodes)
+        self._basis = basis
         self._numbers = _numbers_in(basis, tree, num_infosets)
-        places = depth_first(levels)
-        visited = np.concatenate(levels.levels)
-        deciding = visited[nodes["player"][visited] >= 0]
-        infosets = nodes["infoset"][deciding]
-        # Of each infoset the node that a depth-first walk meets first. Assigned in
-        # descending order of places, so that the first one is what remains.
-        size = max(basis.num_infosets, int(infosets.max(initial=-1)) + 1)
-        self._first = np.full(size, -1, np.int64)
-        last_first = np.argsort(-places[deciding])
-        self._first[infosets[last_first]] = deciding[last_first]
-        first = self._first[self._numbers]
-        keys = np.where(first >= 0, places[first], len(nodes))
-        self.order = np.argsort(keys, kind="stable")
-        self._replay = Replay(basis.game, nodes, actions, levels)
+        self.order = np.argsort(self._numbers, kind="stable")
+        self._first = basis.first_nodes()
         self._reach: np.ndarray | None = None
-        if basis.is_complete:
+        if basis.is_complete and basis.abstraction is None:
             known = np.arange(num_infosets)
             policy = moved(basis, self._numbers, tree, known, vector)
-            moves = probabilities(nodes, levels, basis.chance_probs, policy)
-            reach = reaches(levels, moves)[deciding]
-            self._reach = np.bincount(infosets, reach, size)
+            plan = FullPass(basis).plan(policy)
+            self._reach = np.zeros(basis.num_infosets)
+            add_reaches(basis.arrays, plan, self._reach)
+            self._reach *= plan[basis.infosets["parent"]]
 
     def reach(self, infoset: int) -> float | None:
         """The probability that play reaches an infoset; None if it is not known."""
@@ -321,9 +303,9 @@ class _Seen:
     def names(self, infoset: int, player: int, actions: list[int]) -> list[str] | None:
         """The names of the actions at an infoset; None if it has no node."""
         node = int(self._first[self._numbers[infoset]])
-        return (
-            names_at(self._replay.state(node), player, actions) if node >= 0 else None
-        )
+        if node < 0:
+            return None
+        return names_at(self._basis.state_at(node)[0], player, actions)
 
 
 def _numbers_in(

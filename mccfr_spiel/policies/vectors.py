@@ -275,7 +275,9 @@ def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:
     """`[I]` a state of each infoset."""
     if isinstance(tree.infoset_names, HandNames):
         return tree.infoset_names.states(tree.game)
-    return _first_states(tree) if tree.worlds is None else _states_in_worlds(tree)
+    if tree.worlds is not None:
+        return _states_in_worlds(tree)
+    return (tree.state_at(node)[0] for node in tree.first_nodes().tolist())
 
 
 def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
@@ -294,25 +296,3 @@ def _states_in_worlds(tree: GameTree) -> Iterator[pyspiel.State]:
             states.append(states[-1].child(move))
         moves = history
         yield states[-1]
-
-
-def _first_states(tree: GameTree) -> list[pyspiel.State]:
-    """The first state of each infoset that a depth-first walk meets.
-
-    Each pass takes one state off the stack and, unless the game ends there, notes it if
-    it is the first of its infoset and puts its successors on the stack. The last action
-    is put there first, so the states come off in the order of the tree's nodes.
-    """
-    states: dict[tuple[int, str], pyspiel.State] = {}
-    stack = [tree.game.new_initial_state()]
-    while stack and len(states) < tree.num_infosets:
-        state = stack.pop()
-        if state.is_terminal():
-            continue
-        if not state.is_chance_node():
-            player = state.current_player()
-            key = (player, state.information_state_string(player))
-            states.setdefault(key, state)
-        stack.extend(state.child(action) for action in reversed(state.legal_actions()))
-    players = tree.infosets["player"].tolist()
-    return [states[key] for key in zip(players, tree.info_states, strict=True)]

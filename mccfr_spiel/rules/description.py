@@ -363,23 +363,23 @@ class Sizes(NamedTuple):
     Attributes:
         state: the length of the state vector.
         num_actions: players' actions are 0 .. num_actions - 1.
-        max_chance_outcomes: chance's outcomes are 0 .. max_chance_outcomes - 1; 0 if
-            there is no chance.
         max_moves: the number of players' moves in the longest history.
-        max_chance_moves: the number of chance's moves in the longest history.
         key: the number of values at each place of the longest information key.
         min_utility, max_utility: the least and greatest return of any player. Returns
-            are checked against both.
+            are checked against both; for a twin, what OpenSpiel's game declares.
+        max_chance_outcomes: chance's outcomes are 0 .. max_chance_outcomes - 1; 0 if
+            there is no chance.
+        max_chance_moves: the number of chance's moves in the longest history.
     """
 
     state: int
     num_actions: int
-    max_chance_outcomes: int
     max_moves: int
-    max_chance_moves: int
     key: tuple[int, ...]
-    min_utility: float
-    max_utility: float
+    min_utility: float = 0.0
+    max_utility: float = 0.0
+    max_chance_outcomes: int = 0
+    max_chance_moves: int = 0
 
     @property
     def max_children(self) -> int:
@@ -387,16 +387,34 @@ class Sizes(NamedTuple):
         return max(self.num_actions, self.max_chance_outcomes)
 
 
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compiles a function of a game's rules, or one that they call.
+
+    The machine code stays on disk until the function's file or this package changes.
+    Changes of other files go unnoticed, so rules should call functions of their own
+    file only.
+    """
+    return jit(function)
+
+
+@compiled
+def start_from_zeros(settings, state):
+    """`Rules.start` of a game whose first state is all zeros."""
+
+
+@compiled
+def no_chance_probs(settings, state, probs):
+    """`Rules.chance_probs` of a game without chance."""
+
+
 class Rules(NamedTuple):
     """The rules, each function made by `compiled`.
 
     Attributes:
-        start(settings, state): writes the first state into a vector of zeros.
         acting(settings, state) -> int: the player who acts, CHANCE or TERMINAL.
         legal_actions(settings, state, actions) -> int: writes the legal actions, or the
             possible outcomes if chance acts, and returns their number. They must be
             different, and actions in ascending order.
-        chance_probs(settings, state, probs): writes the outcomes' probabilities.
         apply_action(settings, state, action): makes the move in the state.
         info_key(settings, state, player, key) -> int: writes what the player knows as
             integers and returns how many there are; place k is in
@@ -404,15 +422,19 @@ class Rules(NamedTuple):
             one information set (or, where somebody else acts, look the same to the
             player), so a key also tells the player's own past.
         returns(settings, state, returns): writes the players' returns at the end.
+        chance_probs(settings, state, probs): writes the outcomes' probabilities; not
+            given for a game without chance.
+        start(settings, state): writes the first state into a vector of zeros; not given
+            where it is all zeros.
     """
 
-    start: Any
     acting: Any
     legal_actions: Any
-    chance_probs: Any
     apply_action: Any
     info_key: Any
     returns: Any
+    chance_probs: Any = no_chance_probs
+    start: Any = start_from_zeros
 
 
 class Words(NamedTuple):
@@ -488,16 +510,6 @@ class Description(NamedTuple):
     heard: Any = None
     leaf_class: Any = None
     class_returns: Any = None
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compiles a function of a game's rules, or one that they call.
-
-    The machine code stays on disk until the function's file or this package changes.
-    Changes of other files go unnoticed, so rules should call functions of their own
-    file only.
-    """
-    return jit(function)
 
 
 _INTEGERS = types.Array(types.int64, 1, "C")

@@ -7,9 +7,6 @@ the player and in each item of `Words.observation`.
 """
 
 import importlib
-import math
-import random
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +14,6 @@ import pyspiel
 
 from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.rules.description import (
-    CHANCE,
     TERMINAL,
     BoundRules,
     Description,
@@ -103,7 +99,7 @@ class RulesGame(pyspiel.Game):
         self.rules = rules
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_game, (self.description.rules.start.__module__, str(self))
+        return _load_game, (self.description.rules.acting.__module__, str(self))
 
     def new_initial_state(self) -> "RulesState":
         """The state in which the game begins."""
@@ -181,103 +177,6 @@ class RulesState(pyspiel.State):
     def __str__(self) -> str:
         rules = self.rules
         return rules.description.words.state(rules.parameters, self.vector)
-
-    def resample_from_infostate(
-        self, player: int, sampler: Callable[[], float]
-    ) -> "RulesState":
-        """Draws a state that the player cannot tell from this one, as ISMCTS needs it.
-
-        The player's own moves stay as they are. The moves of chance, by its
-        probabilities, and of the other players, uniformly, are drawn anew. A draw that
-        contradicts what the player knows is rejected, and another choice is tried at
-        the nearest place that has one left. Because of these rejections the states do
-        not follow the conditional distribution exactly.
-
-        Args:
-            player: the player whose information is kept.
-            sampler: a function that returns uniform numbers in [0, 1).
-        """
-        generator = random.Random(math.floor(sampler() * 2**53))
-        return _load_state(self.get_game(), _resample(self, player, generator))
-
-
-def _own_moves(state: RulesState, player: int) -> list[tuple[np.ndarray, int]]:
-    """The player's information keys so far and the action taken at each, in order."""
-    vector = state.rules.start()
-    moves = []
-    for action in state.history():
-        if state.rules.acting(vector) == player:
-            moves.append((state.rules.info_key(vector, player), action))
-        state.rules.apply_action(vector, action)
-    return moves
-
-
-def _resample(state: RulesState, player: int, generator: random.Random) -> list[int]:
-    """A random history as long as the state's that the player cannot tell from it.
-
-    The search goes depth first. `path` holds the states from the root to where the
-    search is. Each pass of the loop looks at the last of them: it either goes on with
-    one of the actions that have not been tried there or, if none is left, turns back by
-    one move. At full length the state is accepted if the player cannot tell it from the
-    given one.
-    """
-    rules = state.rules
-    known = _own_moves(state, player)
-    acting = rules.acting(state.vector)
-    goal = rules.info_key(state.vector, player)
-    length = len(state.history())
-    vector = rules.start()
-    # For each state: its vector, how many own moves lead to it, the actions that are
-    # still to be tried, and the action that was tried last.
-    path = [[vector, 0, _choices(rules, vector, player, known, generator), -1]]
-    while True:
-        vector, num_own, choices, _ = path[-1]
-        if len(path) == length + 1:
-            key = rules.info_key(vector, player)
-            if rules.acting(vector) == acting and np.array_equal(key, goal):
-                return [step[3] for step in path[:-1]]
-            choices = []
-        if not choices:
-            path.pop()
-            continue
-        action = choices.pop()
-        path[-1][3] = action
-        below = vector.copy()
-        num_own += int(rules.acting(vector) == player)
-        rules.apply_action(below, action)
-        choices = _choices(rules, below, player, known[num_own:], generator)
-        path.append([below, num_own, choices, -1])
-
-
-def _choices(
-    rules: BoundRules,
-    vector: np.ndarray,
-    player: int,
-    known: list[tuple[np.ndarray, int]],
-    generator: random.Random,
-) -> list[int]:
-    """The actions to try at a state, of which the last is tried first.
-
-    At the player's own states that is the action which `known` lists next, provided
-    that the player's key is the one listed with it.
-    """
-    acting = rules.acting(vector)
-    if acting == player:
-        if not known:
-            return []
-        key, action = known[0]
-        same = np.array_equal(rules.info_key(vector, player), key)
-        return [action] if same else []
-    if acting == TERMINAL:
-        return []
-    if acting == CHANCE:
-        outcomes = rules.chance_outcomes(vector)
-        # A weighted random order without replacement (Efraimidis and Spirakis 2006).
-        keys = {o: generator.random() ** (1 / p) for o, p in outcomes if p > 0}
-        return sorted(keys, key=lambda outcome: keys[outcome])
-    actions = rules.legal_actions(vector)
-    generator.shuffle(actions)
-    return actions
 
 
 class RulesObserver:

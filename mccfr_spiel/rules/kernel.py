@@ -246,20 +246,18 @@ def complaint(status: int, rules: BoundRules, state: np.ndarray, longest: int) -
 # --- calls of a game's rules by the addresses of their machine code -------------------
 
 
-ACTING, LEGAL_ACTIONS, CHANCE_PROBS, APPLY_ACTION, INFO_KEY, RETURNS = range(1, 7)
+ACTING, LEGAL_ACTIONS, APPLY_ACTION, INFO_KEY, RETURNS, CHANCE_PROBS = range(6)
 """The places of the rules in `Rules`."""
 
 SPELL = 7
 """The place of `BoundRules.spell` behind them."""
-
-NUM_CALLED = 8
 
 WORLD_KEY, LEAF_CLASS, CLASS_RETURNS, POSITION_KEY, HEARD = range(8, 13)
 """The numbers of these functions of a Description for `call`."""
 
 
 def callable_rules(rules: BoundRules) -> tuple[Any, ...]:
-    """The rules as compiled loops take them for `call`, `[NUM_CALLED]`.
+    """The rules as compiled loops take them for `call`.
 
     They are addresses, or, with the JIT off, the functions. The last of them spells
     strings; for games without it, it is 0. Whoever uses them keeps the rules alive.

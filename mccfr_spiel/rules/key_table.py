@@ -73,17 +73,6 @@ def ask_for_slot(table, hashed):
     prefetch(table, np.int64(hashed >> _HALF) & (len(table) - 1))
 
 
-@inlined
-def likely_row(table, hashed):
-    """The row that `find_key` will look at first if its slot has the key's half of the
-    hash; else -1."""
-    half = hashed >> _HALF
-    entry = table[np.int64(half) & (len(table) - 1)]
-    if entry != _FREE and entry >> _HALF == half:
-        return np.int64(entry & _LOWER) - 1
-    return np.int64(-1)
-
-
 @jit
 def find_key(values, rows, table, hashed, key, length):
     """Looks up key[:length].
@@ -178,17 +167,3 @@ def refill(table, smaller):
             while table[slot] != _FREE:
                 slot = (slot + 1) & mask
             table[slot] = entry
-
-
-@jit
-def forget_keys(table, rows, count):
-    """Frees the slots of a table with the rows 0 .. count - 1, in which no others are.
-
-    A row is found by its number. Slots freed on the way to it are passed by.
-    """
-    mask = len(table) - 1
-    for number in range(count):
-        slot = np.int64(rows[number]["hash"] >> _HALF) & mask
-        while table[slot] & _LOWER != np.uint64(number) + _ONE:
-            slot = (slot + 1) & mask
-        table[slot] = _FREE

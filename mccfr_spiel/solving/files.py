@@ -96,7 +96,7 @@ def check_rules(
             "made with: its information states or actions have changed. "
             f"{GAME_WAY_OUT}{hint}"
         )
-    if header.get("payoffs") not in (None, _payoffs_print(tree, state)):
+    if header["payoffs"] not in (None, _payoffs_print(tree, state)):
         raise checkpoint.CheckpointError(
             f"The rules of {brief(tree.source)} are not those that the checkpoint was "
             f"made with: its payoffs or its chance have changed. {GAME_WAY_OUT}"
@@ -179,8 +179,6 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
-    if ("identity" in header) != ("payoffs" in header):  # older files have neither
-        raise checkpoint.DamagedError("The checkpoint says a part of what its game is.")
     if not is_saved_game(source, header):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
@@ -237,7 +235,6 @@ def algorithm_from_json(
         rule = _checked_own(of_rule, "update", "minimizer", minimizer)
     else:
         kind = RULES[of_rule["rule"]]
-        # Files of version 0.1 also have the parameters of other rules.
         names = [field.name for field in dataclasses.fields(kind)]
         rule = kind(**{name: of_rule[name] for name in names})
     if sampling is not None or "estimate" in of_sampling:
@@ -254,7 +251,7 @@ def algorithm_from_json(
         rule,
         average,
         values["alternating"],
-        values.get("batch", 1),  # older files have none
+        values["batch"],
     )
 
 
@@ -273,12 +270,11 @@ def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> 
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
     mine = _own_fields(part)
-    # Older files have a point for the colon, and no source.
-    if mine[key].replace(":", ".") != fields[key].replace(":", "."):
+    if mine[key] != fields[key]:
         raise checkpoint.CheckpointError(
             f"The checkpoint's function is {fields[key]}, not {mine[key]}."
         )
-    if mine["source"] != fields.get("source", mine["source"]):
+    if mine["source"] != fields["source"]:
         raise checkpoint.CheckpointError(
             f"The source of {fields[key]} is not that of the function which the "
             "checkpoint was made with. Undo the change, or begin anew."

@@ -74,11 +74,6 @@ class GroupedWalks:
         end = weakref.finalize(self, _give_back, tree.budget, self._taken)
         end.atexit = False
 
-    def arrays(self) -> list[np.ndarray]:
-        """All arrays that were made."""
-        own = [array for record in self._own for array in record]
-        return [*own, *(self._groups or ())]
-
     @property
     def is_begun(self) -> bool:
         """Whether a batch has been walked in part, which only groups may go on with."""

@@ -7,7 +7,6 @@ be seen.
 Updates whose gradients a user's own estimator gives, or a pass over histories.
 """
 
-import html
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import OwnEstimator
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.interruptions import signals_deferred
+from mccfr_spiel.display import html_table, text_table
 from mccfr_spiel.kernels.passes import NUM_NOTES
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -60,26 +60,16 @@ class History(list[dict[str, Any]]):
     def __repr__(self) -> str:
         if not self:
             return "History of no rows"
-        names = list(self[-1])
-        table = [names, *([_shown(row.get(name)) for name in names] for row in self)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) for cell, width in zip(line, widths, strict=True)
-            )
-            for line in table
-        )
+        return text_table(*self._table())
 
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
+        return html_table(*self._table())
+
+    def _table(self) -> tuple[list[str], list[list[str]], range]:
         names = list(self[-1]) if self else []
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        lines = [
-            "".join(f"<td>{html.escape(_shown(row.get(name)))}</td>" for name in names)
-            for row in self
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        rows = [[_shown(row.get(name)) for name in names] for row in self]
+        return names, rows, range(len(names))
 
 
 def _shown(value: Any) -> str:
@@ -118,20 +108,18 @@ def run(
         column = "nodes_touched"
         last = refusals.count(until_nodes, "until_nodes")
     start = getattr(solver, COUNTERS[column])
-    advance = make_advance(solver, column)
+    dues = log_spaced(start + 1, last, rows_per_decade)
     with tqdm(
         total=last - start,
         disable=None if progress is None else not progress,
         unit_scale=True,
         unit=f" {column}",
     ) as bar:
-        for due in log_spaced(start + 1, last, rows_per_decade):
-            done = getattr(solver, COUNTERS[column])
-            if done >= due:  # one iteration may pass several
-                continue
-            while done < due:
-                done = advance(due)
-                bar.update(min(done, last) - start - bar.n)
+
+        def watch(done: int) -> None:
+            bar.update(min(done, last) - start - bar.n)
+
+        for _ in reached(solver, column, dues, watch):
             row = {
                 "iteration": solver.num_iterations,
                 "nodes_touched": solver.nodes_touched,
@@ -179,6 +167,40 @@ def until(
         return bool(asked) or row[label] <= goal
 
     return stops
+
+
+def reached(
+    solver: Any,
+    column: str,
+    dues: Iterator[int],
+    watch: Callable[[int], object] = lambda done: None,
+) -> Iterator[int]:
+    """Runs the solver and yields each due number when it has reached it; of several
+    that one iteration has passed, the largest.
+
+    Args:
+        solver: is not beyond the first due number.
+        column: the name in COUNTERS of what is counted.
+        dues: ascending.
+        watch: is called with what is done before each due number and a few times a
+            second. The run ends if it returns something true.
+    """
+    advance = make_advance(solver, column)
+    due = next(dues, None)
+    # One pass runs the solver until the next due number is reached, which may take many
+    # slices.
+    while due is not None:
+        while (done := advance(due)) < due:
+            if watch(done):
+                return
+        passed = due
+        while due is not None and due <= done:
+            passed, due = due, next(dues, None)
+        yield passed
+        # Only now, when the caller has the row: `watch` may save a checkpoint, which
+        # must not lack it.
+        if watch(done):
+            return
 
 
 def make_advance(solver: Any, column: str) -> Callable[[int], int]:

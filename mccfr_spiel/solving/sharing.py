@@ -103,10 +103,6 @@ class SharedWalks:
         self._kernel: Any = None
         self._is_too_large = self._is_begun = self._is_torn = False
 
-    def arrays(self) -> list[np.ndarray]:
-        """All arrays that were made."""
-        return [*(self.cut or ()), *(self.slots or ())]
-
     def get_ready(self) -> shared_walks.Cut:
         """Compiles the kernel and cuts the tree, at the first call."""
         if self.cut is None:

@@ -5,7 +5,6 @@ the tree. Everything here runs under the tree's lock.
 """
 
 import hashlib
-import itertools
 import operator
 from typing import Any
 
@@ -42,7 +41,6 @@ from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
-from mccfr_spiel.tree.memory import Memory, memory_of
 from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
@@ -264,16 +262,6 @@ class SolverState:
             if self.num_threads > 1:
                 blocks = tree.list_blocks()
             self.whole = passes.arrays, plans, blocks
-
-    @reads
-    def memory(self) -> Memory:
-        """As `Solver.memory`."""
-        shared = [] if self.sharing is None else self.sharing.arrays()
-        shared += [] if self.groups is None else self.groups.arrays()
-        shared += self._tree.kept_for_evaluation()
-        arrays = itertools.chain(*self.whole, shared)
-        whole = {id(array): array for array in arrays}  # blocks are kept by both
-        return memory_of(self._tree, self.tables, self.walk, whole.values())
 
     def _can_share_walks(self) -> bool:
         """Whether several threads may share the walks of an iteration."""

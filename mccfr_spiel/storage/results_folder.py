@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS
+from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import naming, write_file
 
 SETTINGS = "settings.json"
@@ -41,7 +41,6 @@ ALL_FILES: tuple[str, ...] = (
     EVALUATION,
     SOLUTION,
     PROGRAM,
-    RESULTS + DAMAGED,
     CHECKPOINT,
     *(CHECKPOINT + ending for ending in (PREVIOUS, DAMAGED)),
 )
@@ -167,12 +166,10 @@ class Table(NamedTuple):
 
     Attributes:
         rows: column -> text of the field, for each line.
-        damaged: how many lines have more or fewer fields than there are columns.
         columns: the names in the first line.
     """
 
     rows: list[dict[str, str]]
-    damaged: int
     columns: list[str]
 
 
@@ -180,44 +177,16 @@ def read_table(path: pathlib.Path) -> Table:
     """Reads a CSV file of rows, such as `RowWriter` writes; no field has a line end.
 
     A missing file has no rows. A last line without a line end was cut short by a kill
-    or a full disk; it is left out and not counted.
+    or a full disk; it is left out.
+
+    Raises:
+        DamagedError: a line has more or fewer fields than there are columns.
     """
     data = path.read_bytes() if path.exists() else b""
     text = data[: data.rfind(b"\n") + 1].decode("utf-8", "replace")
-    lines = text.replace("\0", "?").splitlines()
-    if not lines:
-        return Table([], 0, [])
-    names, rows, damaged = _fields(lines[0]), [], 0
-    for line in filter(None, lines[1:]):
-        values = _fields(line)
-        if len(values) == len(names):
-            rows.append(dict(zip(names, values, strict=True)))
-        else:
-            damaged += 1
-    return Table(rows, damaged, names)
-
-
-def read_whole_table(path: pathlib.Path) -> Table:
-    """Reads a CSV file as `read_table` does, but only if nothing is wrong with it.
-
-    Raises:
-        ValueError: lines are damaged.
-        OSError: the file is missing or cannot be read.
-    """
-    path.stat()
-    table = read_table(path)
-    if table.damaged:
-        raise ValueError(f"{path} has {table.damaged} damaged lines.")
-    return table
-
-
-def _fields(line: str) -> list[str]:
-    """The fields of a line; none if it cannot be read.
-
-    Each line is read by itself, so that a quotation mark which damage has put into one
-    does not swallow those that follow.
-    """
     try:
-        return next(csv.reader([line]))
-    except csv.Error:  # such as a field that is far too long
-        return []
+        names, *lines = [*filter(None, csv.reader(text.splitlines()))] or [[]]
+        rows = [dict(zip(names, line, strict=True)) for line in lines]
+    except (ValueError, csv.Error) as error:
+        raise DamagedError(f"{path} has a damaged line: {error}.") from error
+    return Table(rows, names)

@@ -20,7 +20,6 @@ import shutil
 import tempfile
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 import pyspiel
@@ -34,6 +33,7 @@ from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.key_table import RowTable, new_row_table
 from mccfr_spiel.storage import folders
+from mccfr_spiel.storage.checkpoint import pack_strings
 from mccfr_spiel.storage.folders import user_cache_folder
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
@@ -305,26 +305,9 @@ def _write(tree: GameTree, folder: pathlib.Path) -> None:
     if has_keys and isinstance(names, KeyNames):
         arrays |= {f"keys_{n}": array for n, array in names.keys._asdict().items()}
     else:
-        _write_names(tree.info_states, tree.num_infosets, folder)
+        arrays |= pack_strings(names)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     for path in folder.iterdir():  # before the folder gets its name
         with path.open("rb+") as file:
             os.fsync(file.fileno())
-
-
-_NAMES_AT_ONCE = 1 << 18
-
-
-def _write_names(names: Any, count: int, folder: pathlib.Path) -> None:
-    """Writes names as one text and the ends of each in it, a batch at a time."""
-    lengths = (len(name.encode("utf-8", "surrogateescape")) for name in names)
-    ends = np.cumsum(np.fromiter(lengths, np.int64, count))
-    np.save(folder / "ends.npy", ends, allow_pickle=False)
-    size = int(ends[-1]) if count else 0
-    header = {"descr": "|u1", "fortran_order": False, "shape": (size,)}
-    rest = iter(names)
-    with (folder / "text.npy").open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        while batch := "".join(itertools.islice(rest, _NAMES_AT_ONCE)):
-            file.write(batch.encode("utf-8", "surrogateescape"))

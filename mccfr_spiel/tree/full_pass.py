@@ -108,6 +108,24 @@ class FullPass:
         tree.keep_vectors(vectors)  # an error leaves them to those who may have them
         return got, best
 
+    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`[S]` what each sequence brings its player, counterfactually, by the policy
+        and by a best response."""
+        passes = self.arrays
+        work = Evaluation(
+            infosets=self.tree.infosets,
+            passes=passes,
+            blocks=one_block(passes),
+            policy=policy,
+            plan=np.empty_like(policy),
+            got=np.empty_like(policy),
+            best=np.empty_like(policy),
+            choice=np.zeros(0, np.int32),
+        )
+        players = self.tree.num_players
+        teams.run(evaluate, 1, work, 0, players, notes=NUM_NOTES)
+        return work.got, work.best
+
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
 
@@ -176,25 +194,23 @@ class WorldPass(FullPass):
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """As in FullPass."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        _, best = self._values(policy, choice)
+        _, best = self._after_sequences(policy, choice)
         return Response(float(best[player]), choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As in FullPass."""
-        return self._values(policy, np.zeros(0, np.int32))
-
-    def _values(
-        self, policy: np.ndarray, choice: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        got, best = self.after_sequences(policy, choice)
+        got, best = self.after_sequences(policy)
         players = self.tree.num_players
         return got[:players].copy(), best[:players].copy()
 
-    def after_sequences(
+    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As in FullPass."""
+        return self._after_sequences(policy, np.zeros(0, np.int32))
+
+    def _after_sequences(
         self, policy: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`[S]` what each sequence brings its player, counterfactually, by the policy
-        and by a best response; see `respond` of worlds/passes.py."""
+        """The same, and the choice of `respond`, see worlds/passes.py."""
         plan = self.plan(policy)
         got = self._gradients(plan, 0, self.tree.num_players)
         best = plan  # which is of no more use, so its memory is taken

@@ -486,11 +486,6 @@ class GameTree(ReadableTree):
         if self._leaves is not None:
             self._vectors.append(vectors)
 
-    def kept_for_evaluation(self) -> list[np.ndarray]:
-        """The arrays that evaluations have left behind, besides the leaves."""
-        blocks = () if self._blocks is None else self._blocks
-        return [*blocks, *(array for kept in tuple(self._vectors) for array in kept)]
-
     @reads
     def list_ceilings(self) -> Ceilings:
         """What regret-based pruning knows of a complete tree of two players, made at

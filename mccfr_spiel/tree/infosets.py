@@ -16,7 +16,6 @@ are spelled by its source on demand.
 import hashlib
 import itertools
 import struct
-import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -32,7 +31,6 @@ from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
 from mccfr_spiel.tree.outcomes import refuse_children
 from mccfr_spiel.tree.sizes import (
-    BYTES_OF_INT,
     BYTES_PER_INFOSET,
     BYTES_PER_SEQUENCE,
     bytes_of_actions,
@@ -115,14 +113,6 @@ class InfosetNames:
         """The strings that more than one player has."""
         return shared_by(self, self.players)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of what the strings are made of, and of the hashes if they are."""
-        return sum(part.nbytes for part in (*self._source(), *(self._index or ())))
-
-    def _source(self) -> Sequence[np.ndarray]:
-        raise NotImplementedError
-
 
 class KeyNames(InfosetNames):
     """Names that are kept as information keys and spelled on demand."""
@@ -190,9 +180,6 @@ class KeyNames(InfosetNames):
             return set()  # as each begins with its player
         return super().shared()
 
-    def _source(self) -> Sequence[np.ndarray]:
-        return self.keys
-
 
 class TextNames(InfosetNames):
     """Names that stand in one long text."""
@@ -224,9 +211,6 @@ class TextNames(InfosetNames):
         """The information-state string of an infoset."""
         data = self._text[self._start(infoset) : self._ends[infoset]].tobytes()
         return data.decode("utf-8", "surrogateescape")
-
-    def _source(self) -> Sequence[np.ndarray]:
-        return self._text, self._ends
 
 
 class MetNames(InfosetNames):
@@ -281,13 +265,6 @@ class MetNames(InfosetNames):
         """The strings that more than one player has."""
         return {info_state for _, info_state in self._others}
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the dictionary, its numbers and the strings."""
-        size = sys.getsizeof(self._first) + BYTES_OF_INT * len(self)
-        size += sys.getsizeof(self._strings) + sys.getsizeof(self.players)
-        return size + sum(map(sys.getsizeof, self._strings))
-
 
 # --- the infosets that a tree has met: their records, names, actions and pasts --------
 
@@ -317,10 +294,6 @@ def no_recall(player: int, where: str) -> GameError:
         "was seen between them): the game has imperfect recall, for which these "
         f"solvers have no guarantee. {RECALL_WAY_OUT}"
     )
-
-
-def _size_of(part: Any) -> int:
-    return part.nbytes if isinstance(part, np.ndarray) else sys.getsizeof(part)
 
 
 class Infosets:
@@ -419,13 +392,6 @@ class Infosets:
         digest = hashlib.blake2b(self.used().view(np.uint8).data, digest_size=16)
         digest.update(self.action_array().view(np.uint8).data)
         return digest.hexdigest()
-
-    def memory(self) -> dict[str, int]:
-        """Bytes of all that is known of `infosets`, and of their `names`."""
-        lists = self.parents, self.starts, self.legal_actions, self.actions
-        size = self.records.nbytes + sum(map(_size_of, lists))
-        names = sys.getsizeof(self._strings) + self.names.nbytes
-        return {"infosets": size + self._bytes_of_lists, "names": names}
 
     # --- meeting infosets ----------------------------------------------------
 
@@ -634,6 +600,3 @@ class HandNames(InfosetNames):
             for action in self.public.history(*self.found.node_and_hand(infoset)):
                 state.apply_action(action)
             yield state
-
-    def _source(self) -> Sequence[np.ndarray]:
-        return (*self.found.members, *self.public[:12])

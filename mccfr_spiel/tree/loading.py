@@ -169,7 +169,7 @@ def same_name(one: pyspiel.Game, other: pyspiel.Game) -> bool:
         return True
     if one.get_type().short_name != other.get_type().short_name:
         return False
-    return _written_out(one) == _written_out(other)
+    return one.get_parameters() == other.get_parameters()
 
 
 def has_name(game: pyspiel.Game, text: Any) -> bool:
@@ -188,17 +188,6 @@ def has_name(game: pyspiel.Game, text: Any) -> bool:
         return same_name(game, pyspiel.load_game(text))
     except Exception:  # games raise what they like
         return False
-
-
-def _written_out(game: pyspiel.Game) -> str:
-    """All that `get_parameters` lists, also of the games in a game's parameters."""
-    found = {}
-    for name, value in game.get_parameters().items():
-        inner = _inner_game(value) if isinstance(value, dict) else None
-        if inner is not None:
-            value = inner.get_type().short_name, _written_out(inner)
-        found[name] = value
-    return repr(sorted(found.items()))
 
 
 def _inner_game(parameters: dict[str, Any]) -> pyspiel.Game | None:
@@ -221,8 +210,7 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
 
     It is known of one and the same object, of two C++ games with one name (see
     `same_name`, `told_by_string`), of two games with the same compiled rules and
-    parameters, of two C++ matrix or tensor games with the same payoffs, and of two
-    instances of a Python class whose attributes are equal.
+    parameters, and of two instances of a Python class whose attributes are equal.
     """
     if one is other:
         return True
@@ -232,27 +220,12 @@ def same_game(one: pyspiel.Game, other: pyspiel.Game) -> bool:
     if rules is not None and others is not None:
         same_rules = rules.description is others.description
         return same_rules and rules.parameters == others.parameters
-    if isinstance(one, pyspiel.NormalFormGame):
-        return _normal_form(one) == _normal_form(other)
     if _is_of_pyspiel(one):
         return told_by_string(one) and told_by_string(other)
     try:
         return str(one) == str(other) and bool(vars(one) == vars(other))
     except Exception:  # such as of arrays, which have no single answer
         return False
-
-
-def _normal_form(game: Any) -> tuple[Any, ...]:
-    """Everything about a C++ matrix or tensor game."""
-    players = range(game.num_players())
-    state = game.new_initial_state()
-    names = [
-        [state.action_to_string(player, action) for action in legal]
-        for player, legal in ((p, state.legal_actions(p)) for p in players)
-    ]
-    strings = [state.information_state_string(player) for player in players]
-    payoffs = [game.player_utilities(player).tolist() for player in players]
-    return names, strings, payoffs
 
 
 def told_by_string(game: pyspiel.Game) -> bool:
@@ -373,4 +346,4 @@ def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
             `identity`.
     """
     same = has_name(game, header["game"])
-    return same and header.get("identity") == saved_print(game)
+    return same and header["identity"] == saved_print(game)

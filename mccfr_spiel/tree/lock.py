@@ -22,16 +22,13 @@ be released. A context manager written in Python could be left with the lock hel
 """
 
 import functools
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 FREE, READING = 0, 1
 _STEPPING = 1 << 30
-_TORN = 1 << 31
 
 _A_MOMENT = 1e-4
 """Seconds for which a thread leaves the lock free that others wait for. They need it,
@@ -53,54 +50,21 @@ class TreeLock:
         waiting: the threads that wait, or may have to, by their numbers.
     """
 
-    __slots__ = ("__weakref__", "level", "mutex", "waiting")
+    __slots__ = ("level", "mutex", "waiting")
 
     def __init__(self) -> None:
         self.mutex = threading.RLock()
         self.level = FREE
         self.waiting: set[int] = set()
-        _LOCKS.add(self)
-
-    @property
-    def is_nested(self) -> bool:
-        """Whether the holder's present call of `reads` is inside another one."""
-        return self.level > READING
 
     def refuse(self, doing: str) -> NoReturn:
         """Raises TreeInUseError."""
-        if self.level >= _TORN:
-            raise TreeInUseError(
-                f"This process was forked while another thread was changing the tree, "
-                f"half of which is missing here: {doing} is not possible. Fork before "
-                "the thread starts, or make the solver in the new process."
-            )
         raise TreeInUseError(
             f"{doing} was called from inside a call that is changing the same tree: by "
             "a signal handler, or by a game or an abstraction. Call it after that one "
             "(such as iterate) has returned; a signal handler can note that it came, "
             "or raise an exception."
         )
-
-    def renew(self) -> None:
-        """Frees the lock, in a forked process, from threads that are gone there."""
-        self.waiting.clear()
-        if self.mutex.acquire(blocking=False):  # nobody's, or our own
-            self.mutex.release()
-            return
-        self.mutex = threading.RLock()
-        self.level = _TORN if self.level >= _STEPPING else FREE
-
-
-_LOCKS: "weakref.WeakSet[TreeLock]" = weakref.WeakSet()
-
-
-def _renew_all() -> None:
-    for lock in tuple(_LOCKS):
-        lock.renew()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all)
 
 
 class Locked(Protocol):

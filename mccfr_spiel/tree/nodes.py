@@ -4,7 +4,6 @@ The states of nodes are not kept: their histories are replayed.
 """
 
 import struct
-import sys
 from collections.abc import Callable, Container, Sequence
 
 import numpy as np
@@ -22,7 +21,7 @@ from mccfr_spiel.limits import NODE_BYTES, Budget, MemoryBudgetError, TreeFullEr
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.outcomes import refuse_children
-from mccfr_spiel.tree.sizes import BYTES_PER_KEPT_STATE, NODES
+from mccfr_spiel.tree.sizes import NODES
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from
@@ -86,11 +85,6 @@ class Nodes:
         if self._is_whole or self._huge:
             return self._is_whole
         return bool((self.used()["player"] != UNEXPANDED).all())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays, room included."""
-        return self.records.nbytes + self._origins.nbytes
 
     def record(self, node: int) -> tuple[int, int, int, int, int]:
         """A node's `first_child`, `start`, `infoset`, `num_children` and `player`."""
@@ -260,12 +254,6 @@ class KeptStates:
         self._num_players = num_players
         self._kept: dict[int, tuple[pyspiel.State, list[int]]] = {}
         self._outcomes: dict[int, np.ndarray] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that Python needs for them; what the game needs is not known."""
-        size = sys.getsizeof(self._kept) + BYTES_PER_KEPT_STATE * len(self._kept)
-        return size + sum(actions.nbytes for actions in self._outcomes.values())
 
     def forget(self) -> None:
         """Drops all states, whose nodes are being dropped."""

@@ -37,12 +37,11 @@ from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.infosets import InfosetNames, Infosets, KeyNames
-from mccfr_spiel.tree.levels import levels_of
+from mccfr_spiel.tree.levels import depth_of
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.lock import TreeLock, reads
 from mccfr_spiel.tree.nodes import KeptStates, Nodes
 from mccfr_spiel.tree.outcomes import Distributions, Payoffs
-from mccfr_spiel.tree.sizes import LISTS, UNCOUNTED
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
 from mccfr_spiel.worlds.passes import AnyWorlds
 from mccfr_spiel.worlds.places import Places
@@ -63,7 +62,8 @@ class TreeDescription(NamedTuple):
         depth: the moves in the longest history, chance's included.
         infosets: the number of each player's infosets met.
         sequences: the number of each player's sequences, the empty one included.
-        memory: the bytes that the tree takes, room to grow included.
+        memory: the bytes that the tree, and what is made of it, have taken of
+            `max_memory`.
     """
 
     game: str
@@ -128,7 +128,7 @@ def describe(
         game: the tree's.
         nodes: `[N]` of dtype NODE.
         infosets: `[I]` of dtype INFOSET.
-        memory: the bytes that the tree takes.
+        memory: the bytes that it has taken.
     """
     players = range(game.num_players())
     acting = nodes["player"]
@@ -140,7 +140,7 @@ def describe(
         chance_nodes=int((acting == CHANCE_NODE).sum()),
         terminal_nodes=int((acting == TERMINAL).sum()),
         unexpanded_nodes=int((acting == UNEXPANDED).sum()),
-        depth=levels_of(nodes).depth,
+        depth=depth_of(nodes),
         infosets=tuple(int((owners == player).sum()) for player in players),
         sequences=tuple(1 + int(sizes[owners == player].sum()) for player in players),
         memory=memory,
@@ -284,8 +284,8 @@ class ReadableTree:
         """The tree in numbers: nodes by kind, depth, each player's infosets and
         sequences, memory. It takes about a tenth of a second for a million nodes.
         """
-        size = sum(self.memory().values())
-        return describe(self.source, self.nodes, self.infosets, size)
+        taken = self.budget.taken
+        return describe(self.source, self.nodes, self.infosets, taken)
 
     # --- what is known -----------------------------------------------------
 
@@ -461,22 +461,16 @@ class ReadableTree:
         return self.met.is_taken_over and self.rule_store is None
 
     @reads
-    def memory(self) -> dict[str, int]:
-        """Bytes of `nodes`, `states`, `infosets` and `names`, as memory.Memory has
-        them."""
-        found = self.met.memory()
-        chance = 2 * self.distributions.probs.nbytes + self.payoffs.values.nbytes
-        return {
-            "nodes": self.node_store.nbytes + chance,
-            "states": self.kept_states.nbytes + self.budget.held(UNCOUNTED),
-            "infosets": found["infosets"] + self.budget.held(LISTS),
-            "names": found["names"],
-        }
-
-    @reads
     def digest(self) -> str:
         """A hash of the infosets met, their players, pasts, names and actions."""
         return self.met.digest()
+
+    def first_nodes(self) -> np.ndarray:
+        """`[I]` the first node of each infoset; -1 for one that has none now."""
+        nodes, found = self.nodes, np.full(self.num_infosets, -1, np.int64)
+        deciding = np.flatnonzero(nodes["player"] >= 0)[::-1]
+        found[nodes["infoset"][deciding]] = deciding  # the last to be written stays
+        return found
 
     def new_state(self) -> pyspiel.State:
         """The root's state."""

@@ -19,9 +19,6 @@ array grows; its entry in the dictionary of names, likewise; its number; its pas
 
 BYTES_PER_SEQUENCE = 17
 
-BYTES_PER_KEPT_STATE = 264
-"""What Python needs for a state from which histories are replayed."""
-
 BYTES_OF_INT = 32
 _BYTES_OF_LIST = 250
 """A list or tuple that is kept once, as a key of a table, without its numbers."""

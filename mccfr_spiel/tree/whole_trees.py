@@ -2,7 +2,7 @@
 
 Evaluating a policy must not change the solver that it comes from, so a tree that a
 solver has grown is never completed in place. Instead the whole tree of its game is made
-once and kept for as long as the grown tree lives. Solvers of one game share it.
+once and kept for as long as the grown tree lives.
 """
 
 import weakref
@@ -11,13 +11,10 @@ import pyspiel
 
 from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
-from mccfr_spiel.tree.loading import load_game, same_game, told_by_string
+from mccfr_spiel.tree.loading import load_game, same_game
 
 _kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()
 """For each grown tree a whole tree."""
-
-_by_string: weakref.WeakValueDictionary[str, GameTree] = weakref.WeakValueDictionary()
-"""The trees in `_kept` of games that are told by their strings, by these strings."""
 
 
 def complete_tree(
@@ -87,22 +84,16 @@ def whole_tree_beside(
     kept = _kept.get(grown)
     if kept is not None and _is_of(kept, source) and _keeps(kept, store):
         return kept
-    told = told_by_string(source)
-    whole = _by_string.get(str(source)) if told else None
-    if whole is None or not _keeps(whole, store):
-        most = max(DEFAULT_MAX_NODES, grown.max_nodes)
-        most = most if max_nodes is None else max_nodes
-        if max_memory is None and not grown.budget.is_default:
-            max_memory = grown.budget.limit
-        whole = GameTree(
-            source,
-            max_nodes=most,
-            max_memory=max_memory,
-            twin=False if twin is None and grown.twin is False else twin,
-        ).make_whole(store)
-    _kept[grown] = whole
-    if told:
-        _by_string[str(source)] = whole
+    most = max(DEFAULT_MAX_NODES, grown.max_nodes)
+    if max_memory is None and not grown.budget.is_default:
+        max_memory = grown.budget.limit
+    whole = GameTree(
+        source,
+        max_nodes=most if max_nodes is None else max_nodes,
+        max_memory=max_memory,
+        twin=False if twin is None and grown.twin is False else twin,
+    )
+    _kept[grown] = whole.make_whole(store)
     return whole
 
 

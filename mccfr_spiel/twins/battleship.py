@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
     make_twin,
-    no_chance_probs,
-    sizes_without_chance,
-    start_from_zeros,
 )
 
 _ROWS, _COLUMNS, _SHOTS, _REPEATS, _MULTIPLIER, _SHIPS, _OF_SHIPS = range(7)
@@ -345,10 +342,8 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -392,7 +387,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     moves = 2 * ships + 2 * shots
     if moves > _MOST_MOVES:
         return None
-    sizes = sizes_without_chance(
+    sizes = Sizes(
         state=_SETS + 4 * -(-cells // _BITS) + moves,
         num_actions=3 * cells,
         max_moves=moves,

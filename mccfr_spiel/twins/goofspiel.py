@@ -356,8 +356,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=turns * players,
         max_chance_moves=turns if is_random else 0,
         key=(*hands, *(of_a_turn + 1,) * (turns + 1)),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     values = {
         "players": players,

@@ -9,14 +9,11 @@ wins by connecting the top with the bottom, player 1 by connecting left with rig
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import (
     Twin,
     make_twin,
-    no_chance_probs,
-    sizes_without_chance,
-    start_from_zeros,
 )
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
@@ -255,10 +252,8 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=acting,
     legal_actions=legal_actions,
-    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=returns,
@@ -312,7 +307,7 @@ def _twin(
     cells = board["rows"] * board["columns"]
     longest = 2 * cells - 1
     count = (longest + 1,) if board["is_hex"] else ()
-    sizes = sizes_without_chance(
+    sizes = Sizes(
         state=MOVES + longest,
         num_actions=cells,
         max_moves=longest,

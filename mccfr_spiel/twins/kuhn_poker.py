@@ -10,7 +10,7 @@ from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
+from mccfr_spiel.twins.twin import Twin, make_twin
 
 _PLAYERS = 0  # in settings
 # The state has the number of moves, chance's included, the first player who bet + 1,
@@ -130,7 +130,6 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,
@@ -152,8 +151,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=2 * players - 1,
         max_chance_moves=players,
         key=(players + 1, *(2,) * (2 * players - 1)),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         "kuhn_poker",

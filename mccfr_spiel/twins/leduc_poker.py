@@ -301,8 +301,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=2 * longest,
         max_chance_moves=players + 1,
         key=(cards, *(_MONEY + 1,) * players, *(_SHOWN + cards,) * (2 * longest + 1)),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         "leduc_poker",

@@ -10,7 +10,7 @@ from typing import Any
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
-from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
+from mccfr_spiel.twins.twin import Twin, make_twin
 
 _DICE, _SIDES, _FACE_FIRST = range(3)  # in settings
 # The state has the dice rolled, the newest bid + 1, the number of bids, whether it was
@@ -160,7 +160,6 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,
@@ -191,8 +190,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=bids + 1,
         max_chance_moves=2 * dice,
         key=(*(sides,) * dice, *(2**_BITS,) * parts),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         "liars_dice",

@@ -9,13 +9,11 @@ it stands wins, or in the version "alesia" nobody.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
     make_twin,
-    no_chance_probs,
-    sizes_without_chance,
 )
 
 _COINS, _SIZE, _HORIZON, _LEAST, _IS_ALESIA = range(5)  # in settings
@@ -107,7 +105,6 @@ _RULES = Rules(
     start=_start,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -126,7 +123,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     horizon, least = int(parameters["horizon"]), int(parameters["min_bid"])
     if not 1 <= coins <= _MOST_COINS or not 1 <= horizon <= _MOST_TURNS or size < 0:
         return None
-    sizes = sizes_without_chance(
+    sizes = Sizes(
         state=_BIDS + horizon,
         num_actions=coins + 1,
         max_moves=2 * horizon,

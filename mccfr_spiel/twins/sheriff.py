@@ -9,14 +9,11 @@ none. Without one the smuggler gets the items' value and the sheriff the bribe.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, compiled
+from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
     make_twin,
-    no_chance_probs,
-    sizes_without_chance,
-    start_from_zeros,
 )
 
 _ROUNDS, _ITEMS, _BRIBE, _VALUE, _PENALTY, _EMPTY = range(6)  # in settings
@@ -119,10 +116,8 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
-    chance_probs=no_chance_probs,
     apply_action=_apply_action,
     info_key=_info_key,
     returns=_returns,
@@ -142,7 +137,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         "sheriff",
         num_players=2,
         values=values,
-        sizes=sizes_without_chance(
+        sizes=Sizes(
             state=_MOVES + moves,
             num_actions=_ANSWERS + items + bribe + 2,
             max_moves=moves,

@@ -14,7 +14,7 @@ import numpy as np
 
 from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, word
-from mccfr_spiel.twins.twin import Twin, make_twin, start_from_zeros
+from mccfr_spiel.twins.twin import Twin, make_twin
 
 _IS_ABSTRACTED = 0  # in settings
 # The state has the number of moves, the set of calls made as bits (a pass that ends
@@ -281,7 +281,6 @@ def _spell(settings, player, key, length, text):
 
 
 _RULES = Rules(
-    start=start_from_zeros,
     acting=_acting,
     legal_actions=_legal_actions,
     chance_probs=_chance_probs,
@@ -302,8 +301,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
         max_moves=2 + _HIGHEST,
         max_chance_moves=_PLAYERS,
         key=(_PRIVATES, 1 << _END + 1),
-        min_utility=0.0,
-        max_utility=0.0,
     )
     return make_twin(
         "tiny_bridge_2p",

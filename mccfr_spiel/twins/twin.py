@@ -6,7 +6,7 @@ strings equal those of OpenSpiel's game, so that a tree which a twin expands is 
 of the game itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,6 @@ from mccfr_spiel.rules.description import (
     Rules,
     Sizes,
     Words,
-    compiled,
 )
 
 
@@ -144,29 +143,3 @@ _WORDS = Words(_state_words, _action_words, _info_state_words, _observation)
 Maker = Callable[[Mapping[str, Any]], Twin | None]
 """Makes the twin for the parameters of a game; None for values that it does not cover.
 """
-
-
-@compiled
-def start_from_zeros(settings, state):
-    """`Rules.start` of a game whose first state is all zeros."""
-
-
-@compiled
-def no_chance_probs(settings, state, probs):
-    """`Rules.chance_probs` of a game without chance."""
-
-
-def sizes_without_chance(
-    *, state: int, num_actions: int, max_moves: int, key: Sequence[int]
-) -> Sizes:
-    """The sizes of a twin without chance; a twin's returns are declared by its game."""
-    return Sizes(
-        state=state,
-        num_actions=num_actions,
-        max_chance_outcomes=0,
-        max_moves=max_moves,
-        max_chance_moves=0,
-        key=tuple(key),
-        min_utility=0.0,
-        max_utility=0.0,
-    )

@@ -105,14 +105,6 @@ def triple(x):
 
 
 @needs_jit
-def test_a_function_from_no_file_is_not_kept(base):
-    space = {}
-    exec("def twice(x):\n    return 2 * x\n", space)
-    assert jit(space["twice"])(4) == 8
-    assert files(base) == []
-
-
-@needs_jit
 @needs_modes
 @pytest.mark.parametrize("shared", [".", "..", "../.."])
 def test_code_below_a_folder_that_others_may_write_to_is_not_run(
@@ -208,25 +200,15 @@ def elsewhere(base, before="", **variables):
     return warned, tuple(int(count) for count in counts.split())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-@pytest.mark.parametrize("limit", [0, 3000])
-def test_a_full_disk_costs_one_warning_and_leaves_nothing(tmp_path, limit):
-    full = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({limit}, {limit}))"
-    assert elsewhere(tmp_path, full) == (["CompileCacheWarning"], (0, 1))
-    assert list(tmp_path.glob("code-*/*.code*")) == []
-    assert elsewhere(tmp_path) == ([], (0, 1))
-
-
-@pytest.mark.parametrize("variable", ["MCCFR_SPIEL_CACHE", "NUMBA_CACHE_DIR"])
-def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path, variable):
+def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path):
     (tmp_path / "file").write_text("")
-    place = {variable: str(tmp_path / "file" / "folder")}
+    place = {"MCCFR_SPIEL_CACHE": str(tmp_path / "file" / "folder")}
     assert elsewhere(None, **place) == (["CompileCacheWarning"], (0, 1))
 
 
 def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        first = list(pool.map(elsewhere, [tmp_path] * 4))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first = list(pool.map(elsewhere, [tmp_path] * 2))
     assert {tuple(warned) for warned, _ in first} == {()}
     assert elsewhere(tmp_path) == ([], (1, 0))
     assert list(tmp_path.glob("code-*/*.part-*")) == []

@@ -1,17 +1,15 @@
 """Arrays that compiled code gets by their addresses are the arrays themselves."""
 
-import gc
 from typing import Annotated, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
-import mccfr_spiel as ms
 from mccfr_spiel.arrays import NODE
 from mccfr_spiel.compiled.atomics import prefetch
-from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
-from mccfr_spiel.compiled.jit import IS_COMPILED, jit
+from mccfr_spiel.compiled.frame import Entry, Layout
+from mccfr_spiel.compiled.jit import jit
 
 pytestmark = pytest.mark.both
 
@@ -59,26 +57,6 @@ def test_arrays_that_no_address_and_shape_describe_are_refused():
             LAYOUT.frame_of(floats)
 
 
-def test_records_that_are_exchanged_are_refused():
-    floats = Floats(table=np.zeros((2, 3)), empty=np.zeros(0))
-    nodes = Nodes(nodes=np.zeros(4, NODE), values=np.zeros(4))
-    with pytest.raises(TypeError, match="Nodes stands where Floats should be"):
-        LAYOUT.frame_of(nodes, floats)
-
-
-def test_the_order_of_the_fields_in_a_record_decides_nothing():
-    class Exchanged(NamedTuple):
-        empty: Annotated[np.ndarray, entries_of(Floats)["empty"]]
-        table: Annotated[np.ndarray, entries_of(Floats)["table"]]
-
-    layout = Layout(Exchanged)
-    views = layout.viewer()
-    array = np.zeros((2, 3))
-    record = Exchanged(table=array, empty=np.zeros(0))
-    views(layout.frame_of(record), Exchanged).table[1, 2] = 7.0
-    assert array[1, 2] == 7.0
-
-
 @numba.njit  # in no cache, which does not keep the code that is looked at below
 def fetch(frame, index):
     """Prefetches an entry, in range or not."""
@@ -98,22 +76,3 @@ def test_prefetching_does_nothing_else():
     if hasattr(fetch, "inspect_llvm"):
         (code,) = fetch.inspect_llvm().values()
         assert code.count("call void @llvm.prefetch") == 2
-
-
-def test_solvers_that_take_turns_on_a_growing_tree_do_not_disturb_each_other():
-    """Each meets arrays that the other has replaced by larger ones."""
-    game = "leduc_poker(players=3)"
-    tree = ms.GameTree(game, twin=False)
-    together = [ms.Solver(tree, ms.OUTCOME_SAMPLING, seed=seed) for seed in (1, 2)]
-    rounds = 12 if IS_COMPILED else 8
-    for _ in range(rounds):
-        for solver in together:
-            solver.iterate(5)
-        gc.collect()
-    for solver in together:
-        own = ms.GameTree(game, twin=False)
-        alone = ms.Solver(own, ms.OUTCOME_SAMPLING, seed=solver.seed)
-        alone.iterate(5 * rounds)
-        mine = solver.average_policy().to_dict()
-        for info_state, probs in alone.average_policy().to_dict().items():
-            assert mine[info_state] == probs

@@ -1,11 +1,6 @@
 """A signal waits until numba has compiled or loaded a function."""
 
-import os
-import pathlib
 import signal
-import subprocess
-import sys
-import threading
 
 import pytest
 from numba import types
@@ -52,47 +47,6 @@ def test_a_block_ends_before_ctrl_c_is_heard():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_all_handlers_are_heard_if_one_raises_while_they_are_put_back(monkeypatch):
-    """As it may, since the first ones are heard before the last ones are put back."""
-    heard = []
-    signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
-    set_handler = signal.signal
-
-    def raise_instead(number, handler):
-        raise Arrived(number)
-
-    def interrupted():
-        with signals_deferred():
-            signal.raise_signal(signal.SIGTERM)
-            monkeypatch.setattr(signal, "signal", raise_instead)
-
-    with pytest.raises(Arrived):
-        interrupted()
-    monkeypatch.setattr(signal, "signal", set_handler)
-    assert heard == [signal.SIGTERM]
-    for _ in range(2):  # handlers are put back by the next block
-        signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt), signals_deferred():
-            signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert heard == [signal.SIGTERM] * 3
-
-
-@pytest.mark.usefixtures("handlers")
-def test_each_handler_that_was_due_is_called_once_in_order():
-    calls = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: calls.append(number))
-    with signals_deferred():
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-            signal.raise_signal(number)
-        assert calls == []
-    assert calls == [signal.SIGTERM, signal.SIGINT]
-
-
-@pytest.mark.usefixtures("handlers")
 def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
     calls = []
 
@@ -110,14 +64,6 @@ def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
 
 
 @pytest.mark.usefixtures("handlers")
-def test_an_error_in_the_block_is_not_lost_to_the_signal():
-    with pytest.raises(KeyboardInterrupt) as caught, signals_deferred():
-        signal.raise_signal(signal.SIGINT)
-        raise ValueError("of the block")
-    assert isinstance(caught.value.__context__, ValueError)
-
-
-@pytest.mark.usefixtures("handlers")
 def test_a_block_inside_another_delivers_nothing():
     done = False
     with pytest.raises(KeyboardInterrupt), signals_deferred():
@@ -125,29 +71,6 @@ def test_a_block_inside_another_delivers_nothing():
             signal.raise_signal(signal.SIGINT)
         done = True
     assert done
-
-
-@pytest.mark.usefixtures("handlers")
-def test_an_ignored_signal_stays_ignored():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with signals_deferred():
-        signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-@pytest.mark.usefixtures("handlers")
-def test_a_block_in_another_thread_leaves_the_handlers_alone():
-    seen = []
-
-    def work():
-        with signals_deferred():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [signal.default_int_handler]
 
 
 @needs_jit
@@ -178,48 +101,3 @@ def test_ctrl_c_waits_for_the_compiler_at_every_door(door):
     assert len(function.signatures) == 1
     assert function(4) == 8
     assert len(function.signatures) == 1
-
-
-PROGRAM = """
-import signal
-import sys
-
-import mccfr_spiel as ms
-
-ms.Solver  # imports what is only imported when it is asked for
-
-def stop(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == sys.argv[1]:
-        sys.setprofile(None)
-        signal.raise_signal(signal.SIGINT)
-
-def first_call():
-    ms.Solver("kuhn_poker", ms.CFR).iterate(1)
-
-sys.setprofile(stop)
-try:
-    first_call()
-except KeyboardInterrupt:
-    print("interrupted")
-first_call()
-print("done")
-"""
-
-
-@needs_jit
-@pytest.mark.parametrize(
-    # A generator that numba keeps for all later compilations, and a counter.
-    "where",
-    ["stream_list", "load_overload"],
-)
-def test_a_process_goes_on_after_ctrl_c_in_numbas_first_steps(where):
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, where],
-        cwd=pathlib.Path(__file__).parents[2],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ["interrupted", "done"]

@@ -3,34 +3,13 @@
 import math
 
 import numpy as np
-import pyspiel
 import pytest
 
 from mccfr_spiel.display import (
-    counted,
-    html_table,
     line,
     never_raises,
-    one_line,
-    one_lines,
     plus_minus,
-    text_table,
-    title,
 )
-
-
-def test_a_title_names_the_parameters_that_are_not_the_defaults():
-    assert title(pyspiel.load_game("kuhn_poker")) == "Kuhn Poker"
-    three = pyspiel.load_game("kuhn_poker(players=3)")
-    assert title(three) == "Kuhn Poker (players=3)"
-
-
-def test_counts_have_commas_and_a_plural():
-    assert [counted(n, "node") for n in (0, 1, 3_000_000)] == [
-        "0 nodes",
-        "1 node",
-        "3,000,000 nodes",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -61,18 +40,6 @@ def test_what_is_shown_of_an_interval_holds_all_of_it():
         assert wide < 1.2 * half_width
 
 
-def test_what_cannot_be_printed_is_escaped_and_long_texts_lose_their_middle():
-    assert one_line("a\nb\0\udc80é") == "a\\nb\\x00\\udc80é"
-    assert one_line("x" * 50 + "y" * 50, 13) == "xxxxx...yyyyy"
-
-
-def test_texts_that_differ_in_the_middle_are_shown_longer():
-    texts = ["a" * 50 + letter + "b" * 50 for letter in "123"]
-    assert len(set(one_lines(texts, 20))) == 3
-    assert one_lines(["a" * 50], 20) == ["a" * 8 + "..." + "a" * 9]
-    assert one_lines(["same" * 50] * 2, 20)[0] == one_line("same" * 50, 20)
-
-
 def test_a_repr_that_fails_is_a_bare_one():
     class Broken:
         @never_raises
@@ -80,13 +47,3 @@ def test_a_repr_that_fails_is_a_bare_one():
             return line(self, str(1 / 0))
 
     assert repr(Broken()).startswith("<Broken at 0x")
-
-
-def test_tables_align_numbers_to_the_right_and_escape_html():
-    table = text_table(("name", "number"), [("a", "1"), ("bc", "1,000")], {1})
-    assert table.splitlines() == ["name  number", "a          1", "bc     1,000"]
-    html = html_table(("<b>", "n"), [("a&b", "1")], {1}, caption="c", note="more")
-    assert "&lt;b&gt;" in html
-    assert "a&amp;b" in html
-    assert "<caption" in html
-    assert html.endswith("<div>more</div></div>")

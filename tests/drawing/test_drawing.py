@@ -1,7 +1,6 @@
 """Drawings of small trees: what is in the SVG, and where it stands."""
 
 import io
-import itertools
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,9 +9,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.drawing.layout import lay_out
 from mccfr_spiel.drawing.printing import printed
-from mccfr_spiel.drawing.trees import spots_of
 from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 
@@ -97,29 +94,6 @@ def _no_secrets():
     return small_game(move(0, "a", *below))
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_rows_do_not_overlap_and_lines_in_one_lane_do_not_touch(name):
-    spots = spots_of(ms.GameTree(name).expand_all(), None)
-    layout = lay_out(spots)
-    leaves = [spot.y for spot in spots if spot.player == -4]
-    assert all(b - a == 24 for a, b in itertools.pairwise(leaves))
-    for parent in spots:
-        assert parent.y <= layout.height
-        children = [spot.y for spot in spots if spot.parent is parent]
-        if children:  # a node stands between its first and its last child
-            assert min(children) <= parent.y <= max(children)
-    spans = {}
-    for lane, group in layout.links:
-        rows = [spot.y for spot in group]
-        assert rows == sorted(rows)
-        assert len({(spot.level, spot.infoset) for spot in group}) == 1
-        spans.setdefault((group[0].level, lane), []).append((rows[0], rows[-1]))
-    for found in spans.values():
-        found.sort()
-        for (_, end), (begin, _) in itertools.pairwise(found):
-            assert end < begin
-
-
 def test_large_games_are_refused_with_their_size():
     with pytest.raises(ValueError, match=r"leduc_poker\(\) has 9,457 nodes.*400"):
         ms.draw_tree("leduc_poker")
@@ -129,17 +103,6 @@ def test_large_games_are_refused_with_their_size():
         ms.draw_tree("kuhn_poker", max_nodes=57)
     with pytest.raises(ValueError, match="max_nodes=0"):
         ms.draw_tree("kuhn_poker", max_nodes=0)
-
-
-def test_a_grown_tree_and_a_policy_of_another_game():
-    solver = ms.Solver("kuhn_poker", ms.OUTCOME_SAMPLING)
-    solver.iterate(1)
-    before = solver.tree.num_nodes
-    drawing = ms.draw_tree(solver.tree, solver.average_policy())
-    assert solver.tree.num_nodes == before
-    assert repr(drawing) == "<TreeDrawing: Kuhn Poker, 58 nodes>"
-    with pytest.raises(ValueError, match="a policy for kuhn_poker"):
-        ms.draw_tree("matrix_rps", solver.average_policy())
 
 
 def test_strange_strings_make_valid_xml():

@@ -98,22 +98,3 @@ def test_a_best_response_to_a_list_is_openspiels():
     )
     assert learned.value.low < value
     assert repr(learned).startswith("<LearnedResponse: player 0 gets ")
-
-
-def test_policies_that_sampling_has_not_finished_are_read_beside_each_other():
-    game = pyspiel.load_game("leduc_poker")
-    policies: list[Any] = [solved(game, 5, ms.OUTCOME_SAMPLING), solved(game, 50)]
-    expected = expected_game_score.policy_value(game.new_initial_state(), policies)
-    assert ms.expected_returns(game, policies) == pytest.approx(expected, abs=1e-9)
-    assert ms.expected_returns(game, policies[::-1]) == pytest.approx(
-        expected_game_score.policy_value(game.new_initial_state(), policies[::-1]),
-        abs=1e-9,
-    )
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_too_few_or_too_many_policies_are_refused(count):
-    policy = solved("kuhn_poker", 1)
-    for evaluate in (ms.nash_conv, ms.expected_returns, sampled_returns):
-        with pytest.raises(ValueError, match=f"{count} policies for the 2 players"):
-            evaluate("kuhn_poker", [policy] * count)

@@ -85,9 +85,6 @@ def kuhn_by_hand(bets):
 
 
 KUHN = {
-    "even": dict.fromkeys(
-        [f"{card}{moves}" for card in range(3) for moves in ("", "p", "b", "pb")], 0.5
-    ),
     "wild": {
         **{"0": 0.6, "1": 0.1, "2": 0.2, "0p": 0.7, "1p": 0.3, "2p": 1.0},
         **{"0b": 0.1, "1b": 0.2, "2b": 0.9, "0pb": 0.4, "1pb": 0.9, "2pb": 1.0},
@@ -122,15 +119,11 @@ def exploit(game, policy):
     return float(exploitability.nash_conv(loaded, policy)) / 2  # pyright: ignore
 
 
-class Calls(UniformRandomPolicy):
-    """Checks and calls."""
-
-    def action_probabilities(self, state, player_id=None):
-        return {1: 1.0}
-
-
 @pytest.mark.parametrize("game", ["leduc_poker", SMALL])
-@pytest.mark.parametrize("kind", [UniformRandomPolicy, Calls])
+@pytest.mark.parametrize(
+    "kind",
+    [UniformRandomPolicy],
+)
 def test_the_bound_is_positive_and_below_the_best_response(game, kind):
     policy = kind(pyspiel.load_game(game))
     found = local_best_response(game, policy, deals=400, seed=2)
@@ -139,6 +132,7 @@ def test_the_bound_is_positive_and_below_the_best_response(game, kind):
     assert found.high > 0.7 * exploit(game, policy)
 
 
+@pytest.mark.compiled
 def test_nobody_beats_an_equilibrium():
     """A player who saw the other's cards, or drew on what it cannot know, would."""
     solver = ms.Solver("leduc_poker", ms.CFR_PLUS)
@@ -155,26 +149,13 @@ def test_a_player_who_folds_loses_what_folding_costs():
         assert (found.mean, found.half_width) == (value, 0)
 
 
-def test_the_same_seed_gives_the_same_estimate():
-    first, same, other = (
-        local_best_response("leduc_poker", "raise", deals=40, seed=seed)
-        for seed in (5, 5, 6)
-    )
-    assert first == same != other
-
-
 def test_what_is_no_poker_is_refused_in_words():
-    reaches = " ".join(["1"] * 2652)
-    whole = LIMIT.replace("limit", "nolimit", 1)[:-1] + (
-        f",stack=20000 20000,potSize=500,boardCards=4s8hTc9h2s,handReaches={reaches})"
-    )
     for game, policy, words in (
         ("tic_tac_toe", "uniform", "name of poker"),
         ("liars_dice", "uniform", "name of poker"),
         ("kuhn_poker(players=3)", "uniform", "3 players"),
         ("kuhn_poker", ms.Solver("leduc_poker").average_policy(), "for leduc_poker"),
         ("kuhn_poker", [Silent(), Silent()], "bots that tell their policies"),
-        (whole, "call", "more than 100,000 ways"),
     ):
         with pytest.raises(ValueError, match=words):
             local_best_response(game, policy, deals=2)

@@ -67,22 +67,6 @@ def test_each_seat_has_its_own_policy_be_it_of_a_tree_or_of_walks(monkeypatch):
     assert returns_by_rules(game, policies, 2, 0) is not None
 
 
-def test_a_response_is_played_before_what_it_follows_elsewhere(monkeypatch):
-    game = pyspiel.load_game("leduc_poker(players=2,suit_isomorphism=True)")
-    policy = ms.Solver(game, seed=1).average_policy()
-    bound = ms.learned_response(game, policy, 1, iterations=5, plays=PLAYS)
-    seats = [policy, bound.response]
-    assert returns_by_rules(game, seats, 2, 0) is not None
-    with monkeypatch.context() as patch:
-        patch.setattr(sampled, "returns_by_rules", lambda *_: None)
-        other = ms.learned_response(game, policy, 1, iterations=5, plays=PLAYS)
-    assert (bound.value, bound.own, bound.gain) == (
-        other.value,
-        other.own,
-        other.gain,
-    )
-
-
 # --- learning responses ----------------------------------------------------------
 
 
@@ -109,8 +93,6 @@ def learned(monkeypatch, *arguments, **options):
 
 RESPONSES = [
     ("kuhn_poker(players=3)", "EXTERNAL"),
-    ("kuhn_poker(players=3)", "OUTCOME"),
-    ("leduc_poker(suit_isomorphism=True)", "EXTERNAL"),
     ("leduc_poker(suit_isomorphism=True)", "OUTCOME"),
     ("goofspiel(num_cards=3,imp_info=True,points_order=random)", "OUTCOME"),
     ("python_one_card_poker(cards=4)", "EXTERNAL"),
@@ -160,31 +142,6 @@ def test_the_policy_of_each_other_player_is_followed(monkeypatch):
     assert found[0][2] == found[1][2]
     other = learned(monkeypatch, game, policies[::-1], 1, iterations=20, twin=True)
     assert other[2] != found[0][2]
-
-
-@pytest.mark.compiled
-def test_a_walk_over_rules_that_is_too_large_gives_way_to_outcome_sampling(monkeypatch):
-    take_places_from_keys(monkeypatch)
-    text = "goofspiel(num_cards=9,imp_info=True,points_order=descending)"
-    game = turn_based(pyspiel.load_game(text))
-    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, store="none")
-    solver.iterate(3)
-    options = {"iterations": 2, "max_nodes": 5_000}
-    arguments = game, solver.average_policy(), 0
-    mine = learned(monkeypatch, *arguments, **options)
-    theirs = learned(monkeypatch, *arguments, **options, twin=False)
-    assert [one[1].algorithm.sampling for one in (mine, theirs)] == [ms.OUTCOME] * 2
-    assert (mine[1].store, theirs[1].store) == ("none", "tree")
-    assert mine[2] == theirs[2]
-
-
-def test_a_policy_that_is_no_distribution_is_told_in_words_where_it_is_answered():
-    game = pyspiel.load_game(GAMES[0])
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1, twin=False)
-    solver.iterate(5)
-    policy = ms.SequencePolicy(solver.tree, solver.average_vector() / 2)
-    with pytest.raises(ms.GameError, match="probabilities"):
-        ms.learned_response(game, policy, 0, iterations=30, plays=20, twin=True)
 
 
 def test_what_is_no_table_of_the_game_is_played_through_pyspiel():

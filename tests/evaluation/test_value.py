@@ -3,7 +3,7 @@
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import GameValue, game_value
+from mccfr_spiel.evaluation import game_value
 from mccfr_spiel.evaluation.metrics import known_value
 from tests.small_games import leaf, move, small_game
 
@@ -58,8 +58,3 @@ def test_games_without_a_value_are_refused():
         assert known_value(name, policy) is None
         with pytest.raises(ValueError, match="not a two-player constant-sum game"):
             game_value(name, policy)
-
-
-def test_a_value_is_shown_with_its_uncertainty():
-    assert str(GameValue(-0.06, -0.05)) == "-0.0550 +- 0.0050"
-    assert repr(GameValue(0.5, 0.5)) == "<GameValue: 0.5 for player 0>"

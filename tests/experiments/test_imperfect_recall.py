@@ -42,21 +42,6 @@ def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     assert len(picture) > 10_000
 
 
-def test_such_a_run_goes_on_where_it_was(tmp_path):
-    assert solve(tmp_path / "two", 300) == 0
-    assert solve(tmp_path / "two", 900, "--resume") == 0
-    assert solve(tmp_path / "one", 900) == 0
-    one, two = (ms.load_policy(tmp_path / name) for name in ("one", "two"))
-    assert one.to_dict() == two.to_dict()
-
-
-def test_play_takes_the_folder_of_the_run(tmp_path, capsys, monkeypatch):
-    assert solve(tmp_path / "run", 100) == 0
-    monkeypatch.setattr("builtins.input", lambda _: "q")
-    assert main(["play", str(tmp_path / "run")]) == 0
-    assert "You know:" in capsys.readouterr().out
-
-
 def test_what_is_saved_needs_no_function_where_it_is_the_games_own_strings(tmp_path):
     solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
     solver.iterate(50)

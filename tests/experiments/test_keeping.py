@@ -1,14 +1,10 @@
 """Policies that a run keeps on the way: which, and what becomes of them."""
 
-import errno
-import os
-
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, sweeps
-from mccfr_spiel.experiments.runs import policy_dues
 from mccfr_spiel.storage.results_folder import kept_policies
 from tests.exploring.asking import Page
 
@@ -83,47 +79,10 @@ def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
     assert not list(tmp_path.glob("*.part*"))
 
 
-def test_a_resumed_run_may_keep_other_policies(tmp_path):
-    assert solve(tmp_path, "--iterations=20", "--keep_policies=1") == 0
-    assert list(kept_policies(tmp_path)) == [1, 10, 20]
-    more = "--resume", "--iterations=300", "--keep_policies=2"
-    assert solve(tmp_path, *more) == 0
-    assert list(kept_policies(tmp_path)) == [1, 10, 20, 40, 100, 300]
-
-
-def test_policies_of_an_older_run_are_removed_with_it(tmp_path):
-    assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 0
-    (tmp_path / f"policy_after_7.bin{PART}").write_bytes(b"half")
-    assert solve(tmp_path, "--iterations=20", "--keep_policies=1", "--overwrite") == 0
-    assert list(kept_policies(tmp_path)) == [1, 10, 20]
-    assert not list(tmp_path.glob("*.part*"))
-
-
-def test_a_policy_that_does_not_fit_ends_the_run_which_can_be_resumed(
-    tmp_path, monkeypatch, capsys
-):
-    def refuse(policy, path):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ms.SequencePolicy, "save", refuse)
-        assert solve(tmp_path, "--iterations=300", "--keep_policies=1") == 1
-    assert "--resume goes on from it" in capsys.readouterr().err
-    assert solve(tmp_path, "--iterations=300", "--resume") == 0
-    assert vectors(tmp_path) == by_hand(1, 10, 100, 300)
-
-
 def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
     settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
     with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
         sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
-
-
-def test_policies_on_the_way_change_no_row():
-    with_them = Settings("kuhn_poker", iterations=10, keep_policies=2)
-    assert with_them == Settings("kuhn_poker", iterations=10)
-    assert list(policy_dues(with_them)) == [1, 3, 10]
-    assert list(policy_dues(Settings("kuhn_poker", iterations=10))) == []
 
 
 # --- on the page -------------------------------------------------------------------
@@ -157,25 +116,3 @@ def test_the_page_has_a_runs_policies_as_steps_and_reads_each_when_it_is_asked(
     start = solver.tree.infosets[solver.tree.find("1b", 1)]["first_sequence"]
     regrets = solver.regret_vector()[start : start + 2]
     assert view["cumulative_regrets"] == regrets.tolist()
-
-
-def test_the_page_finds_policies_that_a_run_keeps_while_it_is_open(tmp_path):
-    assert solve(tmp_path, "--iterations=20", "--keep_policies=1") == 0
-    page = Page(tmp_path)
-    before = len(page.ask("about")["policies"])
-    assert page.ask("rows")["policies"] == before
-    assert solve(tmp_path, "--iterations=200", "--resume") == 0
-    assert page.ask("rows")["policies"] == before + 2
-    found = page.ask("about")["policies"][before:]
-    assert [one["iteration"] for one in found] == [100, 200]
-
-
-def test_policies_of_two_folders_are_steps_of_two_runs(tmp_path):
-    none, some = tmp_path / "none", tmp_path / "some"
-    assert solve(none, "--iterations=20") == 0
-    assert solve(some, "--iterations=20", "--keep_policies=1") == 0
-    page = Page({"first": none, "second": some})
-    before = page.ask("about")["policies"]
-    steps = {(one["run"], one["iteration"]) for one in before if one["run"]}
-    assert steps == {("first", 20), *(("second", count) for count in (1, 10, 20))}
-    assert page.ask("rows")["policies"] == len(before)

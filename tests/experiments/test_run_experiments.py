@@ -17,14 +17,10 @@ import psutil
 import pyspiel
 import pytest
 
-from mccfr_spiel import SequencePolicy, Solver
+from mccfr_spiel import Solver
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, read_settings
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.results import begin, open_folder
-from mccfr_spiel.experiments.settings import description
-from mccfr_spiel.policies import policy_files
-from tests.policies.test_policy import policy_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "run_experiments.py")]
@@ -81,19 +77,6 @@ def finished(tmp_path_factory):
     return folder, result.stdout
 
 
-def test_run_leaves_its_files(finished):
-    folder, _ = finished
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "convergence.png",
-        "policy.json",
-        "results.csv",
-        "settings.json",
-        "solver.checkpoint",
-        "solver.checkpoint.previous",
-    ]
-    assert (folder / "convergence.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
     folder, _ = finished
     table = read_rows(folder)
@@ -146,24 +129,6 @@ def test_default_folder_is_always_a_new_one(tmp_path, monkeypatch):
         "kuhn_poker_external_sampling_seed0",
         "kuhn_poker_external_sampling_seed0_2",
     ]
-
-
-def test_wrong_arguments_get_one_message_with_the_way_out(tmp_path):
-    folder = f"--output_dir={tmp_path / 'out'}"
-    message = refused(folder, "--game=leduk_poker")
-    assert "leduk_poker" in message
-    assert "leduc_poker" in message
-    assert "--import" in message
-    message = refused(folder, "--sampling=outcome", "--epsilon=1.5")
-    assert "epsilon=1.5 is not a number in (0, 1]" in message
-    assert "-3" in refused(folder, "--iterations=-3")
-    assert "1.5 is not a whole number" in refused(folder, "--iterations=1.5")
-    assert "no_such_module" in refused(folder, "--import=no_such_module")
-    assert "external" in refused(folder, "--sampling=extrenal")
-    assert "cfr_plus" in refused(folder, "--algorithm=cfr_puls")
-    seconds = refused(folder, "--checkpoint_every=nan")
-    assert "--checkpoint_every must be a number of seconds" in seconds
-    assert not (tmp_path / "out").exists()
 
 
 def test_until_nash_conv_stops_early(tmp_path):
@@ -282,22 +247,6 @@ def test_resuming_a_finished_run_with_more_iterations_is_the_longer_run(tmp_path
     assert seconds == sorted(seconds)
 
 
-def test_a_large_policy_is_written_in_binary_and_is_the_same(tmp_path, monkeypatch):
-    _, policy = policy_of("kuhn_poker")
-    small = policy_files.write_policy(tmp_path, policy)
-    assert small.name == "policy.json"
-    monkeypatch.setattr(policy_files, "JSON_INFOSETS", policy.num_infosets - 1)
-    large = policy_files.write_policy(tmp_path, policy)
-    assert [path.name for path in tmp_path.iterdir()] == ["policy.bin"]
-    assert SequencePolicy.load(large).to_dict() == policy.to_dict()
-    with pytest.raises(ValueError, match="is not empty"):
-        open_folder(tmp_path)
-    open_folder(tmp_path, overwrite=True)
-    assert large.exists()  # until the new run is known to be possible
-    begin(tmp_path, description(Settings("kuhn_poker")))
-    assert not large.exists()
-
-
 # --- nodes touched ---------------------------------------------------------------
 
 
@@ -334,27 +283,20 @@ def test_a_run_by_nodes_touched_ends_and_is_resumed_where_they_say(tmp_path):
 # --- experiments -----------------------------------------------------------------
 
 
-def test_an_experiment_leaves_its_summary_and_figures(tmp_path):
-    args = ["--experiment=offline", "--only=search_4_turns_cfr", "--workers=2"]
+def test_an_experiment_leaves_its_summary_and_figures(tmp_path, capsys):
+    args = ["experiment", "offline", "--only=search_4_turns_cfr", "--workers=2"]
     args += [f"--output_dir={tmp_path / 'out'}", f"--tree_cache={tmp_path / 'trees'}"]
-    result = run_script(*args)
-    assert result.returncode == 0, result.stderr
-    assert "2 settings, 2 to run" in result.stdout
+    for left in (2, 0):
+        assert main(args) == 0
+        assert f"2 settings, {left} to run" in capsys.readouterr().out
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"summary.csv", "figure.png", "figure.svg"} <= names
-    again = run_script(*args)
-    assert "2 settings, 0 to run" in again.stdout
 
 
 def test_flags_of_runs_and_of_experiments_do_not_mix():
-    for words, flags in {
-        "--game is fixed by --experiment=bounds": ["--experiment=bounds", "--game=a"],
-        "--seeds takes an --experiment": ["--seeds=3"],
-        "--workers of a single run takes --executor=ray": ["--workers=3"],
-        "makes one walk at a time. Give it a batch": ["--executor=ray"],
-        "part of none of goofspiel_4_cards_cfr": [
-            "--experiment=bounds",
-            "--only=chess",
-        ],
-    }.items():
-        assert words in refused(*flags, by=run_script)
+    message = refused("--experiment=bounds", "--game=a", by=run_script)
+    assert "--game is fixed by --experiment=bounds" in message
+    message = refused("--workers=3")
+    assert "--workers of a single run takes --executor=ray" in message
+    message = refused("--executor=ray")
+    assert "makes one walk at a time. Give it a batch" in message

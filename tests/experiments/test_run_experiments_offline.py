@@ -14,7 +14,7 @@ VALUE = -1 / 18
 
 
 def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
-    for algorithm in ("egt", "practical_egt", "mirror_prox"):
+    for algorithm in ("egt", "mirror_prox"):
         folder = tmp_path / algorithm
         result = run(
             "--game=kuhn_poker",

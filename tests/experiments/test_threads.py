@@ -21,7 +21,6 @@ def cut_small_trees(monkeypatch):
 @pytest.mark.parametrize(
     ("cores", "workers", "given", "threads"),
     [
-        (8, 8, [None] * 100, [1] * 100),
         (8, 3, [None, 1, 2, 8], [2, 1, 2, 2]),
         (8, 8, [None, 3], [4, 3]),
         (2, 16, [None] * 50, [1] * 50),

@@ -17,15 +17,6 @@ from mccfr_spiel.tree.game_tree import GameTree
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 
-FIVE_GAMES = (
-    "kuhn_poker",
-    "leduc_poker",
-    "liars_dice(dice_sides=3)",
-    "turn_based_simultaneous_game(game=goofspiel(imp_info=true,num_cards=3))",
-    "python_one_card_poker(cards=4)",
-)
-THREE_PLAYERS = "kuhn_poker(players=3)", "leduc_poker(players=3,suit_isomorphism=true)"
-
 
 TOKEN = "a-token"
 VISIT = "0123456789abcdef"

@@ -7,20 +7,15 @@ from open_spiel.python.algorithms import best_response, cfr, expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.opening import look_at
-from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.exploring.server import HEADERS
 from tests.exploring.asking import (
-    FIVE_GAMES,
     TOKEN,
     Page,
-    printed,
     solved,
 )
 
 GAMES = (
-    "kuhn_poker",
     "leduc_poker",
-    "liars_dice(dice_sides=4)",
     "kuhn_poker(players=3)",
     "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
 )
@@ -51,16 +46,6 @@ def test_numbers_are_openspiels_to_all_printed_digits(game):
         assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("game", FIVE_GAMES[::3])
-def test_the_page_shows_the_value_of_the_linear_program(game):
-    solution = ms.solve_lp(game)
-    seen = Page(solution.policy).ask("overview")
-    value = solution.value
-    assert printed(seen["returns"]) == printed([value, -value])
-    assert printed(seen["best_returns"]) == printed([value, -value])
-    assert printed([seen["nash_conv"]]) == ["0.000000"]
-
-
 @pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
 def test_regrets_of_the_solver_are_openspiels(game):
     solver = ms.Solver(game, ms.CFR)
@@ -84,17 +69,6 @@ def test_regrets_of_the_solver_are_openspiels(game):
     for key, node in theirs.items():
         wanted = [node.cumulative_regret[action] for action in node.legal_actions]
         assert seen[key] == pytest.approx(wanted, abs=1e-12)
-
-
-def test_rules_that_keep_no_regrets_show_none():
-    algorithm = ms.EXTERNAL_SAMPLING._replace(minimizer=ms.ftrl(0.5))
-    solver = ms.Solver("kuhn_poker", algorithm, seed=1)
-    solver.iterate(5)
-    for what in (solver, ms.solve_lp("kuhn_poker").policy):
-        view = Page(what).ask("state", history="0,1")["infoset"]
-        assert "cumulative_regrets" not in view
-    with pytest.raises(ValueError, match="keeps no cumulative regrets"):
-        solver.regret_vector()
 
 
 def value_of(state, policy, player):
@@ -219,20 +193,6 @@ def test_two_policies_are_compared_and_listed_by_their_distance():
     assert seen["other"]["probabilities"] == list(two["0"].values())
 
 
-def test_chance_and_ends_are_shown_with_openspiels_numbers():
-    page = Page(solved("leduc_poker"))
-    root = page.ask("state", history="")["state"]
-    assert root["player"] == -1
-    assert [m["probability"] for m in root["moves"]] == pytest.approx([1 / 6] * 6)
-    end = page.ask("state", history="0,1,2,0")["state"]
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 1, 2, 0):
-        state.apply_action(action)
-    assert end["returns"] == state.returns()
-    assert (end["moves"], end["text"]) == ([], str(state))
-    assert [name for _, name in end["path"]][2:] == ["Bet", "Fold"]
-
-
 def test_others_get_nothing():
     page = Page(solved("kuhn_poker"))
     path = f"/{TOKEN}/api/about"
@@ -253,9 +213,7 @@ def test_others_get_nothing():
     [
         "../server.py",
         "..%2fserver.py",
-        "%2e%2e/server.py",
         "/etc/passwd",
-        "secret",
         "page.js/../secret",
         "policy.bin",
     ],
@@ -278,15 +236,11 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
     ("name", "query", "words"),
     [
         ("state", {"history": "0,0"}, "no move 0 after deals Jack"),
-        ("state", {"history": "0;1"}, "no list of moves"),
         ("state", {"history": "", "policy": "7"}, "none of the policies"),
         ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),
         ("belief", {"number": "99"}, "none of the information sets"),
-        ("infoset", {"number": "x"}, "no whole number"),
-        ("list", {"kind": "best"}, "none of the lists"),
         ("list", {"kind": "changed"}, "Choose a second policy"),
         ("visit", {"visit": ""}, "did not say which one"),
-        ("review", {}, "no hand yet"),
     ],
 )
 def test_bad_questions_are_answered_in_words(name, query, words):
@@ -312,40 +266,12 @@ def test_what_is_sent_is_checked():
     assert page.do("nothing").status == 404
 
 
-def test_who_leaves_in_the_middle_of_sending_causes_no_error():
-    page = Page(solved("kuhn_poker"))
-    page.post(f"/{TOKEN}/api/fix", b'{"number": 0, "row"', is_left=True)
-    assert page.ask("visit")["changes"] == []
-
-
-def test_errors_are_told_though_they_name_files_that_are_no_text():
-    policy = solved("leduc_poker", 10).average_policy()
-    page = Page({"kuhn": solved("kuhn_poker").average_policy()})
-    page.answers.subject.candidates[0] = Candidate("run_\udcff", read=lambda: policy)
-    assert page.ask("about")["policies"][0]["label"] == "run_?"
-    reply = page.reply("overview")
-    assert (reply.status, "run_? is a policy" in reply.text) == (400, True)
-
-
 def test_policies_of_another_game_are_refused():
     leduc = solved("leduc_poker", 10).average_policy()
     with pytest.raises(ValueError, match=r"leduc_poker.*not for kuhn_poker"):
         look_at({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match="does not name its game"):
         look_at({"0": {0: 0.5, 1: 0.5}})
-
-
-def test_damaged_files_are_refused_in_words(tmp_path):
-    path = tmp_path / "policy.bin"
-    solved("kuhn_poker").average_policy().save(path)
-    data = bytearray(path.read_bytes())
-    data[-20] ^= 255
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match="damaged"):
-        look_at(path)
-    (tmp_path / "policy.json").write_text("{")
-    with pytest.raises(ValueError, match=r"policy\.json"):
-        look_at(tmp_path / "policy.json")
 
 
 def test_walks_that_come_to_an_infoset_are_counted_as_they_sample():

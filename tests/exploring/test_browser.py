@@ -21,10 +21,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
 from tests.exploring.asking import (
-    FIVE_GAMES,
-    THREE_PLAYERS,
     numbers_of_first,
-    printed,
     solved,
 )
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
@@ -180,53 +177,6 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
     assert not tab.complaints()
 
 
-def test_searching_by_the_key_and_opening_what_was_found(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url)
-    tab.one("body").send_keys("/")
-    box = tab.browser.switch_to.active_element
-    assert box.get_attribute("id") == "search"
-    box.send_keys("[Private: 4][Round 2]", Keys.ENTER)
-    tab.until(
-        lambda: (
-            tab.all("#results .mono")
-            and all("[Private: 4][Round 2]" in one for one in titles(tab))
-        )
-    )
-    wanted = titles(tab)[0]
-    assert tab.all("#results .mono")[0].text.startswith("K\u2660 | ")
-    tab.click("#results li button")
-    tab.until(lambda: tab.content("#info-state") == wanted)
-    Select(tab.one("#list")).select_by_value("gain")
-    tab.until(lambda: tab.all("#results .amount"))
-    amounts = [float(cell.text) for cell in tab.all("#results .amount")]
-    assert amounts == sorted(amounts, reverse=True)
-    assert not tab.complaints()
-
-
-def test_comparing_two_policies(browser, leduc):
-    solver, page = leduc
-    tab = Tab(browser, page.url, 0, 2)
-    tab.wait_for_values()
-    Select(tab.one("#other")).select_by_visible_text("current policy")
-    tab.until(lambda: len(tab.all("#moves thead th")) == 7)
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 2):
-        state.apply_action(action)
-    average = solver.average_policy().action_probabilities(state)
-    current = solver.current_policy().action_probabilities(state)
-    tab.until(lambda: len(tab.all("#moves .p")) == 2 * len(average))
-    shown = [cell.text for cell in tab.all("#moves .p")]
-    assert shown[1::2] == [f"{current[a]:.3f}" for a in average]
-    apart = [float(cell.text) for cell in tab.all("#moves td.n:nth-child(4)")]
-    assert apart == pytest.approx(
-        [average[a] - current[a] for a in average], abs=1.1e-3
-    )
-    Select(tab.one("#list")).select_by_value("changed")
-    tab.until(lambda: tab.all("#results .amount"))
-    assert not tab.complaints()
-
-
 def test_fixing_solving_on_and_undoing(browser):
     solver = solved("kuhn_poker", 2_000)
     with ms.explore(solver) as page:
@@ -255,40 +205,6 @@ def test_fixing_solving_on_and_undoing(browser):
         assert not tab.complaints()
 
 
-def test_all_hands_of_a_subgame_are_fixed_and_solved_on(browser):
-    """Kings that fold every other time: aces and queens both go all-in, and get 15."""
-    game = ms.poker.subgame(
-        board="2s3h4d6c7c",
-        pot=20,
-        stacks=10,
-        ranges=("AsAh,QsQh", "KsKh,KsKd"),
-        bets="a",
-        raises="",
-    )
-    with ms.explore(ms.Solver(game, ms.CFR_PLUS)) as page:
-        deal = [ms.poker.hand("AsAh"), ms.poker.hand("KsKh")]
-        tab = Tab(browser, page.url, *deal)
-        tab.click("#tab-change")
-        tab.one("#all-hands")
-        tab.click("#moves button.move[data-action='2']")
-        tab.until(lambda: "Call" in tab.text("#panel table"))
-        for field in tab.all("input.fix"):
-            field.clear()
-            field.send_keys("1")
-        tab.click("#all-hands")
-        tab.click("#fix")
-        tab.until(lambda: tab.text("#changes").startswith("Fixed all hands, as "))
-        tab.click("#solve")
-        tab.until(lambda: "Solved for 500" in tab.text("#changes"))
-        tab.until(lambda: tab.all("#nash-conv-after"))
-        value = float(tab.all("#effect tbody tr td:nth-child(3)")[0].text)
-        assert value == pytest.approx(15, abs=0.01)
-        assert tab.one("#all-hands").is_selected()
-        tab.click("#free")
-        tab.until(lambda: "Freed all hands" in tab.text("#changes"))
-        assert not tab.complaints()
-
-
 def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
     _, page = leduc
     tab = Tab(browser, page.url)
@@ -310,28 +226,6 @@ def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
     assert "What it may have been" in tab.text("#review")
     assert "in 1 game" in tab.text("#score")
     assert not tab.complaints()
-
-
-def test_two_pages_know_nothing_of_each_other(browser):
-    with ms.explore(solved("kuhn_poker")) as page:
-        numbers_of_first(page.subject)
-        tab = Tab(browser, page.url, 0, 1)
-        tab.wait_for_values()
-        tab.click("#tab-change")
-        tab.click("#fix")
-        tab.until(lambda: tab.all("#changes"))
-        first = browser.current_window_handle
-        browser.switch_to.new_window("tab")
-        try:
-            other = Tab(browser, page.url, 0, 1)
-            other.wait_for_values()
-            other.click("#tab-change")
-            other.one("#fix")
-            assert not other.all("#changes")
-        finally:
-            browser.close()
-            browser.switch_to.window(first)
-        assert tab.all("#changes")
 
 
 def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
@@ -419,23 +313,6 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
     assert not tab.complaints()
 
 
-def test_a_page_in_one_file_has_the_grids_of_the_server(browser, tmp_path):
-    solver = solved("kuhn_poker", 1_000)
-    path = tmp_path / "page.html"
-    export(look_at(solver), path)
-    with ms.explore(solver) as page:
-        numbers_of_first(page.subject)
-        seen = []
-        for url in (path.as_uri(), page.url):
-            tab = Tab(browser, url, 2, 1, 1)
-            tab.wait_for_values()
-            tab.click("#tab-cards")
-            tab.until(lambda tab=tab: tab.all("#panel td.cell"))
-            seen.append(tab.text("#panel"))
-    assert seen[0] == seen[1]
-    assert "What player 1 gets" in seen[0]
-
-
 def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_path):
     folder = tmp_path / "run"
     words = ["solve", "kuhn_poker", "--iterations=1000", f"--output_dir={folder}"]
@@ -466,36 +343,14 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
             assert not tab.complaints()
 
 
-def titles(tab):
-    """OpenSpiel's strings of what was found."""
-    return [one.get_attribute("title") for one in tab.all("#results .mono")]
-
-
 def texts(tab, selector):
     return [element.text for element in tab.all(selector)]
 
 
-def test_numbers_of_five_games_are_printed_as_the_functions_give_them(browser):
-    for game in (*FIVE_GAMES, *THREE_PLAYERS):
-        solver = solved(game)
-        policy = solver.average_policy()
-        returns = ms.expected_returns(game, policy)
-        best = [
-            ms.expected_returns(game, ms.best_response_policy(game, policy, player))
-            for player in range(len(returns))
-        ]
-        with ms.explore(solver) as page:
-            tab = Tab(browser, page.url)
-            tab.click("#tab-whole")
-            tab.until(lambda tab=tab: tab.all("#nash-conv"))
-            cells = texts(tab, "#overview tbody td")
-            assert cells[1::4] == printed(returns, 3)
-            assert cells[2::4] == printed([best[p][p] for p in range(len(best))], 3)
-            gap = ms.nash_conv(game, policy)
-            assert texts(tab, "#nash-conv") == printed([gap], 3)
-
-
-@pytest.mark.parametrize("width", [1300, 390])
+@pytest.mark.parametrize(
+    "width",
+    [390],
+)
 def test_nothing_is_wider_than_the_window(browser, leduc, width):
     _, page = leduc
     browser.execute_cdp_cmd(
@@ -561,20 +416,6 @@ def test_the_moves_around_a_state_are_a_tree_to_walk_by(browser, leduc):
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     tab.until(lambda: tab.text("#where") == "The end of the game")
     assert not tab.complaints()
-
-
-def test_rows_that_are_sampled_too_rarely_say_so(browser):
-    solver = ms.Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(60)
-    with ms.explore(solver) as page:
-        numbers_of_first(page.subject)
-        tab = Tab(browser, page.url, 0, 2)
-        tab.wait_for_values()
-        assert tab.text("#visits") == "about 10 times"  # 60 walks, a sixth of the cards
-        assert "too rarely" in tab.text("#infoset .rare-note")
-        tab.until(lambda: tab.all("#results .rare"))
-        tab.click("#tab-cards")
-        tab.until(lambda: "All of these were sampled too rarely" in tab.text("#panel"))
 
 
 def test_the_walk_is_hidden_while_one_plays(browser, leduc):

@@ -6,9 +6,7 @@ import re
 import pyspiel
 import pytest
 from open_spiel.python import policy
-from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.visits import Hand
 from tests.exploring.asking import Page, solved
 
@@ -84,14 +82,6 @@ def test_hands_are_drawn_by_the_odds_of_chance_and_of_the_policy():
     assert share == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_deals_are_told_by_who_sees_them():
-    kuhn = pyspiel.load_game("kuhn_poker(players=3)")
-    assert deals(kuhn, [0, 1, 2, 0]) == [0, 1, 2]
-    leduc = pyspiel.load_game("leduc_poker")
-    assert deals(leduc, [0, 1, 1, 1, 2]) == [0, 1]
-    assert deals(pyspiel.load_game("tic_tac_toe"), [0, 1]) == []
-
-
 def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
     solver = solved("kuhn_poker", 2_000)
     page = Page(solver)
@@ -137,23 +127,6 @@ HOLDEM = (
     "universal_poker(betting=nolimit,numPlayers=2,numRounds=2,blind=1 2,numSuits=4,"
     "firstPlayer=1 1,numRanks=13,numHoleCards=2,numBoardCards=0 3,stack=20 20)"
 )
-
-
-def test_two_hole_cards_of_a_full_deck_make_a_grid_of_ranks():
-    if "universal_poker" not in pyspiel.registered_names():
-        pytest.skip("This OpenSpiel has no universal_poker.")
-    game = pyspiel.load_game(HOLDEM)
-    page = Page(UniformRandomPolicy(game))
-    state = game.new_initial_state()
-    while state.is_chance_node():
-        state.apply_action(state.legal_actions()[0])
-    history = ",".join(map(str, state.history()))
-    ranks = page.ask("grid", history=history)["ranks"]
-    assert ranks["labels"][0] == "A"
-    cells = [cell for row in ranks["cells"] for cell in row]
-    assert len(cells) == 169
-    count = len(state.legal_actions())
-    assert all(cell == pytest.approx([1 / count] * count) for cell in cells)
 
 
 class ByHand(policy.Policy):

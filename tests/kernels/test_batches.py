@@ -1,7 +1,5 @@
 """Batches are the textbook's, and nothing that cuts one into pieces changes a bit."""
 
-import importlib
-import pickle
 from typing import Any
 
 import pytest
@@ -10,14 +8,13 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.tables import GROW, PASSED, PAUSED, WALK, WALKER
+from mccfr_spiel.kernels.tables import PASSED, WALK
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.tree import growth
 from tests.reference import Textbook
 from tests.test_solver import (
     GOOFSPIEL,
     KUHN_3,
-    LEDUC,
     assert_equal_bit_for_bit,
     assert_same,
 )
@@ -58,18 +55,6 @@ def test_a_batched_solver_is_the_textbook(game, estimator, alternating):
         assert solver.num_iterations == 20
 
 
-def test_a_batch_of_one_is_no_batch():
-    for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
-        assert algorithm._replace(batch=1) == algorithm
-    alone, four = (
-        Solver(LEDUC, batched("external", batch), seed=3) for batch in (1, 4)
-    )
-    alone.iterate(40)
-    four.iterate(10)
-    assert alone.kernel is not four.kernel
-    assert alone.current_policy().to_dict() != four.current_policy().to_dict()
-
-
 @pytest.mark.parametrize(
     ("estimator", "max_nodes", "alternating"),
     [("chance", 100, True), ("external", 50, False), ("outcome", 20, True)],
@@ -96,72 +81,6 @@ def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
     assert small.tree.num_nodes <= max_nodes
 
 
-class Interrupted:
-    """A solver's kernel, after whose first fitting stop something else happens."""
-
-    def __init__(self, solver, fits, error):
-        self.kernel, self.walk = solver.kernel, solver.state.walk
-        self.fits, self.error = fits, error
-        self.has_happened = False
-
-    def __call__(self, frame):
-        status = self.kernel(frame)
-        if not self.has_happened and self.fits(status, self.walk.marks):
-            self.has_happened = True
-            raise self.error
-        return status
-
-
-def test_ctrl_c_is_heard_amid_a_large_batch_and_changes_nothing():
-    algorithm = batched("external", 300)
-    whole, cut = (Solver("kuhn_poker", algorithm, seed=4) for _ in range(2))
-    whole.iterate(3)
-    cut._slice = 50
-    kernel = cut.kernel
-    cut.kernel = interrupted = Interrupted(
-        cut,
-        lambda status, marks: status == PAUSED and marks[WALKER] == 1,
-        KeyboardInterrupt(),
-    )
-    with pytest.raises(KeyboardInterrupt):
-        cut.iterate(3)
-    assert interrupted.has_happened
-    assert cut.state.marks[WALK]
-    assert cut.num_iterations < 3
-    cut.kernel = kernel
-    cut = pickle.loads(pickle.dumps(cut))
-    cut.iterate(3 - cut.num_iterations)
-    assert_equal_bit_for_bit(cut, whole)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_batch_that_an_error_cuts_is_saved_and_finished_later(estimator):
-    algorithm = batched(estimator, 4)
-    whole, cut = (Solver(KUHN_3, algorithm, seed=5) for _ in range(2))
-    whole.iterate(30)
-
-    class EndlessError(Interrupted):
-        def __call__(self, frame):
-            if self.has_happened:
-                raise self.error
-            return super().__call__(frame)
-
-    cut.kernel = EndlessError(
-        cut,
-        lambda status, marks: (
-            status == GROW and marks[WALK] == 2 and marks[WALKER] == 1
-        ),
-        RuntimeError("of the game"),
-    )
-    with pytest.raises(RuntimeError, match="of the game"):
-        cut.iterate(30)
-    assert cut.state.marks[WALK] == 2
-    again = pickle.loads(pickle.dumps(cut))  # the batch is made again
-    assert again.state.marks[WALK] == 0
-    again.iterate(30 - again.num_iterations)
-    assert_equal_bit_for_bit(again, whole)
-
-
 def test_batches_go_with_an_abstraction():
     tree = GameTree(
         "leduc_poker", abstraction=lambda s, p: s.information_state_string(p)
@@ -176,7 +95,7 @@ def test_batches_go_with_an_abstraction():
         abstraction=tree.abstraction,
     )
     for solver in (whole, plain, small):
-        solver.iterate(50)
+        solver.iterate(15)
     table = plain.current_policy().to_dict()
     for solver in (whole, small):
         rows = solver.current_policy().to_dict()
@@ -214,30 +133,6 @@ def test_growing_batches_have_their_sizes_and_no_two_walks_one_stream():
         plain_walk_number(GROWING, many + 1, 0) - plain_walk_number(GROWING, many, 0)
         == 4096
     )
-
-
-def test_growing_batches_are_the_same_whole_grown_resumed_and_without_a_tree():
-    algorithm = batched("external", "auto")
-    tree = GameTree(GOOFSPIEL).expand_all()
-    solvers = [Solver(tree, algorithm, seed=2)]
-    solvers.append(Solver(GOOFSPIEL, algorithm, seed=2))
-    solvers.append(Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=60))
-    cut = Solver(GOOFSPIEL, algorithm, seed=2)
-    cut.iterate(130)
-    solvers.append(pickle.loads(pickle.dumps(cut)))
-    for solver in solvers:
-        solver.iterate(160 - solver.num_iterations)
-        assert_equal_bit_for_bit(solver, solvers[0])
-    importlib.import_module("mccfr_spiel.games")
-    ruled, kept = (
-        Solver("python_one_card_poker(cards=7)", algorithm, seed=2, store=store)
-        for store in ("none", "tree")
-    )
-    for solver in (ruled, kept):
-        solver.iterate(160)
-    mine, theirs = (s.average_policy().to_dict() for s in (ruled, kept))
-    assert {state: theirs[state] for state in mine} == mine
-    assert ruled.nodes_touched == kept.nodes_touched
 
 
 def test_a_batch_is_refused_in_words():

@@ -23,7 +23,10 @@ def plain(solver):
     return True
 
 
-@pytest.mark.parametrize("gamma", [0.0, 2.0, 14.0, 50.0, 100.0])
+@pytest.mark.parametrize(
+    "gamma",
+    [0.0, 14.0, 100.0],
+)
 def test_the_weights_of_an_average_add_up_to_a_double(gamma):
     most = most_iterations(ms.polynomial(gamma))
     # the integral of t ** gamma, and the last weight
@@ -50,7 +53,10 @@ def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
     assert ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.7
 
 
-@pytest.mark.parametrize("step", [1e-100, 1e-30, 1e30, 1e100])
+@pytest.mark.parametrize(
+    "step",
+    [1e-100, 1e100],
+)
 @pytest.mark.parametrize("rule", [ms.ftrl, ms.omd])
 @pytest.mark.parametrize(
     ("sampling", "scale"), [*zip(SAMPLINGS, (1e-100, 3e99, 1.0, 3e99), strict=True)]
@@ -59,16 +65,6 @@ def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, 
     solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule(step)))
     solver.iterate(100)
     assert plain(solver)
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("rule", [ms.regret_matching, ms.regret_matching_plus])
-def test_the_extreme_payoffs_give_policies(sampling, rule):
-    for scale in (1e-300, 3e99):
-        solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule()))
-        solver.iterate(100)
-        assert plain(solver)
-        assert math.isfinite(ms.nash_conv(solver.tree, solver.average_policy()))
 
 
 def scaled_pennies(scale):
@@ -92,12 +88,7 @@ def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
 
 @pytest.mark.parametrize(
     ("table", "value"),
-    [
-        ("policy", math.nan),
-        ("memory", math.inf),
-        ("average", math.nan),
-        ("paid", math.inf),
-    ],
+    [("policy", math.nan), ("average", math.nan)],
 )
 def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
     table, value, tmp_path
@@ -111,17 +102,3 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
     checkpoint.save(tmp_path / "solver", contents)
     with pytest.raises(checkpoint.DamagedError, match="not finite"):
         ms.Solver.load(tmp_path / "solver")
-
-
-def test_weights_of_a_deep_tree_that_overflow_are_refused():
-    """Kroer's weights double with every decision of a player on the way."""
-    tree = leaf(1.0, -1.0)
-    for depth in range(1100):
-        tree = move(0, f"{depth}", leaf(0.0, 0.0), tree)
-    game = small_game(tree, name="deep")
-    algorithm = ms.Algorithm(ms.FULL, ms.ftrl(1.0, weights="kroer"))
-    with pytest.raises(ValueError, match="constant"):
-        ms.Solver(game, algorithm)
-    solver = ms.Solver(game, ms.Algorithm(ms.FULL, ms.ftrl(1.0)))
-    solver.iterate(5)
-    assert plain(solver)

@@ -89,19 +89,6 @@ def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(name, max_nod
 
 
 @pytest.mark.compiled
-def test_both_visit_fewer_nodes_than_external_sampling():
-    touched = {}
-    for name in ("external", "gibson", "published", "soon"):
-        sampling = SAMPLINGS.get(name, ms.EXTERNAL)
-        solver = Solver(LEDUC, ms.Algorithm(sampling, ms.regret_matching()), seed=1)
-        solver.iterate(300)
-        touched[name] = solver.nodes_touched
-    assert touched["published"] == touched["external"]  # their bonus is for long runs
-    assert touched["gibson"] < 0.8 * touched["external"]
-    assert touched["soon"] < 0.9 * touched["external"]
-
-
-@pytest.mark.compiled
 def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     algorithm = ms.Algorithm(SAMPLINGS["later"], ms.regret_matching())
     solver = Solver("leduc_poker", algorithm, seed=1)
@@ -110,15 +97,6 @@ def test_regrets_stay_above_the_floor_and_no_mark_is_left():
     assert tables.memory.min() == pytest.approx(FLOOR * PRUNED["later"], rel=1e-15)
     assert (tables.memory == tables.memory.min()).sum() > 50
     assert not np.any(tables.gradient == SKIPPED)
-
-
-@pytest.mark.compiled
-def test_both_approach_an_equilibrium_of_leduc_poker():
-    followed = ms.average_strategy(0.05, 1000.0, 100.0)
-    for sampling in (followed, ms.EXTERNAL._replace(prune_below=-200.0)):
-        solver = Solver("leduc_poker", ms.Algorithm(sampling, ms.regret_matching()))
-        solver.iterate(100_000)
-        assert ms.nash_conv("leduc_poker", solver.average_policy()) < 0.3
 
 
 def test_what_cannot_work_is_refused_in_words():

@@ -76,12 +76,6 @@ def test_an_alternative_is_drawn_on_an_interval_of_its_probability():
             low = high
 
 
-def test_exploration_mixes_the_uniform_policy_in():
-    policy = [0.0, 1.0]
-    assert plain_draw_explored(policy, 0, 2, 0.5, 0.24) == (0, 0.25)
-    assert plain_draw_explored(policy, 0, 2, 0.5, 0.26) == (1, 0.75)
-
-
 @pytest.mark.parametrize("draw", [0.0, 0.5, NEAR_ONE])
 def test_what_has_probability_0_is_never_drawn(draw):
     probs = [0.0, 0.4, 0.3, 0.2999999, 0.0]  # the sum is rounded below 1

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver
+from mccfr_spiel import GameTree
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies import names
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
-from mccfr_spiel.tree.levels import bytes_of_leaves
-from mccfr_spiel.tree.sizes import LEAVES
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3
 
@@ -95,61 +92,6 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     tree.keep_vectors(another)  # only one of them is kept
     assert tree.take_vectors() is another
     assert tree.take_vectors() is not one
-
-
-def test_what_an_evaluation_keeps_is_counted():
-    tree = GameTree(LIARS_DICE).expand_all()
-    solver = Solver(tree, ms.CFR_PLUS)
-    solver.iterate(1)
-    policy = solver.average_policy()
-    before = solver.memory().passes
-    held = tree.budget.held(LEAVES)
-    ms.nash_conv(tree, policy)
-    kept = sum(array.nbytes for array in tree.kept_for_evaluation())
-    assert kept == 24 * tree.num_sequences
-    assert solver.memory().passes == before + kept
-    assert tree.budget.held(LEAVES) == held >= before + kept
-    left = tree.budget.left
-    ms.nash_conv(tree, policy, threads=2)
-    cut = tree.list_blocks()
-    now = sum(array.nbytes for array in tree.kept_for_evaluation())
-    assert now == kept + sum(array.nbytes for array in cut)
-    assert tree.budget.left <= left - sum(array.nbytes for array in cut)
-    left = tree.budget.left
-    for threads in (1, 3):
-        ms.nash_conv(tree, policy, threads=threads)
-        assert tree.budget.left == left
-    tree.forget_leaves()
-    assert tree.kept_for_evaluation() == []
-    assert tree.budget.held(LEAVES) == 0
-    tree.keep_vectors(tree.take_vectors())
-    assert tree.kept_for_evaluation() == []  # of an evaluation that began before
-
-
-def test_an_evaluation_that_does_not_fit_is_refused_and_one_that_fits_goes_on():
-    tree = GameTree(LIARS_DICE).expand_all()
-    policy, budget = policy_of(tree), tree.budget
-    expected = ms.nash_conv(GameTree(LIARS_DICE).expand_all(), policy)
-    needed = bytes_of_leaves(tree.arrays, tree.num_sequences)
-    needed += whole.bytes_of_blocks(tree.num_infosets, tree.num_sequences)
-    budget.take(budget.left - needed - 48 * tree.num_sequences)
-    budget.take(1)
-    with pytest.raises(MemoryBudgetError):
-        for _ in range(2):
-            ms.nash_conv(tree, policy, threads=2)
-    budget.take(-1)
-    for threads in (2, 1, 2, 2):
-        assert ms.nash_conv(tree, policy, threads=threads) == expected
-
-
-def test_policies_of_integers_are_evaluated_as_those_of_floats():
-    tree = GameTree(KUHN_3).expand_all()
-    pure = np.zeros(tree.num_sequences, np.int64)
-    pure[: tree.num_players] = 1
-    pure[tree.infosets["first_sequence"]] = 1
-    expected = ms.nash_conv(tree, pure.astype(np.float64))
-    assert ms.nash_conv(tree, pure) == expected
-    assert ms.nash_conv(tree, np.repeat(pure, 2)[::2]) == expected
 
 
 @pytest.mark.parametrize("threads", THREADS)

@@ -18,7 +18,7 @@ from mccfr_spiel.tree import whole as cutting
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
-from tests.vectors import start_together
+from tests.vectors import batched, bits, start_together
 
 THREADS = (1, 3)
 LIARS_DICE = "liars_dice(dice_sides=3)"
@@ -47,18 +47,8 @@ def helped(monkeypatch) -> list[int]:
     return found
 
 
-def batched(sampling, batch: Any = 10, rule: Any = None, *, alternating=True):
-    rule = ms.regret_matching() if rule is None else rule
-    return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
-
-
 def whole(game):
     return GameTree(GAMES.get(game, lambda: game)()).expand_all()
-
-
-def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
-    return {name: array.tobytes() for name, array in solver.state.saved().items()}
 
 
 def assert_equal_for_all(tree, algorithm, iterations, helped):
@@ -134,21 +124,6 @@ def test_slices_stretches_and_room_of_any_size_change_no_bit(
         assert_equal_for_all(whole(KUHN_3), batched(sampling, batch), (1, 3), helped)
 
 
-def test_walks_too_large_for_logs_stay_in_one_thread(monkeypatch, helped):
-    monkeypatch.setattr(sharing, "_ROOM", 2)
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 8)
-    alone, shared = shared_pair(KUHN_3, batched(ms.CHANCE))
-    helped.clear()
-    for solver in (alone, shared):
-        solver.iterate(5)
-    made = shared.state.sharing
-    assert made is not None
-    assert made.slots is not None
-    assert len(made.slots.leaf) == 8 * shared_walks.NUM_SLICES
-    assert helped == [3, 3, 3]  # with room for 2, 4 and 8
-    assert bits(shared) == bits(alone)
-
-
 @pytest.mark.compiled
 def test_repeated_runs_have_the_same_bits():
     tree, algorithm = whole(LIARS_DICE), batched(ms.EXTERNAL, 40)
@@ -182,16 +157,6 @@ def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
                 solver.iterate(more)
         assert bits(shared) == bits(alone)
     assert not helped
-
-
-def test_short_batches_are_not_shared(monkeypatch):
-    monkeypatch.undo()
-    for game in ("kuhn_poker", "leduc_poker"):
-        solver = Solver(whole(game), batched(ms.EXTERNAL, 16), threads=3)
-        for _ in range(2):
-            solver.iterate(100 if IS_COMPILED else 3)
-        assert solver.state.sharing is not None
-        assert solver.state.sharing.cut is None
 
 
 # --- pauses, interruptions and errors ------------------------------------------------
@@ -229,43 +194,6 @@ def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     assert len(pauses) > 2 - interrupts
     assert pauses[0] == before  # nothing was learned yet
     assert bits(shared) == bits(alone)
-
-
-def test_a_walk_that_ends_the_run_does_so_with_the_state_of_one_thread(monkeypatch):
-    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))
-    states, words = [], []
-    for solver in shared_pair(KUHN_3, batched(ms.OUTCOME, 100), seed=1):
-        solver.tree.arrays.utilities[-1] = 1e295  # as no game is allowed to pay
-        with pytest.raises(ValueError, match="no longer fits a floating-point") as told:
-            solver.iterate(100_000)
-        words.append(str(told.value))
-        states.append(bits(solver))
-    assert words[0] == words[1]
-    assert states[0] == states[1]
-
-
-def raising(policy, memory, gradient, parameters, t):
-    if t == 3:
-        raise ValueError("the third iteration")
-    value = 0.0
-    for a in range(len(policy)):
-        value += policy[a] * gradient[a]
-    return value
-
-
-def test_an_error_in_a_rule_is_raised_whatever_thread_met_it(helped):
-    algorithm = batched(ms.CHANCE, 4, algorithms.own_rule(raising))
-    for threads in (2, 3):
-        solver = Solver(whole(KUHN_3), algorithm, threads=threads)
-        for _ in range(2):
-            solver.iterate(1)
-        with pytest.raises(ValueError, match="the third iteration"):
-            solver.iterate(5)
-        another = Solver(whole(KUHN_3), batched(ms.EXTERNAL), threads=threads)
-        another.iterate(1)
-        another.iterate(3)  # the threads are there still
-        assert another.num_iterations == 4
-    assert set(helped) == {2, 3}
 
 
 # --- who writes where ----------------------------------------------------------------

@@ -10,14 +10,13 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.kernels import passes as kernel_blocks
-from mccfr_spiel.kernels.passes import IN_TOP, INNER, ROOT, mark_kinds
+from mccfr_spiel.kernels.passes import IN_TOP, INNER, ROOT
 from mccfr_spiel.tree import whole
-from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
 from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, assert_same, modern
+from tests.vectors import bits
 
 THREADS = (1, 3)
 GAMES = {
@@ -44,11 +43,6 @@ def cut_small_trees(monkeypatch):
     monkeypatch.setattr(whole, "MOST_BLOCKS", 12)
     monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
     monkeypatch.setattr("mccfr_spiel.tree.full_pass.LEAST_WORK_AT_ONCE", 1)
-
-
-def bits(solver) -> dict[str, bytes]:
-    """All that a solver has learned, and where it is."""
-    return {name: array.tobytes() for name, array in solver.state.saved().items()}
 
 
 # --- the bits ----------------------------------------------------------------------
@@ -92,17 +86,6 @@ def test_a_thousand_runs_have_the_same_bits():
         assert bits(solver) == bits(alone), run
 
 
-def test_limits_of_nodes_end_a_run_where_one_thread_ends():
-    for alternating in (True, False):
-        algorithm = ms.CFR_PLUS._replace(alternating=alternating)
-        alone, shared = (Solver(KUHN_3, algorithm, threads=k) for k in (1, 3))
-        for nodes in (1, 5000, 5001, 12_345):
-            alone.iterate_until(nodes)
-            shared.iterate_until(nodes)
-            assert shared.nodes_touched == alone.nodes_touched
-            assert bits(shared) == bits(alone)
-
-
 def test_a_checkpoint_goes_on_with_another_number_of_threads(tmp_path):
     alone, shared = (Solver(KUHN_3, ms.PCFR_PLUS, threads=k) for k in (1, 3))
     alone.iterate(9)
@@ -114,26 +97,6 @@ def test_a_checkpoint_goes_on_with_another_number_of_threads(tmp_path):
     for solver in (loaded, copied, pickled):
         solver.iterate(5)
         assert bits(solver) == bits(alone)
-
-
-def test_algorithms_that_sample_and_abstractions_have_one_thread():
-    def everything(state, player):
-        return state.information_state_string(player)
-
-    for solver in (
-        Solver(KUHN_3, ms.EXTERNAL_SAMPLING, threads=3),
-        Solver(KUHN_3, ms.CFR_PLUS, threads=3, abstraction=everything),
-    ):
-        solver.iterate(3)
-        assert solver.state.num_threads == 1
-
-
-def test_trees_that_gain_nothing_have_one_thread(monkeypatch):
-    monkeypatch.undo()
-    for game in ("kuhn_poker", "leduc_poker"):
-        solver = Solver(game, ms.CFR_PLUS, threads=None)
-        assert solver.state.num_threads == 1
-        assert full_pass(solver.tree, None).num_threads == 1
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
@@ -202,16 +165,6 @@ def test_no_two_pieces_write_one_place(game, most, monkeypatch):
         assert (tree.infosets[numbers]["player"] == player).all()
         assert all((i >= 0) == (cut.kinds[max(i, ~i)] == IN_TOP) for i in top)
     assert len(cut.top) == np.count_nonzero(cut.kinds != INNER)
-
-
-def test_the_top_is_all_that_is_above_another_block():
-    infosets = np.zeros(6, INFOSET)  # 0 - 1 - 2 - 3, and 4 - 5, of a single player
-    infosets["first_sequence"] = np.arange(1, 7)
-    infosets["num_actions"] = 1
-    infosets["parent"] = 0, 1, 2, 3, 0, 5
-    owner, kinds = np.arange(-1, 6, dtype=np.int32), np.zeros(6, np.uint8)
-    mark_kinds(infosets, owner, np.array((0, 3, 6)), kinds)
-    assert kinds.tolist() == [IN_TOP, IN_TOP, IN_TOP, ROOT, ROOT, INNER]
 
 
 # --- interruptions and errors --------------------------------------------------------

@@ -7,10 +7,8 @@ import numpy as np
 import pyspiel
 import pytest
 
-import mccfr_spiel.offline.linear_program as module
 from mccfr_spiel.offline.linear_program import (
     LinearProgramError,
-    linear_program,
     solve_lp,
     write_mps,
 )
@@ -55,18 +53,10 @@ def test_values_are_known_and_policies_are_certified_by_openspiel(game, method, 
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("method", ["simplex", "interior_point"])
-def test_liars_dice_is_minus_7_over_258(method):
-    solution = solve_lp("liars_dice", method=method)
+def test_liars_dice_is_minus_7_over_258():
+    solution = solve_lp("liars_dice")
     assert solution.value == pytest.approx(-7 / 258, abs=1e-12)
     assert solution.nash_conv < 1e-9
-
-
-def test_search_of_four_turns_has_the_value_that_both_best_responses_certify():
-    importlib.import_module("mccfr_spiel.games")
-    solution = solve_lp("python_search(turns=4)", sparsify=True)
-    assert solution.value == pytest.approx(65 / 67, abs=1e-12)
-    assert solution.nash_conv < 1e-12
 
 
 def test_constant_sum_shifts_player_1s_value():
@@ -100,42 +90,6 @@ def test_duals_are_feasible_and_prove_the_value(form):
     assert own[0] == pytest.approx(-other[0], abs=1e-10)
 
 
-def test_second_solve_repairs_an_inaccurate_dual(monkeypatch):
-    run, calls = module._run, []
-
-    def worse(form, program, method, time_limit):
-        result = run(form, program, method, time_limit)
-        calls.append(method)
-        if len(calls) == 1:
-            result.ineqlin.marginals[:] = 0
-        return result
-
-    monkeypatch.setattr(module, "_run", worse)
-    for form in FORMS.values():
-        calls.clear()
-        solution = solve_lp("leduc_poker", **form)
-        assert len(calls) == 2
-        assert solution.nash_conv < 1e-12
-        assert solution.value == pytest.approx(VALUES["leduc_poker"], abs=1e-12)
-
-
-def test_one_joint_policy_answers_for_both_players():
-    game = pyspiel.load_game("kuhn_poker")
-    policy = solve_lp(game).policy
-    state = game.new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-    for _ in range(2):
-        probabilities = policy.action_probabilities(state)
-        assert sum(probabilities.values()) == pytest.approx(1)
-        state.apply_action(0)
-
-
-def test_simultaneous_moves_become_turns():
-    solution = solve_lp("goofspiel(num_cards=3,players=2,points_order=ascending)")
-    assert solution.value == pytest.approx(0, abs=1e-12)
-
-
 def test_openspiels_own_program_has_the_same_value():
     pytest.importorskip("cvxpy")
     pytest.importorskip("ecos")  # OpenSpiel's choice of cvxpy's solvers
@@ -157,36 +111,7 @@ def test_time_limit_is_told_in_words_and_the_work_is_kept():
     assert caught.value.status == 1
     assert caught.value.form is form
     assert caught.value.program.num_variables == 36860
-    assert caught.value.plans is None
     assert "36860 constraints, 36860 variables" in str(caught.value)
-
-
-def test_first_solve_is_kept_if_the_second_does_not_finish(monkeypatch):
-    run, calls = module._run, []
-
-    def fails_later(form, program, method, time_limit):
-        calls.append(method)
-        if len(calls) == 2:
-            raise LinearProgramError("no more", 4, form, program)
-        result = run(form, program, method, time_limit)
-        result.ineqlin.marginals[:] = 0
-        return result
-
-    monkeypatch.setattr(module, "_run", fails_later)
-    with pytest.raises(LinearProgramError, match="no more") as caught:
-        solve_lp("kuhn_poker")
-    plans = caught.value.plans
-    assert plans is not None
-    assert [plan.shape for plan in plans] == [(13,), (13,)]
-
-
-def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match=r"method='barrier' is none of simplex"):
-        solve_lp("kuhn_poker", method="barrier")
-    with pytest.raises(ValueError, match=r"factorization='svd' is none of"):
-        solve_lp("kuhn_poker", sparsify=True, factorization="svd")
-    with pytest.raises(ValueError, match="time_limit=0"):
-        solve_lp("kuhn_poker", time_limit=0)
 
 
 def test_other_games_are_refused():
@@ -216,7 +141,10 @@ def solved_by_another_reader(path):
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker"])
+@pytest.mark.parametrize(
+    "game",
+    ["kuhn_poker"],
+)
 def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
     path = tmp_path / "game.mps"
     program = write_mps(game, path, **form)
@@ -225,48 +153,3 @@ def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
     assert read.num_col_ == program.num_variables
     assert read.num_row_ == program.num_constraints
     assert read.a_matrix_.start_[-1] == program.num_nonzeros
-
-
-def read_free_mps(path):
-    """Rows, columns and entries of a free MPS file, by the format's description."""
-    section, rows, entries, right, free = "", {}, {}, {}, []
-    for line in path.read_text().splitlines():
-        if not line.startswith(" "):
-            section = line.split()[0]
-            continue
-        fields = line.split()
-        if section == "ROWS":
-            rows[fields[1]] = fields[0]
-        elif section == "COLUMNS":
-            entries[fields[1], fields[0]] = float(fields[2])
-        elif section == "RHS":
-            right[fields[1]] = float(fields[2])
-        elif section == "BOUNDS":
-            assert fields[0] == "FR"
-            free.append(fields[2])
-    assert section == "ENDATA"
-    return rows, entries, right, free
-
-
-def test_mps_file_holds_every_digit(tmp_path):
-    path = tmp_path / "game.mps"
-    program = write_mps("leduc_poker", path)
-    rows, entries, right, free = read_free_mps(path)
-    assert list(rows.values()).count("G") == program.inequalities.shape[0]
-    assert right == {"e0": 1.0}
-    assert len(free) == program.num_values
-    matrix = program.inequalities.tocoo()
-    assert len(entries) == program.num_nonzeros + 1
-    for row, column, value in zip(*matrix.coords, matrix.data, strict=True):
-        offset = column - program.num_plan
-        name = f"x{column}" if offset < 0 else f"v{offset}"
-        assert entries[f"y{row}", name] == value
-    assert entries["cost", "v0"] == -1
-
-
-def test_program_has_the_sizes_of_the_sequence_form():
-    form = sequence_form("kuhn_poker")
-    program = linear_program(form)
-    assert program.num_variables == 13 + 7
-    assert program.num_constraints == 13 + 7
-    assert program.num_nonzeros == 30 + 2 * (13 + 6)

@@ -9,15 +9,12 @@ from open_spiel.python.algorithms import expected_game_score
 from mccfr_spiel.offline.sequence_form import (
     NotZeroSumError,
     TooLargeError,
-    best_response_value,
-    constraints,
     joint_vector,
     plan_to_policy,
     policy_to_plan,
     saddle_point_gap,
     sequence_form,
 )
-from mccfr_spiel.tree.game_tree import GameTree
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
 GAMES = [
@@ -27,19 +24,6 @@ GAMES = [
     "matrix_mp",
     GOOFSPIEL,
 ]
-
-CANCELLING = """EFG 2 R "cancelling" { "A" "B" } ""
-c "" 1 "" { "1" 1/3 "2" 1/3 "3" 1/3 } 0
-p "" 1 1 "" { "l" "r" } 0
-t "" 1 "" { 0.1, -0.1 }
-t "" 2 "" { 1, -1 }
-p "" 1 1 "" { "l" "r" } 0
-t "" 3 "" { 0.2, -0.2 }
-t "" 4 "" { 1, -1 }
-p "" 1 1 "" { "l" "r" } 0
-t "" 5 "" { -0.3, 0.3 }
-t "" 6 "" { 1, -1 }
-"""
 
 
 def random_policies(form, seed):
@@ -93,82 +77,12 @@ def test_saddle_point_gap_is_openspiels_nash_conv(name):
     assert saddle_point_gap(form, *plans) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_plans_satisfy_the_constraints(name):
-    form = sequence_form(name)
-    for plex, policy in zip(form.treeplexes, random_policies(form, 3), strict=True):
-        matrix, right = constraints(plex)
-        assert matrix.shape == (plex.num_infosets + 1, plex.num_sequences)
-        residual = matrix @ policy_to_plan(plex, policy) - right
-        assert np.abs(residual).max() < 1e-14
-
-
-def test_plan_to_policy_undoes_policy_to_plan_where_the_player_plays_to():
-    form = sequence_form("leduc_poker")
-    for plex, policy in zip(form.treeplexes, random_policies(form, 4), strict=True):
-        plan = policy_to_plan(plex, policy)
-        reached = plan[plex.parent] > 0
-        mask = np.append(True, np.repeat(reached, plex.num_actions))
-        back = plan_to_policy(plex, plan)
-        np.testing.assert_allclose(back[mask], policy[mask], atol=1e-14)
-        uniform = np.append(1, np.repeat(1 / plex.num_actions, plex.num_actions))
-        np.testing.assert_allclose(back[~mask], uniform[~mask])
-
-
 def test_sizes_are_the_published_ones():
     # Kuhn: 12 infosets, 13 sequences each; Leduc: 936 infosets.
     kuhn = sequence_form("kuhn_poker")
     assert [plex.num_sequences for plex in kuhn.treeplexes] == [13, 13]
     leduc = sequence_form("leduc_poker")
     assert sum(plex.num_infosets for plex in leduc.treeplexes) == 936
-
-
-def test_own_numbers_map_to_the_trees():
-    form = sequence_form("leduc_poker")
-    infosets = form.tree.infosets
-    seen = np.zeros(form.tree.num_sequences, int)
-    for plex in form.treeplexes:
-        seen[plex.sequences] += 1
-        assert plex.sequences[0] == plex.player
-        assert (infosets["player"][plex.infosets] == plex.player).all()
-        firsts = infosets["first_sequence"][plex.infosets]
-        assert (plex.sequences[plex.first_sequence] == firsts).all()
-        parents = infosets["parent"][plex.infosets]
-        assert (plex.sequences[plex.parent] == parents).all()
-        assert (plex.parent < plex.first_sequence).all()
-    assert (seen == 1).all()
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_matrix_has_no_duplicates_and_no_zeros(name):
-    matrix = sequence_form(name).payoffs
-    assert matrix.has_canonical_format
-    assert (matrix.data != 0).all()
-
-
-def test_payoffs_that_cancel_leave_no_entry():
-    form = sequence_form(pyspiel.load_efg_game(CANCELLING))
-    assert form.payoffs.toarray().tolist() == [[0], [0], [1]]
-
-
-def test_constant_sum_is_taken_as_zero_sum():
-    game = pyspiel.create_matrix_game([[3.0, 0.0], [0.0, 1.0]], [[0, 3.0], [3.0, 2.0]])
-    form = sequence_form(game)
-    assert form.constant == 3
-    assert form.payoffs.toarray()[1:, 1:].tolist() == [[3, 0], [0, 1]]
-
-
-def test_best_response_value_leaves_the_gradient_alone():
-    form = sequence_form("kuhn_poker")
-    gradient = np.arange(13.0)
-    best_response_value(form.treeplexes[0], gradient)
-    assert (gradient == np.arange(13.0)).all()
-
-
-def test_a_tree_grown_by_walks_is_completed():
-    tree = GameTree("kuhn_poker")
-    tree.expand(0, tree.game.new_initial_state(), (0, 1))
-    assert sequence_form(tree).tree.is_complete
 
 
 def test_other_games_are_refused_in_words():

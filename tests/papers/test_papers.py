@@ -84,28 +84,6 @@ def test_means_are_over_rows_of_the_same_budget(tmp_path):
         assert float(row["nash_conv_std"]) == pytest.approx(spread, abs=1e-12)
 
 
-def test_a_seed_that_ended_early_is_left_out_of_later_means(tmp_path):
-    figures = pytest.importorskip("mccfr_spiel.papers.figures")
-    written(tmp_path, BY_NODES, 0, [110, 210, 310, 410, 510])
-    written(tmp_path, BY_NODES, 1, [110, 210])
-    rows = summarized(tmp_path)
-    assert [row["seeds"] for row in rows] == ["2", "2", "1", "1", "1"]
-    assert [float(row["nodes_touched"]) for row in rows] == [110, 210, 310, 410, 510]
-    figure = figures.experiment_figure(
-        tmp_path / "summary.csv", (("nodes_touched", "linear"),)
-    )
-    (line,) = figure.axes[0].lines
-    assert list(line.get_xdata()) == [110, 210]
-
-
-def test_numbers_that_one_iteration_of_all_seeds_passes_are_one_point(tmp_path):
-    written(tmp_path, BY_NODES, 0, [290, 580])
-    written(tmp_path, BY_NODES, 1, [290, 580])
-    rows = summarized(tmp_path)
-    assert [row["due"] for row in rows] == ["100", "300"]
-    assert [float(row["nodes_touched"]) for row in rows] == [290, 580]
-
-
 def test_curves_whose_files_would_be_the_same_are_refused():
     curves = (Curve("step 1", BY_NODES.settings), Curve("step: 1", BY_NODES.settings))
     with pytest.raises(ValueError, match="Two curves would share the files"):

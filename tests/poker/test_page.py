@@ -8,19 +8,13 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.opening import look_at
-from tests.exploring.asking import Page, settled
+from tests.exploring.asking import Page
 
 pytestmark = pytest.mark.interpreted
 
 STRING = (
     "python_holdem_subgame(board=2s3h4d6c7c,pot=20,stacks=10,"
     "range0=AsAh;AsKh:0.5;QsQh,range1=KsKd;22;,bets=a,raises=none)"
-)
-
-
-BY_HAND = (
-    "python_holdem_subgame(board=2s3h4d6c7c,pot=20,stacks=10,"
-    "range0=AsAh;QsQh,range1=KsKh;,bets=a,raises=none)"
 )
 
 
@@ -96,39 +90,6 @@ def test_the_overview_tells_evs_and_what_best_responses_gain(solver, asked):
     gap = ms.nash_conv(STRING, solver.average_policy())
     assert whole["nash_conv"] == pytest.approx(gap)
     assert asked("about")["tree"] == "hands"
-
-
-@pytest.mark.parametrize(
-    ("folds", "evs"), [(1 / 4, (27.5, 0, 6.25)), (1 / 2, (25, 5, 5))]
-)
-def test_the_page_locks_a_hand_and_solves_on(folds, evs):
-    """Aces and queens against kings: what is best against kings that fold so often."""
-    page = Page(ms.Solver(BY_HAND, ms.CFR_PLUS))
-    before = page.ask("overview")
-    start = page.ask("grid", history="")
-    facing = ",".join(map(str, start["next"][1]))
-    number = page.ask("state", history=facing)["infoset"]["number"]
-    row = [folds, 1 - folds]
-    changed = page.do("fix", number=number, row=row).json()
-    assert changed["fixed"] == [number]
-    page.do("solve", iterations=500)
-    assert settled(page)["error"] is None
-    after = page.ask("grid", history="", policy="mine")
-    found = {one["label"]: one for one in after["rows"]}
-    assert [found[hand]["value"] for hand in ("AhAs", "QhQs")] == pytest.approx(
-        evs[:2], abs=0.02
-    )
-    assert found["AhAs"]["probabilities"][1] == pytest.approx(1, abs=0.01)
-    bluffs = found["QhQs"]["probabilities"][1]
-    assert bluffs == pytest.approx(float(folds > 1 / 3), abs=0.01)
-    shown = page.ask("state", history=facing, policy="mine")["infoset"]
-    assert shown["probabilities"] == row
-    whole = page.ask("overview", policy="mine")
-    assert whole["returns"] == pytest.approx([sum(evs[:2]) / 2, evs[2]], abs=0.02)
-    assert page.ask("visit")["restricted"] == pytest.approx(whole["returns"], abs=0.02)
-    assert page.ask("overview") == before
-    deal = page.do("deal", seat=0, policy="mine").json()
-    assert not deal["over"]
 
 
 def test_the_page_locks_all_hands_of_a_decision_and_frees_them():

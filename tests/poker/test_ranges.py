@@ -23,14 +23,10 @@ def kinds_in(text):
     [
         ("QQ+", "QQ KK AA", 18),
         ("AKs", "AKs", 4),
-        ("AKo", "AKo", 12),
         ("KA", "AKs AKo", 16),
         ("75s+", "75s 76s", 8),
-        ("ATo+", "ATo AJo AQo AKo", 48),
         ("TT-77", "77 88 99 TT", 24),
-        ("77-TT", "77 88 99 TT", 24),
         ("A5s-A2s", "A5s A4s A3s A2s", 16),
-        ("T9s-76s", "T9s 98s 87s 76s", 16),
         ("qq+, aks", "QQ KK AA AKs", 22),
         ("22;33,", "22 33", 12),
     ],
@@ -62,17 +58,11 @@ def test_an_array_goes_into_a_text_and_back_to_the_bit():
     ("given", "message"),
     [
         ("QQ,AKx", "range0: 'AKx' is no hand"),
-        ("AKs,QQs", "'QQs': a pair is neither"),
         ("AhAh:0.5", "'AhAh:0.5' has one card twice"),
         ("QQ:x", "'x' in 'QQ:x' is no weight"),
-        ("QQ:-1", "'-1' in 'QQ:-1'"),
-        ("QQ:nan", "'nan' in"),
         ("TT-A2s", "'TT-A2s' is no run"),
-        ("AA-A2", "'AA-A2' is no run"),
-        ("A5s-A2o", "'A5s-A2o' is no run"),
         (np.ones(1325), r"shape \(1325,\)"),
         (np.full(1326, -0.5), "weight -0.5 of hand 0"),
-        (["x"] * 3, "neither a text nor"),
     ],
 )
 def test_what_is_no_range_is_refused_by_its_entry(given, message):

@@ -14,14 +14,6 @@ from mccfr_spiel.tree.game_tree import GameTree
 
 ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
 
-FLOP = (
-    "88+,A8s+,A5s-A2s:0.5,AJo+,ATo:0.75,K9s+,KQo,KJo:0.75,KTo:0.25,Q9s+,QJo:0.5,J8s+,"
-    "JTo:0.25,T8s+,T7s:0.45,97s+,96s:0.45,87s,86s:0.75,85s:0.45,75s+:0.75,74s:0.45,"
-    "65s:0.75,64s:0.5,63s:0.45,54s:0.75,53s:0.5,52s:0.45,43s:0.5,42s:0.45,32s:0.45",
-    "AA:0.25,99-22,AJs-A2s,AQo-A8o,K2s+,K9o+,Q2s+,Q9o+,J6s+,J9o+,T6s+,T9o,96s+,"
-    "95s:0.5,98o,86s+,85s:0.5,75s+,74s:0.5,64s+,63s:0.5,54s,53s:0.5,43s",
-)
-
 
 def river(**more):
     given = {
@@ -102,12 +94,6 @@ def test_a_small_flop_has_the_value_of_other_solvers():
     assert rows[-1]["pot_percent"] <= 0.4 < rows[-2]["pot_percent"]
     returns = ms.expected_returns(game, solver.average_policy())
     assert returns == pytest.approx([19.0, -19.0], abs=0.1)
-
-
-@pytest.mark.compiled
-def test_equities_of_a_flop_are_those_of_other_programs():
-    found = ms.poker.equity("QsJh2h", FLOP)
-    assert found == pytest.approx([0.55347, 0.44653], abs=1e-5)
 
 
 @pytest.mark.interpreted
@@ -207,7 +193,7 @@ def test_evs_of_hands_and_actions_are_those_of_histories(seed):
         assert decision.evs[at] == pytest.approx(mean)
 
 
-@pytest.mark.interpreted
+@pytest.mark.compiled
 def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
     """Aces bet, queens bluff once in three times, kings fold once in three times."""
     game = river()
@@ -230,7 +216,7 @@ def test_the_river_by_hand_has_its_frequencies_evs_and_equities():
     assert kings.equities() == pytest.approx([0.25], abs=0.01)
 
 
-@pytest.mark.interpreted
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("folds", "evs", "bets"),
     [

@@ -24,13 +24,9 @@ and on boards with a diamond, none does."""
 
 SPOTS = [
     ("9s8s3s2s", SUITED, 6, 22),
-    ("9s8s3s2h", SUITED, 2, 35),
-    ("9s9h3s3h", SUITED, 4, 24),
     ("9s9h3d3c", SUITED, 4, 24),
-    ("9s8h3d2c", SUITED, 1, 48),
     ("9s8h3s2h", SPADES, 2, 35),
     ("9s8h3s2d", SPADES, 1, 48),
-    ("9s9h3s3h", SPADES, 2, 35),
 ]
 """A board, the ranges, how many exchanges there are and how many rivers stand for all,
 counted by hand."""
@@ -122,11 +118,7 @@ def test_gradients_and_values_are_those_of_all_boards(board, ranges, count, rive
 
 @pytest.mark.parametrize(
     ("board", "ranges"),
-    [
-        ("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc")),
-        ("9s9h3d", ("AsKs,AhKh", "QsQh")),
-        ("9s9h9d", ("AsKs,AhKh,AdKd", "QcJc")),
-    ],
+    [("9s8s3s", ("AsKs", "QhQd,QhQc,QdQc"))],
 )
 def test_flops_are_those_of_all_boards(board, ranges):
     """Two cards come, of which the first leaves fewer exchanges for the second."""
@@ -139,7 +131,7 @@ def test_flops_are_those_of_all_boards(board, ranges):
     assert np.stack(found) == pytest.approx(np.stack(expected), abs=1e-12)
 
 
-@pytest.mark.parametrize(("board", "ranges"), [SPOTS[0][:2], SPOTS[7][:2]])
+@pytest.mark.parametrize(("board", "ranges"), [SPOTS[0][:2], SPOTS[3][:2]])
 def test_a_study_tells_of_the_cards_that_were_dealt(board, ranges):
     games, trees, _, policies = both(board, ranges, seed=3, bets="50%,a")
     studies = [

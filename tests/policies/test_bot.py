@@ -101,17 +101,6 @@ def test_draws_depend_on_the_seed_and_the_seat_alone():
     assert [other.step(state) for _ in range(50)] != draws(1)
 
 
-def test_a_bot_answers_restart_and_inform():
-    game = pyspiel.load_game("kuhn_poker")
-    state = game.new_initial_state()
-    bot = ms.bot(solved("kuhn_poker"), 0)
-    bot.restart()
-    bot.restart_at(state)
-    bot.inform_action(state, 1, 0)
-    bot.inform_actions(state, [0])
-    assert repr(bot) == "<PolicyBot: player 0, Kuhn Poker, 12 information states>"
-
-
 @pytest.mark.parametrize(
     ("policy", "player", "seed", "words"),
     [
@@ -125,14 +114,3 @@ def test_wrong_arguments_are_refused_in_words(policy, player, seed, words):
     policy = solved("kuhn_poker") if policy is None else policy
     with pytest.raises(ValueError, match=words):
         ms.bot(policy, player, seed=seed)
-
-
-def test_a_policy_that_is_no_distribution_is_refused_with_the_state():
-    game = pyspiel.load_game("kuhn_poker")
-    state = game.new_initial_state()
-    state.apply_action(0)
-    state.apply_action(1)
-    with pytest.raises(ValueError, match=r"gives \{0: 0.3\}.*legal actions are"):
-        ms.bot({"0": {0: 0.3}}, 0).step(state)
-    with pytest.raises(ValueError, match="lacks the state '0'"):
-        ms.bot({"1": {0: 1.0}}, 0).step(state)

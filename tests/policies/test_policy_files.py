@@ -43,26 +43,6 @@ def test_openspiel_finds_the_same_nash_conv_in_the_file(tmp_path):
         ms.nash_conv("kuhn_poker", table)
 
 
-def test_a_table_with_actions_as_strings_is_evaluated():
-    policy = solved("kuhn_poker", 1000)
-    table = json.loads(json.dumps(policy.to_dict()))
-    assert set(table["0"]) == {"0", "1"}
-    expected = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy.to_pyspiel())
-    assert ms.nash_conv("kuhn_poker", table) == pytest.approx(expected, abs=1e-9)
-    table["0"] = {"pass": 0.5, "bet": 0.5}
-    with pytest.raises(ValueError, match=r"'pass': 0\.5 is no action"):
-        ms.nash_conv("kuhn_poker", table)
-
-
-def test_a_string_of_both_players_keeps_both_policies(tmp_path):
-    policy = solved(GOOFSPIEL, 100)
-    path = write_policy(tmp_path, policy)
-    players = json.loads(path.read_text())["players"]
-    assert len(players) == 2
-    assert sum(map(len, players)) == policy.num_infosets
-    assert ms.load_policy(path).to_dict() == policy.to_dict()
-
-
 def kuhn_file(**changes):
     """A uniform policy of Kuhn poker as a file has it, with some rows of player 0."""
     rows = {name: {"0": 0.5, "1": 0.5} for name in ("0", "1", "2")} | changes
@@ -73,17 +53,10 @@ def kuhn_file(**changes):
     ("value", "words"),
     [
         (kuhn_file(**{"1": {"0": 0.5, "1": 0.6}}), "no distribution"),
-        (kuhn_file(**{"1": {"0": float("nan"), "1": 0.5}}), "not finite"),
         (kuhn_file(**{"1": {"0": 0.5, "7": 0.5}}), "not all among the 2"),
-        (kuhn_file(**{"1": {"0": 1.0}}), "other legal actions"),
-        (kuhn_file(**{"9": {"0": 0.5, "1": 0.5}}), "information state '9'"),
-        (kuhn_file(**{"1": {"0": "0.5", "1": 0.5}}), "no action with its probability"),
         (kuhn_file(**{"1": {"0": 0.5, "00": 0.5}}), "listed twice"),
-        (kuhn_file(**{"1": {}}), "no probabilities"),
         ({"game": "kuhn_poker()", "players": 3}, "no list of players"),
         ({"game": "leduc_poker()", "players": [{}]}, "a policy for leduc_poker"),
-        ([1, 2], "no table"),
-        ({"0": {"0": 0.5, "1": 0.5}}, "no table of the game"),
     ],
 )
 def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
@@ -94,19 +67,12 @@ def test_what_is_no_policy_of_the_game_is_refused(value, words, tmp_path):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
+@pytest.mark.parametrize(
+    "data",
+    [b"{", b"\xff\xfe", b"[" * 100_000],
+)
 def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
     path = tmp_path / "policy.json"
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=str(path)):
         ms.load_policy(path, "kuhn_poker")
-
-
-def test_the_wrong_door_tells_the_right_one(tmp_path):
-    solver = ms.Solver("kuhn_poker")
-    solver.save(tmp_path / "solver.checkpoint")
-    with pytest.raises(CheckpointError, match="but a checkpoint"):
-        ms.SequencePolicy.load(tmp_path / "solver.checkpoint")
-    path = write_policy(tmp_path, solver.average_policy())
-    with pytest.raises(CheckpointError, match="load_policy"):
-        ms.SequencePolicy.load(path)

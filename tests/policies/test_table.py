@@ -1,7 +1,6 @@
 """A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
 
 import importlib
-import sys
 
 import numpy as np
 import pyspiel
@@ -84,41 +83,6 @@ def test_a_game_that_is_too_large_has_a_table_without_reach(monkeypatch):
     assert "  -" in str(policy.table())
 
 
-def test_a_policy_with_an_abstraction_has_its_own_strings():
-    def turns(state, player):
-        return str(len(state.history()))
-
-    solver = ms.Solver("kuhn_poker", ms.CFR, abstraction=turns)
-    solver.iterate(10)
-    policy = solver.average_policy()
-    table = policy.table()
-    assert {row.info_state for row in table} == {"2", "3", "4"}
-    assert [row.reach for row in table if row.info_state == "2"] == [pytest.approx(1.0)]
-    assert table.rows[0].probabilities == tuple(policy["2"].values())
-    assert table[0].names == ("Pass", "Bet")
-    assert "with an abstraction" in repr(policy)
-
-
-def test_a_table_prints_its_first_rows_and_slices_are_tables():
-    table = solved("leduc_poker", ms.CFR, 1).table()
-    lines = str(table).splitlines()
-    assert lines[0] == "Leduc Poker: 936 information states"
-    assert len(lines) == 2 + tables.SHOWN + 1
-    assert lines[-1] == "... and 916 more rows"
-    assert isinstance(table[5:8], tables.PolicyTable)
-    assert [*table[5:8]] == [table[5], table[6], table[7]]
-    assert table[-1] == table.rows[-1]
-    assert "916 more rows" in table._repr_html_()
-
-
-def test_a_row_with_many_actions_shows_the_most_probable_ones():
-    names = tuple(f"a{i}" for i in range(20))
-    probabilities = tuple(np.arange(20) / 190)
-    row = tables.PolicyRow("s", 0, tuple(range(20)), names, probabilities, None)
-    assert row.policy_in_words().startswith("a19 0.100, a18 0.095")
-    assert row.policy_in_words().endswith(", 12 more")
-
-
 def test_a_data_frame_has_a_line_for_each_action():
     pytest.importorskip("pandas")
     policy = solved("kuhn_poker", ms.OUTCOME_SAMPLING, 30)
@@ -129,12 +93,6 @@ def test_a_data_frame_has_a_line_for_each_action():
     assert len(frame) == sum(len(row.actions) for row in policy.table())
     sums = frame.groupby(["player", "info_state"])["probability"].sum()
     assert np.allclose(sums, 1)
-
-
-def test_without_pandas_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        solved("kuhn_poker").table().to_pandas()
 
 
 # --- a policy as a dictionary -----------------------------------------------------
@@ -171,13 +129,6 @@ def test_a_missing_string_is_a_key_error_with_strings_near_it():
     assert 3 not in policy
     with pytest.raises(KeyError, match=r"action_probabilities\(state\)"):
         policy[3]  # pyright: ignore[reportArgumentType]
-
-
-def test_a_policy_that_has_met_nothing_is_true():
-    policy = ms.Solver("leduc_poker", ms.OUTCOME_SAMPLING).average_policy()
-    assert len(policy) == 0
-    assert policy
-    assert str(policy.table()).splitlines()[0].endswith(": 0 information states")
 
 
 def test_pyspiel_still_refuses_a_policy_instead_of_reading_it_as_a_table():

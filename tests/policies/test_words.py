@@ -25,11 +25,6 @@ def state_after(name, history):
 MOVES = [
     ("kuhn_poker", [], ["deals Jack", "deals Queen", "deals King"]),
     ("kuhn_poker", [0, 1], ["Pass", "Bet"]),
-    (
-        "kuhn_poker(players=3)",
-        [],
-        [f"deals {n}" for n in ("Jack", "Queen", "King", "Ace")],
-    ),
     ("leduc_poker", [0, 2], ["Check", "Bet"]),
     ("leduc_poker", [0, 2, 2], ["Fold", "Call", "Raise"]),
     (

@@ -2,16 +2,13 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.policies.policy_files import write_policy
-from mccfr_spiel.storage.results_folder import CHECKPOINT
 from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 
@@ -67,14 +64,6 @@ def test_the_papers_games_load_in_a_process_that_has_not_imported_them(tmp_path)
     assert found.stdout.split() == [str(infosets), "20", "2"]
 
 
-def test_a_folder_gives_its_policy_rather_than_its_checkpoint(tmp_path):
-    solver = solver_of("kuhn_poker")
-    solver.save(tmp_path / CHECKPOINT)
-    solver.iterate(50)
-    write_policy(tmp_path, solver.average_policy())
-    assert ms.load_policy(tmp_path).to_dict() == solver.average_policy().to_dict()
-
-
 def test_an_empty_folder_is_refused_with_the_names_that_it_lacks(tmp_path):
     with pytest.raises(ValueError, match=r"policy\.json nor policy\.bin.*checkpoint"):
         ms.load_policy(tmp_path)
@@ -98,32 +87,3 @@ def test_a_game_made_in_code_has_to_be_given(tmp_path):
         assert ms.load_policy(path, game).to_dict() == solver.average_policy().to_dict()
         with pytest.raises(ValueError, match="give"):
             ms.load_policy(path)
-
-
-def test_an_abstraction_has_to_be_given_again(tmp_path):
-    def turns(state: pyspiel.State, player: int) -> str:
-        return str(len(state.history()))
-
-    solver = ms.Solver("kuhn_poker", ms.CFR, abstraction=turns)
-    solver.iterate(3)
-    solver.save(tmp_path / "solver")
-    found = ms.load_policy(tmp_path / "solver", abstraction=turns)
-    assert found.to_dict() == solver.average_policy().to_dict()
-    with pytest.raises(ms.CheckpointError, match="abstraction"):
-        ms.load_policy(tmp_path / "solver")
-
-
-def test_a_checkpoint_that_does_not_fit_the_memory_is_refused(tmp_path):
-    solver_of("leduc_poker", ms.CFR).save(tmp_path / "solver")
-    with pytest.raises(ms.MemoryBudgetError, match="max_memory"):
-        ms.load_policy(tmp_path / "solver", max_memory=20_000)
-
-
-def test_a_damaged_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "solver"
-    solver_of("kuhn_poker").save(path)
-    shutil.copy(path, tmp_path / "whole")
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ms.CheckpointError, match="damaged"):
-        ms.load_policy(path)
-    assert len(ms.load_policy(tmp_path / "whole")) == 12

@@ -25,11 +25,8 @@ FAULTS = (
     "range",
     "overflow",
     "twice",
-    "descending",
-    "negative",
     "beyond",
     "chance_twice",
-    "chance_beyond",
     "chance_none",
     "many",
     "long_key",
@@ -37,7 +34,6 @@ FAULTS = (
     "words",
     "recall",
     "actions",
-    "key",
     "chance_probs",
     "returns",
     "player",
@@ -51,11 +47,8 @@ FAULTS = (
     RANGE,
     OVERFLOW,
     TWICE,
-    DESCENDING,
-    NEGATIVE,
     BEYOND,
     CHANCE_TWICE,
-    CHANCE_BEYOND,
     CHANCE_NONE,
     MANY,
     LONG_KEY,
@@ -63,7 +56,6 @@ FAULTS = (
     WORDS,
     RECALL,
     ACTIONS,
-    KEY,
     CHANCE_PROBS,
     RETURNS,
     PLAYER,
@@ -105,8 +97,6 @@ def legal_actions(settings, state, actions):
     if state[COUNT] == 0:
         if fault == CHANCE_TWICE:
             actions[0] = 1
-        if fault == CHANCE_BEYOND:
-            actions[1] = 2
         if fault == CHANCE_NONE:
             return 0
         if fault == CHANCE_DESCENDS:  # which is no fault
@@ -115,11 +105,6 @@ def legal_actions(settings, state, actions):
     if state[COUNT] == 2 and state[MOVES + 1] == 1:
         if fault == TWICE:
             actions[0] = 1
-        if fault == DESCENDING:
-            actions[0] = 1
-            actions[1] = 0
-        if fault == NEGATIVE:
-            actions[0] = -1
         if fault == BEYOND:
             actions[1] = 2
         if fault == MANY:
@@ -159,8 +144,6 @@ def info_key(settings, state, player, key):
         length += 1
     if settings[FAULT] == LONG_KEY and is_there(state):
         return 4
-    if settings[FAULT] == KEY and is_there(state):
-        key[length - 1] = 9
     if settings[FAULT] == RECALL and player == 0:
         key[1] = 0  # the own action
     return length
@@ -233,17 +216,13 @@ EXPANDED = {
     "range": (r"declared range -1 .. 1", [1, 1, 0]),
     "overflow": (r"at most 1e\+100", [1, 1, 0]),
     "twice": (r"lists \[1, 1\]; they must be different, ascending", [0, 1]),
-    "descending": (r"lists \[1, 0\]; they must be different, ascending", [0, 1]),
-    "negative": (r"lists \[-1, 1\].*in 0 .. 1 \(Sizes.num_actions\)", [0, 1]),
     "beyond": (r"lists \[0, 2\].*in 0 .. 1 \(Sizes.num_actions\)", [0, 1]),
     "chance_twice": (r"lists \[1, 1\].*\(Sizes.max_chance_outcomes\)", []),
-    "chance_beyond": (r"lists \[0, 2\].*\(Sizes.max_chance_outcomes\)", []),
     "chance_none": (r"chance has no outcomes. legal_actions lists them", []),
     "many": (r"more than the 2 actions", [0, 1]),
     "long_key": (r"exceeds Sizes.key", [1, 1]),
     "recall": (r"at the state 'moves .*imperfect recall", [0, 1]),
     "actions": (r"at the state 'moves .*other legal actions", [1, 1]),
-    "key": (r"at the state 'moves .*exceeds Sizes.key", [1, 1]),
     "chance_probs": (r"at the state 'moves .*no distribution", []),
     "returns": (r"the returns .*\[inf, -inf\]", [1, 1, 0]),
     "player": (r"at the state 'moves .*player 7 acts", [1, 1]),

@@ -1,7 +1,6 @@
 """Batches over compiled rules, walked in groups, have the bits of one thread for any
 number of threads, new infosets included."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
-from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.rules import grouped, store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
@@ -96,40 +94,6 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
     assert_equal_for_all(game, algorithm, (1, 1, 20 if IS_COMPILED else 2), calls)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="its batches are too small for groups")
-def test_a_growing_batch_has_the_bits_of_one_thread(calls):
-    algorithm = batched(ms.EXTERNAL, "auto")
-    assert_equal_for_all("kuhn_poker", algorithm, (128, 1, 3), calls)
-
-
-@pytest.mark.skipif(IS_COMPILED, reason="counts in Python")
-def test_several_threads_take_tickets(monkeypatch):
-    takers, next_ticket = set(), grouped.next_ticket
-
-    def noted(desk, leads):
-        ticket = next_ticket(desk, leads)
-        if ticket >= 0:
-            takers.add(threading.get_ident())
-        return ticket
-
-    monkeypatch.setattr(grouped, "next_ticket", noted)
-    started("leduc_poker", batched(ms.EXTERNAL, 60), 3).iterate(3)
-    assert len(takers) > 1
-
-
-def test_groups_change_sums_by_roundings_only():
-    """Their walks are those of one thread, which adds up in the order of the walks."""
-    algorithm = batched(ms.EXTERNAL, rule=ms.regret_matching(initial_regret=0.0))
-    cut, plain = (started("leduc_poker", algorithm, 1) for _ in range(2))
-    plain.state.groups = None
-    for solver in (cut, plain):
-        solver.iterate(4)
-    assert cut.nodes_touched == plain.nodes_touched
-    theirs = plain.average_policy().to_dict()
-    for state, policy in cut.average_policy().to_dict().items():
-        assert policy == pytest.approx(theirs[state], abs=1e-9)
-
-
 @pytest.mark.parametrize("room", [1, 8])
 def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
     monkeypatch.setattr(grouping, "_ROOM", room)
@@ -171,52 +135,16 @@ def test_nothing_shared_changes_while_threads_walk(monkeypatch):
     assert len(seen) > 3
 
 
-def test_what_cannot_be_shared_has_no_groups():
-    def plain(policy, memory, gradient, parameters, t):
-        return 0.0
-
-    baselines = algorithms.Sampling(True, True, baseline="learned")
-    for algorithm in (
-        batched(ms.EXTERNAL, 1),
-        batched(ms.AVERAGE_STRATEGY_SAMPLING.sampling),
-        batched(baselines),
-        batched(ms.EXTERNAL, rule=algorithms.own_rule(plain, compiled=False)),
-        batched(ms.EXTERNAL, rule=ms.regret_matching(initial_regret=0.5)),
-    ):
-        solver = started("python_one_card_poker", algorithm, 3)
-        assert solver.state.groups is None
-
-
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
-@pytest.mark.compiled
 def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert GROW in {status for _, status in calls}
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("threads", [1, 3])
-def test_full_memory_leaves_what_was_learned_as_before(threads, calls):
-    algorithm = batched(ms.OUTCOME, 4 * MANY)
-    solver = started(LARGE, algorithm, threads, max_memory="10MB")
-    solver.iterate(1)
-    with pytest.raises(MemoryBudgetError, match="met so far"):
-        solver.iterate(1000)
-    assert {count for count, _ in calls} == {threads}
-    whole = started(LARGE, algorithm, 1)
-    whole.iterate(solver.num_iterations + 2)
-    more = Solver.from_contents(
-        solver.contents(), max_memory="100MB", threads=4 - threads
-    )
-    more.iterate(2)
-    assert bits(more) == bits(whole)
-
-
-@pytest.mark.parametrize("interrupts", [False, True])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("threads", "interrupts"), [(1, True), (3, False)])
 def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
     threads, interrupts, monkeypatch
 ):

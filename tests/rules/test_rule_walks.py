@@ -12,15 +12,15 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
 from tests import reference
 from tests.rules.mistaken import EXPANDED, ON_SECOND_MEETING, of_fault
 from tests.test_solver import assert_equal_bit_for_bit, assert_same
+from tests.vectors import tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -74,22 +74,6 @@ def whole_and_walking(game, algorithm, seed=5):
     return whole, walking
 
 
-def tables_by_name(solver):
-    """The bytes of all tables of each state that was met."""
-    solver.average_policy()
-    tables = solver.state.saved()
-    found = {}
-    for name, (_, start, _, count, _) in zip(
-        solver.tree.info_states, solver.tree.infosets.tolist(), strict=True
-    ):
-        rows = slice(start, start + count)
-        found[name] = [
-            tables[one][rows].tobytes()
-            for one in ("policy", "memory", "average", "baseline")
-        ]
-    return found
-
-
 # --- the same bits --------------------------------------------------------------
 
 
@@ -136,13 +120,6 @@ def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
 
 
 # --- which is chosen --------------------------------------------------------------
-
-
-def test_a_tree_that_does_not_fit_is_not_kept():
-    assert Solver(SEARCH).store == "tree"
-    assert Solver(SEARCH, max_nodes=600).store == "none"
-    assert Solver(SEARCH, max_nodes=600, store="tree").store == "tree"
-    assert Solver("kuhn_poker", max_nodes=10).store == "tree"
 
 
 @pytest.mark.parametrize(
@@ -270,21 +247,6 @@ def test_a_mistake_of_rules_is_found_where_a_walk_meets_it(fault, monkeypatch):
     assert all(
         sum(row.values()) == pytest.approx(1) for row in policy.to_dict().values()
     )
-
-
-def test_histories_longer_than_declared_are_named():
-    rules = of_fault("none")
-    rules.sizes = rules.sizes._replace(max_moves=1)
-    store = RuleStore(rules, Budget("1MB"))
-    assert store.longest == 2
-    tree = GameTree("python_mistaken")
-    tree.rules = rules
-    solver = Solver(tree, store="none")
-    with pytest.raises(GameError, match=r"longer than .* Sizes.max_chance_moves = 2"):
-        solver.iterate(1)
-    rules.sizes = rules.sizes._replace(max_moves=40_000)
-    with pytest.raises(ValueError, match=r"histories of 40,001 moves"):
-        RuleStore(rules, Budget("1MB"))
 
 
 # --- how good it is ---------------------------------------

@@ -16,21 +16,6 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_file_is_replaced_by_bytes_or_by_what_a_function_writes(tmp_path):
-    path = tmp_path / "file"
-    write_file(path, b"first")
-    assert files_in(tmp_path) == {"file": b"first"}
-
-    def write(file):
-        file.write(b"__cond")
-        assert file.tell() == 6
-        file.seek(0)
-        file.write(b"se")
-
-    write_file(path, write, lasting=True)
-    assert files_in(tmp_path) == {"file": b"second"}
-
-
 @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
 @pytest.mark.parametrize("step", ["content", "fsync", "replace"])
 def test_an_error_at_any_step_leaves_the_older_file_alone(

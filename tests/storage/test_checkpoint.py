@@ -22,7 +22,6 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.solving.state import needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError, DamagedError
@@ -142,17 +141,6 @@ def test_resumed_in_another_process_is_uninterrupted_bit_for_bit(
     assert loaded.seed == 5
 
 
-@pytest.mark.parametrize("name", [*ms.ALGORITHMS][::4])
-def test_a_pickled_solver_goes_on_bit_for_bit(name, other_process):
-    algorithm = ms.ALGORITHMS[name]
-    solver = run(LEDUC, algorithm, 10)
-    copy = pickle.loads(pickle.dumps(solver))
-    travelled = other_process.apply(advanced, (solver, 10))
-    expected = state_of(advanced(solver, 10))
-    assert state_of(advanced(copy, 10)) == expected
-    assert state_of(travelled) == expected
-
-
 def test_other_settings_are_kept(tmp_path):
     minimizer = ms.omd(0.25, weights="kroer")
     algorithm = ms.Algorithm(ms.outcome(0.3), minimizer, ms.polynomial(1.5), False)
@@ -163,18 +151,6 @@ def test_other_settings_are_kept(tmp_path):
     assert (loaded.algorithm, loaded.seed) == (algorithm, -(2**70))
     assert loaded.tree.max_nodes == 123_456
     assert state_of(advanced(loaded, 20)) == state_of(advanced(solver, 20))
-
-
-def test_random_initial_regrets_are_kept(tmp_path):
-    minimizer = ms.regret_matching(initial_regret=0.1)
-    algorithm = ms.Algorithm(ms.OUTCOME, minimizer)
-    solver = Solver(LEDUC, algorithm, seed=3)
-    for _ in range(5):
-        solver.iterate(3)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver")
-    expected = Solver(LEDUC, algorithm, seed=3)
-    assert state_of(solver) == state_of(advanced(expected, 15))
 
 
 # --- refused -----------------------------------------------------------------
@@ -391,20 +367,6 @@ def test_an_error_at_any_step_leaves_a_good_file(saved, step, links, monkeypatch
     assert set(files_in(saved.parent)) <= {"solver", "solver.previous"}
 
 
-def test_a_place_that_cannot_be_written_is_an_os_error(saved):
-    solver = Solver.load(saved)
-    with pytest.raises(FileNotFoundError):
-        solver.save(saved.parent / "no" / "folder")
-    with pytest.raises(NotADirectoryError):
-        solver.save(saved / "file")
-    if os.geteuid():
-        saved.parent.chmod(0o500)
-        with pytest.raises(PermissionError):
-            solver.save(saved)
-        saved.parent.chmod(0o700)
-    assert Solver.load(saved).num_iterations == 20
-
-
 def save_thrice(path, number, barrier):
     contents = checkpoint.Contents(
         {"version": checkpoint.VERSION, "writer": number},
@@ -436,21 +398,6 @@ def test_of_two_writers_of_one_file_each_leaves_whole_files(
 
 
 # --- killed --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["external_sampling", "outcome_sampling"])
-def test_a_tree_that_is_expanded_again_meets_infosets_in_the_same_order(name):
-    """A resumed solver has no nodes, where another one still has some."""
-    alone, resumed = (
-        Solver("leduc_poker", ms.ALGORITHMS[name], seed=7, max_nodes=3000)
-        for _ in range(2)
-    )
-    for _ in range(20):
-        alone.iterate(5)
-        resumed.iterate(5)
-        resumed = pickle.loads(pickle.dumps(resumed))
-        assert resumed.tree.info_states == alone.tree.info_states
-    assert resumed.average_vector().tolist() == alone.average_vector().tolist()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -525,22 +472,3 @@ def test_a_small_file_takes_little_memory_whatever_it_pretends(name, kind, tmp_p
     finally:
         tracemalloc.stop()
     assert peak < 20_000_000
-
-
-def test_what_is_written_is_read_whatever_its_shape(tmp_path):
-    arrays = {
-        "empty": np.zeros((0, 3), np.int32),
-        "flat": np.arange(5.0),
-        "columns": np.asfortranarray(np.arange(12).reshape(3, 4)),
-        "records": np.zeros(3, INFOSET),
-        "scalar": np.array(7),
-    }
-    header = {"version": checkpoint.VERSION}
-    checkpoint.save(tmp_path / "file", checkpoint.Contents(header, arrays))
-    loaded = checkpoint.load(tmp_path / "file")
-    assert loaded.header == header
-    assert loaded.arrays.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert loaded.arrays[name].dtype == array.dtype
-        assert (loaded.arrays[name] == array).all()
-        assert loaded.arrays[name].flags.writeable

@@ -9,9 +9,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python.algorithms import (
-    expected_game_score,
     exploitability,
-    minimax,
 )
 from open_spiel.python.algorithms.cfr import _CFRSolver
 
@@ -367,26 +365,6 @@ def test_a_saved_policy_answers_through_the_abstraction(tmp_path):
 # --- refused -------------------------------------------------------------------
 
 
-@pytest.mark.compiled
-def test_an_abstraction_stands_in_for_strings_that_a_game_lacks(tmp_path):
-    game = pyspiel.load_game("breakthrough(rows=4,columns=2)")
-    with pytest.raises(ValueError, match=r"no information-state string.*abstraction"):
-        Solver(game)
-
-    def see_everything(state, player):
-        return state.history_str()
-
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, abstraction=see_everything)
-    solver.iterate(1000)
-    path = tmp_path / "solver"
-    solver.save(path)
-    solver = Solver.load(path, abstraction=see_everything)
-    both: list[Any] = [solver.average_policy()] * 2
-    values = expected_game_score.policy_value(game.new_initial_state(), both)
-    value, _ = minimax.alpha_beta_search(game)
-    assert values[0] == pytest.approx(value, abs=0.05)
-
-
 def test_what_cannot_forget_is_refused_in_words():
     def abstract(algorithm):
         return Solver("kuhn_poker", algorithm, abstraction=jack_or_queen)
@@ -410,15 +388,6 @@ def test_what_cannot_forget_is_refused_in_words():
             refused()
     with pytest.raises(ValueError, match="to_tabular"):
         policy.to_pyspiel()
-
-
-def test_a_state_of_simultaneous_moves_is_refused():
-    policy = Solver(GOOFSPIEL, abstraction=identity).average_policy()
-    start = policy.game.new_initial_state()
-    while start.is_chance_node():
-        start.apply_action(start.legal_actions()[0])
-    with pytest.raises(ValueError, match="convert_to_turn_based"):
-        policy.action_probabilities(start, 0)
 
 
 def abstracted(root, abstraction):

@@ -1,10 +1,9 @@
-"""A tree in numbers, and the levels that they are read from."""
+"""A tree in numbers."""
 
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.tree.levels import depth_first, levels_of
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", GOOFSPIEL]
@@ -61,22 +60,3 @@ def test_a_tree_that_grows_says_how_much_was_not_looked_at():
     before = solver.tree.num_nodes
     solver.tree._repr_html_()
     assert solver.tree.num_nodes == before
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_the_depth_first_order_is_openspiels_whatever_walks_have_met(name):
-    game = pyspiel.load_game(name)
-    solver = ms.Solver(game, ms.OUTCOME_SAMPLING, seed=3)
-    solver.iterate(50)
-    tree = solver.tree
-    tree.expand_all()  # the nodes that walks have met keep their numbers
-    order = depth_first(levels_of(tree.nodes)).argsort().tolist()
-    expected = [state.history() for state in histories(game)]
-    assert [tree.state_at(node)[0].history() for node in order] == expected
-
-
-def test_dropped_nodes_are_not_walked_again():
-    tree = ms.GameTree("kuhn_poker").expand_all()
-    tree.forget_nodes()
-    found = tree.describe()
-    assert (found.num_nodes, found.depth, found.unexpanded_nodes) == (1, 0, 1)

@@ -2,11 +2,7 @@
 
 import itertools
 import json
-import os
-import pickle
-import subprocess
-import sys
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -55,19 +51,10 @@ def one_move(first, second, probability=0.5, info_state="a"):
 
 PAIRS = {
     "matrix": (matrix_game(FIRST), matrix_game(SECOND)),
-    "tensor": tuple(
-        pyspiel.create_tensor_game(
-            "t", "t", [["a", "b"], ["c", "d"]], [flat, [-value for value in flat]]
-        )
-        for flat in ([3.0, -1.0, 0.0, 1.0], [-1.0, 2.0, 4.0, -3.0])
-    ),
     "efg": (efg_game(7), efg_game(-7)),
     "name of a registered game": (
         matrix_game(FIRST, "matrix_mp"),
         pyspiel.load_game("matrix_mp"),
-    ),
-    "turn-based": tuple(
-        pyspiel.convert_to_turn_based(matrix_game(rows)) for rows in (FIRST, SECOND)
     ),
     "payoffs": (one_move(1, 2), one_move(2, 1)),
     "chance": (one_move(1, 2), one_move(1, 2, probability=0.25)),
@@ -111,20 +98,6 @@ def test_a_policy_is_refused_in_a_game_of_other_information_states():
         ms.nash_conv(other, one.average_policy())
 
 
-def test_a_policy_is_refused_where_other_actions_are_legal():
-    def game(actions):
-        end = move(0, "a", leaf(1, -1), leaf(2, -2), actions=actions)
-        return small_game(end, name="actions")
-
-    solver = ms.Solver(game((0, 1)), seed=1)
-    solver.iterate(5)
-    policy, other = solver.average_policy(), game((0, 2))
-    with pytest.raises(ValueError, match="legal actions"):
-        ms.nash_conv(other, policy)
-    with pytest.raises(ValueError, match="legal actions"):
-        policy.action_probabilities(other.new_initial_state())
-
-
 # --- files and pickles -------------------------------------------------------
 
 
@@ -153,12 +126,6 @@ def test_a_file_is_not_loaded_for_another_game_of_the_same_string(
             assert ms.nash_conv(game, policy) == pytest.approx(nash_conv, abs=1e-12)
         solver.iterate(10)
         np.testing.assert_array_equal(solver.average_vector(), again.average_vector())
-
-
-def test_a_pickle_is_not_of_the_registered_game_that_has_the_name():
-    solver = ms.Solver(matrix_game(FIRST, "matrix_mp"), ms.CFR)
-    with pytest.raises(CheckpointError, match="of another game with the name"):
-        pickle.loads(pickle.dumps(solver))
 
 
 def test_a_payoff_that_no_probe_meets_is_still_noticed_by_an_exact_algorithm(tmp_path):
@@ -206,7 +173,6 @@ def test_evaluation_leaves_a_grown_tree_as_it_is():
     ("game", "algorithm"),
     [
         ("kuhn_poker", ms.CFR),
-        ("matrix_rps", ms.EXTERNAL_SAMPLING),
         ("python_search(turns=3)", ms.EXTERNAL_SAMPLING),
         ("python_kuhn_poker", ms.CFR),
     ],
@@ -224,14 +190,6 @@ def test_a_loop_of_evaluations_expands_once(game, algorithm, expansions):
 # --- what is surely the same -------------------------------------------------
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_games_that_differ_are_not_the_same(pair):
-    one, other = PAIRS[pair]
-    assert str(one) == str(other)
-    assert not same_game(one, other)
-    assert content_print(one) != content_print(other)
-
-
 def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
     one, other = (pyspiel.load_game("python_kuhn_poker") for _ in range(2))
     assert same_game(one, other)
@@ -243,12 +201,6 @@ def test_instances_of_a_python_class_are_the_same_if_their_attributes_are():
 
 WRITTEN_OUT = [
     ("kuhn_poker", "kuhn_poker(players=2)"),
-    ("goofspiel(num_cards=3)", "goofspiel(num_cards=3,num_turns=-1,players=2)"),
-    (
-        "turn_based_simultaneous_game(game=goofspiel(num_cards=3))",
-        "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=False))",
-    ),
-    ("misere(game=kuhn_poker())", "misere(game=kuhn_poker(players=2))"),
     ("python_leduc_ranks", "python_leduc_ranks(ranks=3)"),
 ]
 """A default that is not given, and the same default given."""
@@ -281,11 +233,8 @@ def test_a_default_written_out_is_the_same_game(written_out, tmp_path):
 
 OTHERS = [
     ("kuhn_poker", "kuhn_poker(players=3)"),
-    ("kuhn_poker", "leduc_poker"),
     ("goofspiel(num_cards=3)", "goofspiel(num_cards=3,imp_info=True)"),
     ("misere(game=kuhn_poker())", "misere(game=leduc_poker())"),
-    ("misere(game=kuhn_poker())", "misere(game=kuhn_poker(players=3))"),
-    # The game reads this parameter under another name, so it is a default by name only.
     ("liars_dice_ir", "liars_dice_ir(recall_length=4)"),
 ]
 
@@ -296,63 +245,3 @@ def test_other_parameters_are_another_game(pair, tmp_path):
     assert not same_name(one, other)
     assert not same_game(one, other)
     assert not has_name(one, str(other))
-
-
-class Stakes:
-    """What OpenSpiel calls to make a game in Python with the parameter `stake`."""
-
-    ante: ClassVar[float] = 0.0
-    specification: ClassVar = {"stake": 1}
-
-    def __new__(cls, parameters=None):
-        stake = cls.specification["stake"] if not parameters else parameters["stake"]
-        return cls.make(float(stake) + cls.ante, parameters)
-
-    @classmethod
-    def make(cls, won, parameters=None):
-        return small_game(
-            move(0, "a", leaf(won, -won), leaf(0, 0)),
-            name="python_stakes",
-            parameters=parameters,
-            parameter_specification=cls.specification,
-        )
-
-
-def test_a_game_whose_own_class_has_changed_is_another_game(monkeypatch, tmp_path):
-    pyspiel.register_game(Stakes.make(1.0).get_type(), Stakes)
-    short, long = "python_stakes", "python_stakes(stake=1)"
-    assert same_name(pyspiel.load_game(short), pyspiel.load_game(long))
-    solver = ms.Solver(short, ms.CFR)
-    solver.iterate(3)
-    solver.save(tmp_path / "solver")
-    for game in (short, long):
-        ms.Solver.load(tmp_path / "solver", game)
-    monkeypatch.setattr(Stakes, "ante", 1.0)
-    for game in (short, long):
-        with pytest.raises(CheckpointError, match="of another game with the name"):
-            ms.Solver.load(tmp_path / "solver", game)
-
-
-PRINT = """
-import importlib, pyspiel
-from mccfr_spiel.tree.loading import content_print
-
-importlib.import_module("mccfr_spiel.games")  # registers them
-for name in ("python_search(turns=3)", "matrix_rps", "python_goofspiel(num_cards=4)"):
-    print(content_print(pyspiel.load_game(name)))
-"""
-
-
-def test_prints_are_the_same_in_every_process():
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", PRINT],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert runs[0] == runs[1]
-    assert len(set(runs[0].split())) == 3

@@ -5,13 +5,10 @@ a lock. The oracle for bits is a solver that nobody disturbs.
 """
 
 import copy
-import multiprocessing
-import os
 import pickle
 import signal
 import threading
 
-import numpy as np
 import pyspiel
 import pytest
 
@@ -19,7 +16,6 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
-from tests.small_games import chance, leaf, move, small_game
 
 pytestmark = pytest.mark.compiled
 
@@ -69,20 +65,6 @@ def in_thread(function):
     return wait
 
 
-# --- other threads wait ------------------------------------------------------
-
-
-def test_two_threads_that_iterate_one_solver_do_the_sum():
-    solver, expected = (
-        Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4) for _ in range(2)
-    )
-    expected.iterate(300)  # compiles, too
-    waits = [in_thread(lambda: solver.iterate(150)) for _ in range(2)]
-    for wait in waits:
-        wait()
-    assert bits(solver) == bits(expected)
-
-
 # --- the same thread comes in again ------------------------------------------
 
 
@@ -96,7 +78,6 @@ def test_two_threads_that_iterate_one_solver_do_the_sum():
         lambda solver, path: solver.save(path),
         lambda solver, path: pickle.dumps(solver),
         lambda solver, path: copy.copy(solver),
-        lambda solver, path: solver.memory(),
         lambda solver, path: solver.tree.expand_all(),
         lambda solver, path: solver.tree.forget_nodes(),
         lambda solver, path: solver.tree.state_at(0),
@@ -197,15 +178,6 @@ def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
     assert in_thread(tree.change)() == "changed"
 
 
-def test_a_tree_in_use_is_not_renumbered():
-    tree = GameTree("kuhn_poker").expand_all()
-    other = GameTree("kuhn_poker").expand_all()
-    with pytest.raises(ValueError, match="take a new one"):
-        tree.recall(other.info_states, other.infosets, other.actions)
-    with pytest.raises(ValueError, match="take a new one"):
-        tree.take_over(None, None, None)  # pyright: ignore[reportArgumentType]
-
-
 # --- copies, pickles, forks --------------------------------------------------
 
 
@@ -214,90 +186,3 @@ def test_a_tree_is_neither_copied_nor_pickled():
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="Solvers and policies can"):
             duplicate(tree)
-
-
-@pytest.mark.parametrize(
-    ("duplicate", "name"),
-    [
-        (copy.copy, "external_sampling"),
-        (copy.deepcopy, "cfr_plus"),
-        (copy.deepcopy, "balanced"),
-    ],
-)
-def test_a_copied_solver_goes_on_by_itself(duplicate, name):
-    game = pyspiel.create_matrix_game("m", "m", ["a", "b"], ["a", "b"], *PAYOFFS)
-    algorithm = {**ms.ALGORITHMS, "balanced": ms.BALANCED_OUTCOME_SAMPLING}[name]
-    solver = Solver(game, algorithm, seed=1)
-    solver.iterate(10)
-    copied = duplicate(solver)
-    assert bits(copied) == bits(solver)
-    copied.iterate(20)
-    alone = Solver(game, algorithm, seed=1)
-    alone.iterate(10)
-    assert bits(solver) == bits(alone)  # the first one is as it was
-    solver.iterate(20)
-    assert bits(copied) == bits(solver)
-
-
-PAYOFFS = [[1.0, -2.0], [-1.0, 3.0]], [[-1.0, 2.0], [1.0, -3.0]]
-
-
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
-def test_a_copied_policy_is_another_one(duplicate):
-    solver = Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
-    solver.iterate(2)
-    policy = solver.average_policy()
-    before = policy.to_dict()
-    policy.action_probability_array  # noqa: B018  is made now
-    solver.iterate(50)  # meets more
-    copied = duplicate(policy)
-    copied.vector[2:] = 0.5
-    assert policy.to_dict() == before
-    assert set(copied.to_dict()) == set(before)
-    assert (copied.action_probability_array == 0.5).all()
-
-
-def test_a_policy_does_not_change_when_its_tree_meets_a_string_s_other_owner():
-    game = small_game(
-        chance(
-            (0.5, move(0, "same", leaf(1, -1), leaf(0, 0))),
-            (0.5, move(1, "same", leaf(1, -1), leaf(2, -2))),
-        )
-    )
-    tree = GameTree(game)
-    root = tree.game.new_initial_state()
-    _, _, first, _, _ = tree.expand(0, root, (0, 1))
-    tree.expand(first, root.child(root.legal_actions()[0]), [0, 1])
-    early = ms.SequencePolicy(tree, np.array([1, 1, 0.5, 0.5]))
-    tree.expand_all()
-    assert set(early.to_dict()) == {"same"}
-    late = ms.SequencePolicy(tree, np.array([1, 1, 0.5, 0.5, 0.5, 0.5]))
-    assert set(late.to_dict()) == {"player 0: same", "player 1: same"}
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="cannot fork")
-@pytest.mark.parametrize("is_torn", [False, True])
-def test_a_forked_process_does_not_wait_for_threads_it_has_not(is_torn):
-    tree, entered, leave = Locked(), threading.Event(), threading.Event()
-
-    def stay():
-        entered.set()
-        leave.wait(SECONDS)
-
-    wait = in_thread(lambda: (tree.change if is_torn else tree.read)(stay))
-    entered.wait(SECONDS)
-    child = multiprocessing.get_context("fork").Process(target=_use, args=[tree])
-    child.start()
-    child.join(SECONDS)
-    leave.set()
-    wait()
-    assert child.exitcode == (3 if is_torn else 0)
-    tree.change()
-
-
-def _use(tree):
-    try:
-        tree.change()
-    except ms.TreeInUseError as error:
-        os._exit(3 if "forked" in str(error) else 4)
-    os._exit(0)

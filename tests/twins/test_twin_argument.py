@@ -1,6 +1,5 @@
 """The argument `twin` does what it says, wherever it is taken."""
 
-import copy
 import pickle
 
 import pyspiel
@@ -9,12 +8,9 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import InThisProcess
-from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.experiments import Settings, playing, results, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
-
-pytestmark = pytest.mark.compiled
 
 KUHN = "kuhn_poker"
 NO_TWIN = "misere(game=kuhn_poker())"
@@ -135,42 +131,6 @@ def test_a_game_without_a_twin_is_as_before(name, uses, tmp_path):
     assert not uses
     with pytest.raises(ValueError, match=r"twin=True, but misere.* has no compiled"):
         TAKERS[name](NO_TWIN, True, tmp_path / "other")
-
-
-@pytest.mark.parametrize("name", [*TAKERS][::3])
-def test_what_is_no_truth_value_is_refused(name, tmp_path):
-    with pytest.raises(ValueError, match="twin='no' is none of None, True and False"):
-        TAKERS[name](KUHN, "no", tmp_path)
-
-
-@pytest.mark.parametrize("name", PLAYS)
-def test_estimates_are_the_same_either_way(name, tmp_path):
-    mine, theirs = (PLAYS[name](KUHN, twin, tmp_path) for twin in (True, False))
-    assert mine == theirs
-
-
-def test_a_small_game_is_not_learned_over_its_twin_unless_asked(monkeypatch):
-    stores = []
-    real = sampled.Solver
-
-    def noted(*arguments, **options):
-        stores.append(options["store"])
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(sampled, "Solver", noted)
-    for twin in (None, False, True):
-        respond(KUHN, twin, None)
-    assert stores == ["tree", "tree", "none"]
-
-
-@pytest.mark.parametrize(
-    "how", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))]
-)
-def test_copies_of_a_solver_use_the_twin_as_it_does(how):
-    solver = ms.Solver(KUHN, ms.EXTERNAL_SAMPLING, twin=False)
-    solver.iterate(3)
-    other = how(solver)
-    assert (other.tree is solver.tree, other.tree.twin) == (False, False)
 
 
 @pytest.mark.parametrize("twin", [False, True])

@@ -4,7 +4,6 @@ The oracle is pyspiel: its states on random histories, and the trees that are ex
 through it.
 """
 
-import pickle
 import random
 import re
 
@@ -12,7 +11,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import CFR_PLUS, EXTERNAL_SAMPLING, GameTree, Solver
+from mccfr_spiel import CFR_PLUS, GameTree, Solver
 from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.infosets import KeyNames
@@ -23,31 +22,17 @@ from tests.small_games import leaf, move, small_game
 from tests.twins import random_settings as settings
 from tests.twins.broken import broken
 
-SMALL = [
+GAMES = [
     "kuhn_poker",
-    "kuhn_poker(players=3)",
-    "goofspiel(num_cards=3,imp_info=True)",
+    "kuhn_poker(players=4)",
+    "leduc_poker(suit_isomorphism=True,starting_player=1)",
+    "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
+    "goofspiel(num_cards=3,imp_info=True,players=3,returns_type=total_points)",
     "dark_hex(num_rows=2,num_cols=2)",
     "oshi_zumo(coins=2,size=1,horizon=2)",
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
     "sheriff(num_rounds=2,max_items=3,max_bribe=2,item_value=0.3)",
-]
-"""Trees small enough for plain Python."""
-
-MEDIUM = [
-    "kuhn_poker(players=4)",
-    "leduc_poker(suit_isomorphism=True,starting_player=1)",
-    "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
-    "goofspiel(num_cards=3,imp_info=True,players=3,returns_type=total_points)",
-    "goofspiel(num_cards=4,imp_info=True,points_order=descending,"
-    "returns_type=point_difference)",
-    "goofspiel(num_cards=5,num_turns=1,points_order=ascending)",
-    "dark_hex(num_rows=2,num_cols=3,gameversion=adh,obstype=reveal-numturns)",
-    "oshi_zumo(coins=4,size=1,horizon=4,min_bid=1,alesia=True)",
-    "battleship(board_height=2,board_width=2,ship_sizes=[1;2],ship_values=[1;2.5],"
-    "num_shots=2,allow_repeated_shots=False)",
-    "tiny_bridge_2p(abstracted=True)",
 ]
 
 ARRAYS = (
@@ -87,8 +72,8 @@ def test_every_game_with_a_twin_has_random_settings():
 
 @pytest.mark.parametrize("name", TWINS)
 def test_random_histories_are_equal_at_random_settings(name):
-    for text in settings.random_games(name, 3, seed=1):
-        assert settings.check(text, 3, seed=2) is None, text
+    for text in settings.random_games(name, 5, seed=1):
+        assert settings.check(text, 8, seed=2) is None, text
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -109,34 +94,9 @@ def test_rules_and_strings_keep_to_the_sizes_that_they_declare(name):
         assert 0 < longest <= twin.twin.text_size
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", TWINS)
-def test_many_random_histories_are_equal_at_many_random_settings(name):
-    for text in settings.random_games(name, 10, seed=0):
-        assert settings.check(text, 30, seed=3) is None, text
-
-
-@pytest.mark.parametrize("text", SMALL)
-def test_small_trees_are_equal_node_for_node(text):
-    check_trees_are_equal(text)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("text", MEDIUM)
+@pytest.mark.parametrize("text", GAMES)
 def test_trees_are_equal_node_for_node(text):
     check_trees_are_equal(text)
-
-
-def test_infosets_are_found_by_their_strings():
-    tree, other = both_trees("kuhn_poker")
-    for infoset, string in enumerate(other.info_states):
-        assert tree.find(string) == infoset
-        assert tree.info_state(infoset) == string
-        assert tree.find(string, other.infosets[infoset]["player"]) == infoset
-    assert tree.find("nothing") == -1
-    assert tree.find("0", 1) == -1  # only player 0 has it
-    with pytest.raises(IndexError, match="no infoset 99"):
-        tree.info_state(99)
 
 
 # --- twins that differ -----------------------------------------------------------
@@ -184,10 +144,9 @@ def test_games_that_only_bear_the_name_get_no_twin():
 @pytest.mark.parametrize(
     "text",
     [
-        "goofspiel(num_cards=5,num_turns=4)",  # goes on behind its end
-        "liars_dice(numdice=2,dice_sides=12)",  # ambiguous strings
-        "dark_hex(num_rows=1,num_cols=3)",  # OpenSpiel misses wins there
-        "battleship(num_shots=16000)",  # so long a history no walk follows
+        "goofspiel(num_cards=5,num_turns=4)",
+        "liars_dice(numdice=2,dice_sides=12)",
+        "dark_hex(num_rows=1,num_cols=3)",
         "tic_tac_toe",
     ],
 )
@@ -225,30 +184,3 @@ def test_a_twin_is_used_by_itself_where_it_saves_time(monkeypatch):
         "kuhn_poker", abstraction=pyspiel.State.information_state_string
     )
     assert not is_expanded_by_twin(abstracted.expand_all())
-
-
-@pytest.mark.parametrize("algorithm", [CFR_PLUS, EXTERNAL_SAMPLING], ids=str)
-def test_results_are_equal_to_the_bit_and_files_fit_either_way(tmp_path, algorithm):
-    trees = {
-        twin: GameTree("kuhn_poker", twin=twin).expand_all() for twin in (True, False)
-    }
-    solvers = {twin: Solver(trees[twin], algorithm, seed=3) for twin in trees}
-    for twin, solver in solvers.items():
-        solver.iterate(20)
-        solver.save(tmp_path / str(twin))
-    all_solvers = [
-        *solvers.values(),
-        # These go on from the files of the others.
-        *(Solver.load(tmp_path / str(not twin), trees[twin]) for twin in trees),
-        Solver.load(tmp_path / "True"),
-        pickle.loads(pickle.dumps(solvers[True])),
-    ]
-    for solver in all_solvers:
-        solver.iterate(20)
-    policies = [solver.average_policy() for solver in all_solvers]
-    assert len({policy.vector.tobytes() for policy in policies}) == 1
-    assert len({ms.nash_conv("kuhn_poker", policy) for policy in policies}) == 1
-    assert policies[0].to_dict() == policies[1].to_dict()
-    policies[0].save(tmp_path / "policy")
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    assert ms.nash_conv(trees[False], loaded) == ms.nash_conv(trees[True], policies[1])

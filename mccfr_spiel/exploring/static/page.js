@@ -636,7 +636,6 @@ async function drawCurve(still) {
   if (x && metric) parts.push(h("h2", {}, words + (columns.iteration ? " by iterations" : " by nodes touched")), curve(x, columns[metric], words));
   else parts.push(h("p", { class: "soft" }, "There are no rows: the curve is that of a run's results.csv, or of solver.run."));
   if (rows.running) parts.push(h("p", { role: "status" }, "The run is going on; new rows come as they are written."));
-  if (rows.damaged) parts.push(h("p", { class: "down" }, rows.damaged + " damaged lines of results.csv are left out."));
   const course = h("div", { id: "course" });
   const steps = stepsOfRun();
   if (steps.length > 1) parts.push(slider(steps));
