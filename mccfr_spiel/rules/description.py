@@ -477,21 +477,22 @@ class Description(NamedTuple):
             *world* (see worlds/): writes the world as integers, at most
             `Sizes.max_moves` of them, and returns how many there are. It is made by
             `compiled`, as the next four, and None for games that declare no worlds.
-            `check_game` proves the declaration on the first moves. It needs the next
-            two functions, or the last two.
-        position_key(settings, state, key) -> int: writes on what the rest of the game
-            depends besides what the players know, such as the board and whose turn it
-            is, at most `Sizes.max_moves` integers, and returns how many there are.
+            `check_game` proves the declaration on the first moves.
+        position_key(settings, state, key) -> int: goes with `heard`. With these two,
+            worlds are found sooner, and games that have too many for lists are taken.
+            It writes on what the rest of the game depends besides what the players
+            know, such as the board and whose turn it is, at most `Sizes.max_moves`
+            integers, and returns how many there are.
             Worlds of one position have the same moves, answers, ends and returns, and
             the same positions behind them.
         heard(settings, state, player) -> int: a number from 0 for what a player has
             heard since the own last move, the answer to it included. The player's
             information set is told by it and the own last move at the one before.
-        leaf_class(settings, state, player) -> int: for games with worlds in which
-            chance deals in secret, an answer to a move depends on what the other player
-            hides, or the returns depend on what is private. Where the game ends: a
-            number from 0 to 63 for what is private to a player, such as how many of the
-            own dice match the bid.
+        leaf_class(settings, state, player) -> int: for games with worlds, without
+            `position_key`, in which chance deals in secret, an answer to a move depends
+            on what the other player hides, or the returns depend on what is private.
+            Where the game ends: a number from 0 to 63 for what is private to a player,
+            such as how many of the own dice match the bid.
         class_returns(settings, state, class0, class1, returns): goes with it; writes
             the returns for two such classes. What is private in the state must not
             matter.

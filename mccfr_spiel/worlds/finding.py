@@ -11,7 +11,7 @@ from mccfr_spiel.compiled.frame import new_record
 from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.limits import Budget, MemoryBudgetError, in_words
-from mccfr_spiel.rules.description import SPARE, BoundRules
+from mccfr_spiel.rules.description import SPARE, WORLD_SIGNATURES, BoundRules
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable
 from mccfr_spiel.rules.played import BROKEN
@@ -98,9 +98,6 @@ def why_no_worlds(rules: BoundRules | None) -> str:
         return "is not a game of two players"
     if rules.sizes.max_chance_moves and rules.description.leaf_class is None:
         return "has chance, but declares no classes (Description.leaf_class)"
-    description = rules.description
-    if description.leaf_class is None and description.position_key is None:
-        return "declares worlds, but no Description.position_key"
     if rules.sizes.num_actions > MOST_ACTIONS:
         return f"has more than {MOST_ACTIONS} actions"
     return ""
@@ -160,7 +157,9 @@ def known_worlds(
         rules, budget, with_histories: its arguments.
     """
     description = rules.description
-    game = find, description.short_name, description.rules, rules.settings.tobytes()
+    declared = [getattr(description, name) for name in WORLD_SIGNATURES]
+    game = find, description.short_name, description.rules, *declared
+    game = *game, rules.settings.tobytes()
     found = _kept.get(game)
     if found is None or (with_histories and not len(found.histories)):
         try:
@@ -196,7 +195,7 @@ def find_worlds(
         GameError: the rules contradict themselves or their `world_key`.
     """
     entries, answers = _FEW_ENTRIES, 2
-    if rules.description.leaf_class is None:
+    if rules.description.position_key is not None:
         while True:
             try:
                 return _find_places(rules, budget, entries, answers, with_histories)

@@ -7,11 +7,12 @@ entries of a world, so one of them tells where it leads: to the same world, as a
 move that makes another entry of the mover; or along an *edge* to the next. There the
 mover has an entry for each entry and action that lead along the edge.
 
-This search is for games with *classes* (see listing.py), which differ in three ways
-from those of places.py. Chance may deal to one player in secret. The answer to a move
-may depend on what the other player hides, such as a shot at a ship: a world has an edge
-for each answer, and along it go the other's entries that give this answer. And what is
-kept are the worlds where the game ends. Passes call no rules.
+This search is for games with *classes* (see listing.py), and for all that have no
+`position_key`. They may differ in three ways from those of places.py. Chance may deal
+to one player in secret. The answer to a move may depend on what the other player hides,
+such as a shot at a ship: a world has an edge for each answer, and along it go the
+other's entries that give this answer. And what is kept are the worlds where the game
+ends. Passes call no rules.
 """
 
 import numpy as np
@@ -24,6 +25,7 @@ from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,
     INFOSETS,
     LEAF_CLASS,
+    RETURNS,
     SEQUENCES,
     WORLD_KEY,
     call,
@@ -313,12 +315,15 @@ def _list_leaf(scene, level):
     leaves, search, at = scene.leaves, scene.search, scene.search.at
     settings, state = scene.game.settings, scene.path.state
     leaf, ways = at[NUM_LEAVES], np.zeros(2, np.int64)
+    has_classes = scene.more[1] != 0
     for player in range(2):
         most = np.int64(0)
         for entry in range(search.counts[player, level]):
             if not stand(scene, level, player, entry, 0):
                 return NOT_SHARED
-            its_class = call(scene.more[1], LEAF_CLASS, (settings, state, player))
+            its_class = np.int64(0)
+            if has_classes:
+                its_class = call(scene.more[1], LEAF_CLASS, (settings, state, player))
             if not 0 <= its_class < MOST_CLASSES:
                 return NOT_SHARED
             row, step = search.firsts[player, level] + entry, at[NUM_STEPS]
@@ -333,8 +338,11 @@ def _list_leaf(scene, level):
     for first in range(leaves.sizes[leaf, 0]):
         for second in range(leaves.sizes[leaf, 1]):
             pays = leaves.returns[at[NUM_RETURNS]]
-            arguments = settings, state, first, second, pays
-            call(scene.more[2], CLASS_RETURNS, arguments)
+            if has_classes:
+                arguments = settings, state, first, second, pays
+                call(scene.more[2], CLASS_RETURNS, arguments)
+            else:
+                call(scene.rules[RETURNS], RETURNS, (settings, state, pays))
             at[NUM_RETURNS] += 1
     at[NUM_LEAVES] = leaf + 1
     at[HISTORIES] += ways[0] * ways[1]

@@ -9,7 +9,7 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.limits import MemoryBudgetError
+from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
@@ -22,6 +22,7 @@ from mccfr_spiel.twins.catalog import twin_of
 from mccfr_spiel.worlds import finding, place_walk
 from mccfr_spiel.worlds.finding import find_worlds
 from mccfr_spiel.worlds.independence import check_independence
+from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.place_walk import PlaceWalk
 from mccfr_spiel.worlds.places import Places
 
@@ -512,6 +513,29 @@ def test_a_wrong_position_is_refused_with_two_histories(functions, message):
     pattern = rf"the histories \[.*\] and \[.*\], at (.|\n)*({message})"
     with pytest.raises(GameError, match=pattern):
         check_independence(rules, 20_000)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_world_key_alone_is_enough(name):
+    plain = declared(name, position_key=None, heard=None)
+    found = find_worlds(plain, Budget(10**9))
+    by_places = find_worlds(declared(name), Budget(10**9))
+    assert isinstance(found.worlds, Leaves)
+    assert found.num_histories == by_places.num_histories
+    assert len(found.infosets) == len(by_places.infosets)
+    check_independence(plain, 20_000)
+
+
+def test_solvers_take_a_game_with_a_world_key_alone(monkeypatch):
+    game = load_game(GAMES[1])
+    monkeypatch.setattr(game, "rules", declared(GAMES[1], position_key=None))
+    solver = ms.Solver(game, ms.CFR, store="worlds")
+    assert isinstance(solver.tree.worlds, Leaves)
+    solver.iterate(20)
+    policy = solver.average_policy()
+    found, expected = ms.nash_conv(solver.tree, policy), ms.nash_conv(game, policy)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found < 0.2  # 0.83 at the beginning
 
 
 def test_check_game_looks_at_worlds(monkeypatch):
