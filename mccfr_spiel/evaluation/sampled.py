@@ -40,7 +40,7 @@ from mccfr_spiel.evaluation.rule_plays import (
     returns_by_rules,
     rows_of,
 )
-from mccfr_spiel.kernels.sampling import plain_draw_action
+from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.limits import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
 from mccfr_spiel.rules.description import (
@@ -353,9 +353,11 @@ class ChanceMoves:
                 return actions[plain_draw_action(probs, 0, len(probs), draw)]
             known = np.array(probs)
             possible = known > 0
-            self._first = np.array(actions)[possible], np.cumsum(known[possible])
+            sums = np.cumsum(known[possible])
+            sums[-1] = 1.0
+            self._first = np.array(actions)[possible], sums
         moves, sums = self._first
-        return int(moves[min(np.searchsorted(sums, draw, "right"), len(moves) - 1)])
+        return int(moves[plain_draw_chance(sums, 0, len(sums), draw)])
 
 
 def _play(

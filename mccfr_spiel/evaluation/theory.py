@@ -22,11 +22,13 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     regret_matching,
 )
+from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.levels import depth_of
+from mccfr_spiel.tree.levels import depth_of, levels_below
 from mccfr_spiel.tree.whole_trees import complete_tree
 
 Numbers = npt.ArrayLike
@@ -141,6 +143,48 @@ def least_sampling_probability(
     mine = tree.infosets["player"] == player
     sequences = tree.num_players + np.flatnonzero(np.repeat(mine, counts))
     return float(full_pass(tree).plan(draws)[sequences].min(initial=1.0))
+
+
+def least_history_probability(
+    game: pyspiel.Game | str | GameTree,
+    player: int,
+    epsilon: float,
+    policy: np.ndarray,
+) -> float:
+    """The least positive q(z) of outcome sampling, with chance and opponents included.
+
+    This is the delta of Theorem 5 as printed, for one policy. It changes with the
+    policy and is far below `least_sampling_probability`.
+
+    Args:
+        game: a game, its load string or its tree, which is expanded whole.
+        player: the player being updated.
+        epsilon: the share of the uniform policy in that player's draws.
+        policy: as in `policy_vector`.
+
+    Raises:
+        ValueError: there is no such player, or epsilon is not in [0, 1].
+    """
+    tree = complete_tree(game)
+    player = refusals.player(player, tree.num_players)
+    epsilon = refusals.number(epsilon, "epsilon", 0, 1)
+    draws = policy_vector(tree, policy).copy()
+    counts = tree.infosets["num_actions"]
+    mine = tree.num_players + np.flatnonzero(
+        np.repeat(tree.infosets["player"] == player, counts)
+    )
+    uniform = np.repeat(1 / counts, counts)[mine - tree.num_players]
+    draws[mine] += epsilon * (uniform - draws[mine])
+    level, reach, least = np.zeros(1, np.int64), np.ones(1), 1.0
+    for below, parents, moves in levels_below(tree.nodes):
+        above = tree.nodes[level[parents]]
+        entries, is_chance = above["start"] + moves, above["player"] == CHANCE_NODE
+        reach = reach[parents]
+        reach[is_chance] *= tree.chance_probs[entries[is_chance]]
+        reach[~is_chance] *= draws[entries[~is_chance]]
+        ends = (tree.nodes[below]["player"] == TERMINAL) & (reach > 0)
+        level, least = below, min(least, float(reach[ends].min(initial=1.0)))
+    return least
 
 
 # --- bounds ------------------------------------------------------------------

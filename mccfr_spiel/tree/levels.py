@@ -9,6 +9,8 @@ Regret-based pruning (kernels/regret_pruning.py) takes them for the values of ac
 that it leaves out.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
@@ -17,23 +19,31 @@ from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.tables import Passes, TreeArrays
 
 
-def depth_of(nodes: np.ndarray) -> int:
-    """The moves in the longest history, chance's included; nodes that were not expanded
-    count as ends.
+def levels_below(nodes: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """The levels below the root: for each node of a level which one it is, which node
+    of the level above is its parent, and which child of it it is.
+
+    Nodes that were not expanded count as ends.
 
     Args:
         nodes: `[N]` of dtype NODE.
     """
-    depth, level = 0, np.zeros(1, np.int64)
+    level = np.zeros(1, np.int64)
     while True:
         above = nodes[level]
-        above = above[(above["player"] >= 0) | (above["player"] == CHANCE_NODE)]
-        if not above["num_children"].any():
-            return depth
-        sizes = above["num_children"].astype(np.int64)
-        starts = above["first_child"] - (np.cumsum(sizes) - sizes)
-        level = np.repeat(starts, sizes) + np.arange(sizes.sum())
-        depth += 1
+        goes_on = (above["player"] >= 0) | (above["player"] == CHANCE_NODE)
+        sizes = np.where(goes_on, above["num_children"], 0).astype(np.int64)
+        if not sizes.any():
+            return
+        parents = np.repeat(np.arange(len(level)), sizes)
+        moves = np.arange(len(parents)) - (np.cumsum(sizes) - sizes)[parents]
+        level = above["first_child"][parents] + moves
+        yield level, parents, moves
+
+
+def depth_of(nodes: np.ndarray) -> int:
+    """The moves in the longest history, chance's included."""
+    return sum(1 for _ in levels_below(nodes))
 
 
 # --- the leaves of a complete tree, listed for each sequence that leads to them -------

@@ -158,8 +158,8 @@ def known_worlds(
     """
     description = rules.description
     declared = [getattr(description, name) for name in WORLD_SIGNATURES]
-    game = find, description.short_name, description.rules, *declared
-    game = *game, rules.settings.tobytes()
+    made_of = description.short_name, description.rules, rules.settings.tobytes()
+    game = find, *made_of, *declared
     found = _kept.get(game)
     if found is None or (with_histories and not len(found.histories)):
         try:
