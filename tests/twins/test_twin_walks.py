@@ -133,16 +133,6 @@ def test_policies_answer_openspiels_states(game, tmp_path):
     assert solver.tree.find("no such string") == -1
 
 
-# --- strings and places ---------------------------------------------------------
-
-
-def store_of(solver):
-    """What walks have written, as it is."""
-    store = solver.tree.rule_store
-    assert store is not None
-    return store
-
-
 # --- which is chosen --------------------------------------------------------------
 
 
@@ -191,7 +181,6 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
 )
 def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
     monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
-    monkeypatch.setattr(rule_growth, "_SMALL_SHARE", 2)  # a walk is not measured
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
     assert solver.store == "none"
     with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
@@ -202,21 +191,6 @@ def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
     fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
     fine.iterate(10)
     assert fine.num_iterations == 10
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    "game",
-    ["battleship"],
-)
-def test_a_first_walk_that_cannot_fit_is_refused_early(game):
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
-    with pytest.raises(WalkTooLargeError, match=r"surely meets more information sets"):
-        solver.iterate(1)
-    store = store_of(solver)
-    assert 0 < store.bytes_used() < 2**30 / 16
-    assert solver.num_iterations == 0
-    solver.average_policy()
 
 
 SMALL_WALKS = [
