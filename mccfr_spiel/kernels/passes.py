@@ -61,7 +61,6 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED,
     PLAYER,
     SEED,
-    THREAD_FAILED,
     Blocks,
     Passes,
     Plans,
@@ -515,8 +514,8 @@ def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> 
             if once:
                 break
 
-        if load(desk, FAILED) != 0:
-            return THREAD_FAILED
+        if load(desk, FAILED) != 0:  # which raises in the thread's stead
+            return DONE
         cursor[ITERATION] = iteration
         cursor[PLAYER] = player
         cursor[NODES_TOUCHED] = touched
@@ -532,7 +531,7 @@ def make_passes(rule: int, *, estimated: bool = False) -> Any:
     been written into the tables, and counts no nodes.
 
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
-    `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
+    `make_iterate`; the leader returns DONE.
     """
     do_piece = make_piece(rule, has_rows=not estimated)
     loop = make_loop(rule, do_piece, _has_rows, once=estimated)
