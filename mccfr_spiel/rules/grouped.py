@@ -17,7 +17,6 @@ has changed. Where a stretch ends changes no bit.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import contextlib
 import functools
 from typing import Annotated, Any, NamedTuple
 
@@ -27,7 +26,7 @@ from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.compiled.atomics import NOTES, close, load, open_tickets, replace
 from mccfr_spiel.compiled.atomics import STATUS as STATUS_NOW
 from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.compiled.teams import serve
 from mccfr_spiel.kernels.apply import (
@@ -42,7 +41,7 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     walks_of_group,
 )
-from mccfr_spiel.kernels.minimizers import function_of, number_of, rule_of
+from mccfr_spiel.kernels.minimizers import code_for, rule_of
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     BATCH,
@@ -588,6 +587,5 @@ def make_grouped_iterate(sampled: Sampled, rule: str) -> Any:
         sampled: what a walk samples, batched.
         rule: as in `make_rule_iterate`; a user's own rule must be compiled.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        return make_grouped_walks(sampled, number_of(rule))
+    with code_for(rule) as number:
+        return make_grouped_walks(sampled, number)

@@ -19,7 +19,6 @@ stays where it is.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import contextlib
 import functools
 from typing import Annotated, Any, NamedTuple
 
@@ -27,9 +26,9 @@ import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.minimizers import function_of, number_of, start_tables
+from mccfr_spiel.kernels.minimizers import code_for, start_tables
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -604,9 +603,7 @@ def make_rule_iterate(sampled: Sampled, rule: str, source: Source = PLAYED) -> A
         rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
         source: PLAYED, or FACED where players follow policies.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        number = number_of(rule)
+    with code_for(rule) as number:
         go_on = make_loop(sampled, number, source)
 
         @jit(views_only=True)
