@@ -223,22 +223,6 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 
 
 @inlined
-def stop(
-    path: Path,
-    walk: Walk,
-    top: int,
-    acting: int,
-    sequence: int,
-    weight: float,
-    place: int,
-) -> int:
-    """Saves and stacks the node where a walk cannot go on; returns the new height."""
-    level = free_level(path)
-    save(path, level, acting, 0, 0)
-    return push(walk, top, stacked(level), sequence, weight, place)
-
-
-@inlined
 def who_acts(rules: Any, game: Game, path: Path) -> int:
     """The player who acts, or CHANCE_NODE or TERMINAL."""
     return call(rules[ACTING], ACTING, (game.settings, path.state))
@@ -568,7 +552,9 @@ def p_stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Saves and stacks the node where the walk stands."""
-    return stop(path, walk, top, acting, sequence, weight, place)
+    level = free_level(path)
+    save(path, level, acting, 0, 0)
+    return push(walk, top, stacked(level), sequence, weight, place)
 
 
 @inlined
