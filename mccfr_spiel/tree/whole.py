@@ -28,8 +28,8 @@ from mccfr_spiel.kernels.passes import (
     find_blocks,
     find_cuts,
     mark_kinds,
-    weigh_infosets,
 )
+from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.limits import TreeFullError, refusal, resident
@@ -236,7 +236,7 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
         infosets: of the tree.
         passes: the list of its leaves.
     """
-    owner = _owners(infosets, passes)
+    owner = _owners(infosets, len(passes.member_ends) - 1)
     stops = infosets["first_sequence"] + infosets["num_actions"]
     work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
     total = int(work[-1]) if len(infosets) else 0
@@ -244,17 +244,17 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
     return cut_at(infosets, passes, find_cuts(owner[infosets["parent"]], work, most))
 
 
-def _owners(infosets: np.ndarray, passes: Passes) -> np.ndarray:
+def _owners(infosets: np.ndarray, num_players: int) -> np.ndarray:
     """`[S]` the infoset of each sequence, -1 for the empty ones."""
     owner = np.repeat(np.arange(len(infosets), dtype=np.int32), infosets["num_actions"])
-    return np.append(np.full(len(passes.member_ends) - 1, -1, np.int32), owner)
+    return np.append(np.full(num_players, -1, np.int32), owner)
 
 
 def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
     """Cuts the infosets of a complete tree at these, the first of each block and their
     number."""
     kinds = np.zeros(len(infosets), np.uint8)
-    mark_kinds(infosets, _owners(infosets, passes), ends, kinds)
+    mark_kinds(infosets, _owners(infosets, len(passes.member_ends) - 1), ends, kinds)
     return _blocks_of(passes, ends, kinds)
 
 
@@ -283,17 +283,17 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
         num_players: how many players there are.
         num_sequences: of all of them.
     """
-    work = np.empty(len(infosets), np.int64)
-    below = np.zeros(num_sequences, np.int64)
-    no_leaves = np.zeros(num_sequences + 1, np.int64)  # only sequences count
-    weigh_infosets(infosets, no_leaves, below, work)
-    total = int(below[:num_players].sum())
+    counts = np.ones(num_sequences)
+    count_sequences(infosets, counts)
+    starts = infosets["first_sequence"]
+    work = (WORK_OF_SEQUENCE * np.add.reduceat(counts, starts)).astype(np.int64)
+    total = WORK_OF_SEQUENCE * int(counts[:num_players].sum() - num_players)
     most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
     members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
     member_ends = np.searchsorted(
         infosets["player"][members], np.arange(num_players + 1)
     )
-    owner = np.full(num_sequences, -1, np.int32)
+    owner = _owners(infosets, num_players)
     block_of = np.empty(len(infosets), np.int32)
     is_root = np.zeros(len(infosets), np.bool_)
     player_ends = np.zeros(num_players + 1, np.int64)
