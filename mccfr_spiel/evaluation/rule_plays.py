@@ -20,7 +20,7 @@ from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.limits import Budget
 from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.rules.description import BoundRules, rules_of
+from mccfr_spiel.rules.description import SPARE, BoundRules, rules_of
 from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
@@ -207,7 +207,8 @@ def _played(
 ) -> np.ndarray | None:
     """The returns of plays, `[plays, P]`; None if one is odd."""
     store = RuleStore(rules, Budget(_NO_LIMIT))
-    path, results = store.new_path(), np.zeros((plays, rules.num_players))
+    path = store.new_path()
+    results = np.zeros((plays + SPARE, rules.num_players))[:plays]
     tree = TreeArrays(np.zeros(0, NODE), store.infosets, **store.node_arrays())
     frame = LAYOUT.frame_of(tree, store.game, store.known, path)
     draws, cursor, status = np.zeros(0), np.zeros(2, np.int64), GROW

@@ -28,6 +28,7 @@ from mccfr_spiel.rules.played import (
     go_to,
     key_of,
     list_moves,
+    list_outcomes,
     move_on,
     p_arrive,
     stacked,
@@ -83,18 +84,36 @@ def ask_policy(
 
 
 @inlined
-def arrive(tree, game, known, path, rules, node, acting, free):
-    """As for any walk, unless somebody acts who follows a policy."""
-    mover = who_acts(rules, game, path)
-    if mover < 0 or mover == game.player[0]:
-        return p_arrive(tree, game, known, path, rules, node, acting, free)
-    count, status = np.int64(list_moves(rules, game, path, mover)), np.int64(DONE)
+def list_chances(
+    rules: Any,
+    game: Game,
+    path: Path,
+    tree: TreeArrays,
+    known: Known,
+    acting: int,
+    free: int,
+) -> tuple[Any, Any]:
+    """Writes the moves of chance, or of a player who follows a policy, and their
+    distribution; returns a status and how many they are."""
+    count, status = np.int64(list_moves(rules, game, path, acting)), np.int64(DONE)
     if count < 0:
         status = np.int64(BROKEN - 1 - count)
     elif count > free:
         status = np.int64(STACK_FULL)
-    elif not ask_policy(rules, game, path, tree, known, mover, count):
+    elif acting == CHANCE_NODE:
+        status = np.int64(list_outcomes(rules, game, path, tree, count))
+    elif not ask_policy(rules, game, path, tree, known, acting, count):
         status = np.int64(BROKEN + OTHER_ACTIONS)
+    return status, count
+
+
+@inlined
+def arrive(tree, game, known, path, rules, node, acting, free):
+    """As for any walk, unless chance acts or somebody who follows a policy."""
+    mover = who_acts(rules, game, path)
+    if mover == game.player[0]:
+        return p_arrive(tree, game, known, path, rules, node, acting, free)
+    status, count = list_chances(rules, game, path, tree, known, mover, free)
     first = np.int64(stacked(free_level(path)) + 1)
     return status, first, np.int64(0), count, np.int64(-1)
 
@@ -102,7 +121,7 @@ def arrive(tree, game, known, path, rules, node, acting, free):
 FACED: Source = PLAYED._replace(acting_at=acting_at, arrive=arrive)
 
 
-@jit
+@jit(views_only=True)
 def play(frame, rules, draws, cursor, results):
     """Plays until all plays are done or draws are short.
 
@@ -124,21 +143,20 @@ def play(frame, rules, draws, cursor, results):
             return np.int64(GROW)
         go_to(rules, game, path, stacked(0))
         while True:
-            acting = acting_at(tree, game, known, path, rules, 0)
+            acting = who_acts(rules, game, path)
             if acting == TERMINAL:
                 break
-            status, _, _, count, _ = arrive(
-                tree, game, known, path, rules, 0, acting, MAX_CHILDREN
+            status, count = list_chances(
+                rules, game, path, tree, known, acting, MAX_CHILDREN
             )
             if status != DONE:
                 return status
             chosen = draw_action(tree.chance_probs, 0, count, draws[at])
             move_on(rules, game, path, path.moves[chosen])
             at += 1
-        status = np.int64(end_game(rules, game, path, tree.utilities))
+        status = np.int64(end_game(rules, game, path, results[cursor[0] :]))
         if status != DONE:
             return status
-        results[cursor[0]] = tree.utilities[0]
         cursor[0] += 1
         cursor[1] = at
     return np.int64(DONE)
