@@ -4,6 +4,7 @@ Tables have a row for each infoset or sequence that the tree has met, so they gr
 the tree. Everything here runs under the tree's lock.
 """
 
+import functools
 import hashlib
 import operator
 from typing import Any
@@ -233,7 +234,6 @@ class SolverState:
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
-        self._leaves_digest: str | None = None
         self.path = None
         if self.store is not None:
             self.path = self.store.new_path()
@@ -604,11 +604,12 @@ class SolverState:
             )
         walk.marks[layout.WALKER] = player
 
+    @functools.cached_property
     def leaves_digest(self) -> str | None:
         """A hash of what all leaves pay; None if no whole pass has listed them."""
-        if self.whole and self._leaves_digest is None:
-            digest = hashlib.blake2b(digest_size=16)
-            for array in self._tree.worlds or self._tree.list_leaves():
-                digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-            self._leaves_digest = digest.hexdigest()
-        return self._leaves_digest
+        if not self.whole:
+            return None
+        digest = hashlib.blake2b(digest_size=16)
+        for array in self._tree.worlds or self._tree.list_leaves():
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()

@@ -131,14 +131,11 @@ class GameTree(ReadableTree):
 
     # --- all at once ---------------------------------------------------------
 
-    def expand_all(
-        self, *, most: int | None = None, most_memory: int | None = None
-    ) -> "GameTree":
+    def expand_all(self, *, most: int | None = None) -> "GameTree":
         """Expands every unexpanded node, depth first; returns the tree itself.
 
         Args:
             most: stop with an error beyond so many nodes already.
-            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -146,11 +143,11 @@ class GameTree(ReadableTree):
         """
         if not self.is_complete:
             most = self.max_nodes if most is None else min(most, self.max_nodes)
-            self._expand_all(most, most_memory)
+            self._expand_all(most)
         return self
 
     @changes
-    def _expand_all(self, most: int, most_memory: int | None) -> None:
+    def _expand_all(self, most: int) -> None:
         if self.is_complete:  # by another thread, while this one waited
             return
         if self.rule_store is not None:
@@ -163,7 +160,7 @@ class GameTree(ReadableTree):
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
-            expand_depth_first(self, self.expand_held, most, most_memory)
+            expand_depth_first(self, self.expand_held, most)
         except TreeFullError:
             self._forget_nodes()
             self.node_store.give_back()
