@@ -29,7 +29,7 @@ from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
-from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
+from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import played
@@ -44,7 +44,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
-from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
+from mccfr_spiel.worlds.passes import LAYOUTS
 from mccfr_spiel.worlds.places import Places
 
 _OPTIONAL_BYTES = 9
@@ -225,11 +225,7 @@ class SolverState:
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
-        self.whole: (
-            tuple[()]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
-        ) = ()
+        self.whole: tuple[Any, ...] = ()
         self.over_histories: SlicedPass | None = None
         self.num_threads = 1
         if not self.walks:
