@@ -19,7 +19,6 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import UNEXPANDED
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -32,7 +31,7 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits import TreeFullError, refusal, resident
+from mccfr_spiel.limits import refusal, resident, too_many_nodes
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED
@@ -176,7 +175,7 @@ def expand_depth_first(
         nonlocal check_at
         if nodes.count > check_at:
             if nodes.count > most:
-                raise TreeFullError(f"{brief(tree.game)} has more than {most} nodes.")
+                raise too_many_nodes(tree.game, most)
             watch.look(state)
             check_at = min(most, nodes.count + _CHECKED)
         return False
