@@ -28,7 +28,6 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import (
     has_name,
-    is_saved_game,
     load_game,
     saved_game,
     saved_print,
@@ -179,7 +178,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
-    if not is_saved_game(source, header):
+    if header["identity"] != saved_print(source):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
