@@ -1,5 +1,4 @@
-"""The expansion through pyspiel, of a whole tree or where walks go, and the watch over
-that of a whole tree.
+"""The expansion of a whole tree through pyspiel, and the watch over it.
 
 Compiled rules do not come here: rules/expansion.py expands them with no Python per
 node.
@@ -79,80 +78,6 @@ class _Watch:
             raise error
 
 
-Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
-
-Opened = list[Any]
-"""A node that was expanded: its next child, its moves, who acts, its first child, where
-the moves begin, its state, and each player's last sequence before it."""
-
-
-def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
-    """The place of a child.
-
-    Args:
-        opened: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then becomes this.
-    """
-    _, moves, acting, _, start, state, sequences = opened
-    move, before = moves[child] if acting >= 0 else moves[child][0], state
-    try:
-        if is_last:
-            state.apply_action(move)
-        else:
-            state, sequences = state.child(move), sequences.copy()
-    except Exception as error:
-        tell_history(error, before, move)
-        raise
-    if acting >= 0:
-        sequences[acting] = start + child
-    return state, sequences
-
-
-def expand_below(
-    tree: ReadableTree,
-    expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
-    node: int,
-    place: Place,
-    is_enough: Callable[[pyspiel.State, Sequence[Any], int], bool],
-) -> list[Opened]:
-    """Expands a node and all below it that is unexpanded, under the tree's lock.
-
-    Args:
-        tree: the tree.
-        expand: its `GameTree.expand_held`.
-        node: where to begin.
-        place: of that node.
-        is_enough: is asked behind each node: its state, its moves and who acts.
-
-    Returns:
-        The nodes above where it was enough that have children to come, the lowest last.
-    """
-    record, stack, (state, sequences) = tree.node_store.record, [], place
-    # One pass visits one node: it expands the node if need be, puts it on the stack if
-    # it has children, and goes on to the next child of the node on top. A node's last
-    # child takes over its state, since nobody else needs that any more.
-    while True:
-        first, start, _, _, acting = record(node)
-        if acting == UNEXPANDED:
-            moves, acting, first, start, _ = expand(node, state, sequences)
-        else:
-            moves = _moves(state)
-        if moves:
-            stack.append([0, moves, acting, first, start, state, sequences])
-        if is_enough(state, moves, acting) or not stack:
-            return stack
-        opened = stack[-1]
-        child = opened[0]
-        opened[0] = child + 1
-        is_last = child + 1 == len(opened[1])
-        if is_last:
-            stack.pop()
-        state, sequences = child_of(opened, child, is_last=is_last)
-        node = opened[3] + child
-
-
 def expand_depth_first(
     tree: ReadableTree,
     expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
@@ -161,7 +86,8 @@ def expand_depth_first(
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 
     Args:
-        tree, expand: as in `expand_below`.
+        tree: the tree.
+        expand: its `GameTree.expand_held`.
         most: how many nodes there may be.
 
     Raises:
@@ -169,20 +95,47 @@ def expand_depth_first(
         ValueError: see `GameTree.expand`.
     """
     nodes = tree.node_store
+    record = nodes.record
+    node, state, sequences = 0, tree.new_state(), list(range(tree.num_players))
+    stack: list[list[Any]] = []  # the next child, the moves, and the node's record
     check_at = min(most, nodes.count + _CHECKED)
     watch = _Watch(tree, most)
-
-    def look(state: pyspiel.State, moves: Sequence[Any], acting: int) -> bool:
-        nonlocal check_at
-        if nodes.count > check_at:
-            if nodes.count > most:
-                raise too_many_nodes(tree.game, most)
-            watch.look(state)
-            check_at = min(most, nodes.count + _CHECKED)
-        return False
-
-    root = tree.new_state(), list(range(tree.num_players))
-    expand_below(tree, expand, 0, root, look)
+    # One pass visits one node: it expands the node if need be, puts it on the stack if
+    # it has children, and goes on to the next child of the node on top. `state` and
+    # `sequences` are those of `node`. The stack holds the nodes above it that have
+    # children to come, each with its own copy of them; a node's last child takes the
+    # copies over, since nobody else needs them any more.
+    while True:
+        first, start, _, _, player = record(node)
+        if player == UNEXPANDED:
+            moves, player, first, start, _ = expand(node, state, sequences)
+            if nodes.count > check_at:
+                if nodes.count > most:
+                    raise too_many_nodes(tree.game, most)
+                watch.look(state)
+                check_at = min(most, nodes.count + _CHECKED)
+        else:
+            moves = _moves(state)
+        if moves:
+            stack.append([0, moves, player, first, start, state, sequences])
+        if not stack:
+            return
+        child, moves, player, first, start, state, sequences = stack[-1]
+        move = moves[child] if player >= 0 else moves[child][0]
+        try:
+            if child + 1 == len(moves):
+                stack.pop()
+                state.apply_action(move)
+            else:
+                stack[-1][0] = child + 1
+                state = state.child(move)
+                sequences = sequences.copy()
+        except Exception as error:
+            tell_history(error, state, move)
+            raise
+        if player >= 0:
+            sequences[player] = start + child
+        node = first + child
 
 
 def _moves(state: pyspiel.State) -> Sequence[Any]:
