@@ -8,7 +8,6 @@ went.
 import operator
 import random
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pyspiel
@@ -187,31 +186,35 @@ class Growth:
         player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
         draws = self._draws[player]
 
-        def is_enough(state: pyspiel.State, moves: Sequence[Any], acting: int) -> bool:
-            # The walk itself goes on where a move is drawn. So infosets are met in the
-            # order of the walk, whatever part of the tree is there already.
-            if tree.num_nodes > self._look_at:
-                self._look(tables, walk, state, player)
-                if self.lock.waiting:  # the walk will stop again at what is left
-                    return True
-            return bool(moves) and draws[acting]
+        def look(state: pyspiel.State) -> int:
+            self._look(tables, walk, state, player)
+            # If others wait, the walk will stop again at what is left.
+            return -1 if self.lock.waiting else self._look_at
 
-        place = self._place_of(node, draws)
-        self._open += expand_below(tree, tree.expand_held, node, place, is_enough)
+        # The walk itself goes on where a move is drawn. So infosets are met in the
+        # order of the walk, whatever part of the tree is there already.
+        self._open += expand_below(
+            tree,
+            tree.expand_held,
+            node,
+            self._place_of(node, draws),
+            draws,
+            self._look_at,
+            look,
+        )
         del self._open[:-_MOST_OPEN]
 
     def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""
-        for k in range(len(self._open) - 1, -1, -1):
-            opened = self._open[k]
-            _, moves, acting, first, *_ = opened
-            child = node - first
-            if 0 <= child < len(moves):
-                is_last = draws[acting] or child + 1 == len(moves)
-                if (
-                    is_last
-                ):  # a walk goes to one of its children only, or is at the last
-                    del self._open[k]
+        opens = self._open
+        for k in range(len(opens) - 1, -1, -1):
+            opened = opens[k]
+            child, count = node - opened[3], len(opened[1])
+            if 0 <= child < count:
+                # Where a move is drawn, the walk goes to one of the children only.
+                is_last = draws[opened[2]] or child + 1 == count
+                if is_last:
+                    del opens[k]
                 return child_of(opened, child, is_last=is_last)
         return self._tree.state_at_held(node)
 

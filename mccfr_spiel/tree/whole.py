@@ -116,7 +116,9 @@ def expand_below(
     expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
     node: int,
     place: Place,
-    is_enough: Callable[[pyspiel.State, Sequence[Any], int], bool],
+    draws: Sequence[bool],
+    look_at: int,
+    look: Callable[[pyspiel.State], int],
 ) -> list[Opened]:
     """Expands a node and all below it that is unexpanded, under the tree's lock.
 
@@ -125,24 +127,29 @@ def expand_below(
         expand: its `GameTree.expand_held`.
         node: where to begin.
         place: of that node.
-        is_enough: is asked behind each node: its state, its moves and who acts.
+        draws: by who acts, chance last, whether to stop there.
+        look_at: how many nodes there may be before the first look.
+        look: is asked for the next such number at a node's state; -1 to stop there.
 
     Returns:
-        The nodes above where it was enough that have children to come, the lowest last.
+        The nodes above where it stopped that have children to come, the lowest last.
     """
-    record, stack, (state, sequences) = tree.node_store.record, [], place
+    nodes, stack, (state, sequences) = tree.node_store, [], place
+    old = nodes.count  # of these nodes some may be expanded
     # One pass visits one node: it expands the node if need be, puts it on the stack if
     # it has children, and goes on to the next child of the node on top. A node's last
     # child takes over its state, since nobody else needs that any more.
     while True:
-        first, start, _, _, acting = record(node)
-        if acting == UNEXPANDED:
+        if node >= old or nodes.record(node)[4] == UNEXPANDED:
             moves, acting, first, start, _ = expand(node, state, sequences)
         else:
+            first, start, _, _, acting = nodes.record(node)
             moves = _moves(state)
         if moves:
             stack.append([0, moves, acting, first, start, state, sequences])
-        if is_enough(state, moves, acting) or not stack:
+        if nodes.count > look_at:
+            look_at = look(state)
+        if not stack or look_at < 0 or (moves and draws[acting]):
             return stack
         opened = stack[-1]
         child = opened[0]
@@ -173,20 +180,18 @@ def expand_depth_first(
         ValueError: see `GameTree.expand`.
     """
     nodes = tree.node_store
-    check_at = min(most, nodes.count + _CHECKED)
     watch = _Watch(tree, most, most_memory)
 
-    def look(state: pyspiel.State, moves: Sequence[Any], acting: int) -> bool:
-        nonlocal check_at
-        if nodes.count > check_at:
-            if nodes.count > most:
-                raise TreeFullError(f"{brief(tree.game)} has more than {most} nodes.")
-            watch.look(state)
-            check_at = min(most, nodes.count + _CHECKED)
-        return False
+    def look(state: pyspiel.State) -> int:
+        if nodes.count > most:
+            raise TreeFullError(f"{brief(tree.game)} has more than {most} nodes.")
+        watch.look(state)
+        return min(most, nodes.count + _CHECKED)
 
     root = tree.new_state(), list(range(tree.num_players))
-    expand_below(tree, expand, 0, root, look)
+    follows_all = [False] * (tree.num_players + 1)
+    first_look = min(most, nodes.count + _CHECKED)
+    expand_below(tree, expand, 0, root, follows_all, first_look, look)
 
 
 def _moves(state: pyspiel.State) -> Sequence[Any]:
