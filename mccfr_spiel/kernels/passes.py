@@ -61,7 +61,6 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED,
     PLAYER,
     SEED,
-    THREAD_FAILED,
     Blocks,
     Passes,
     Plans,
@@ -150,27 +149,6 @@ def mark_kinds(
 
 
 @jit
-def weigh_infosets(
-    infosets: np.ndarray, ends: np.ndarray, below: np.ndarray, work: np.ndarray
-) -> None:
-    """Sets the work of a pass at each infoset and all below it, in rows of leaves.
-
-    Args:
-        infosets: of a whole tree.
-        ends: see `Passes`.
-        below: `[S]` int64, zeros at first.
-        work: `[I]` int64, is set.
-    """
-    for infoset in range(len(infosets) - 1, -1, -1):
-        start = infosets[infoset]["first_sequence"]
-        total = 0
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            total += below[s] + ends[s + 1] - ends[s] + WORK_OF_SEQUENCE
-        work[infoset] = total
-        below[infosets[infoset]["parent"]] += total
-
-
-@jit
 def find_blocks(
     infosets: np.ndarray,
     members: np.ndarray,
@@ -190,18 +168,14 @@ def find_blocks(
     Args:
         infosets: of a whole tree.
         members, member_ends: see `Passes`.
-        work: `[I]` from `weigh_infosets`.
+        work: `[I]` of an infoset and all below it.
         most: subtrees of more work are cut.
-        owner: `[S]` int32, -1 at first; gets the infoset of each sequence.
+        owner: `[S]` the infoset of each sequence, -1 for the empty ones.
         block_of: `[I]` int32; gets the block, -1 for the top.
         is_root: `[I]` bool, false at first; true where a block's subtree begins.
         player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
             next one.
     """
-    for infoset in range(len(infosets)):
-        start = infosets[infoset]["first_sequence"]
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            owner[s] = infoset
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):
@@ -515,8 +489,8 @@ def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> 
             if once:
                 break
 
-        if load(desk, FAILED) != 0:
-            return THREAD_FAILED
+        if load(desk, FAILED) != 0:  # which raises in the thread's stead
+            return DONE
         cursor[ITERATION] = iteration
         cursor[PLAYER] = player
         cursor[NODES_TOUCHED] = touched
@@ -532,7 +506,7 @@ def make_passes(rule: int, *, estimated: bool = False) -> Any:
     been written into the tables, and counts no nodes.
 
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
-    `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
+    `make_iterate`; the leader returns DONE.
     """
     do_piece = make_piece(rule, has_rows=not estimated)
     loop = make_loop(rule, do_piece, _has_rows, once=estimated)

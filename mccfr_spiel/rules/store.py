@@ -76,10 +76,11 @@ class RuleStore:
             )
         self.called = callable_rules(rules)
         self.game = played.Game(
-            settings=rules.settings,
-            key_sizes=np.array(sizes.key, np.int64),
-            stops=np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
-            returns=np.array(limits_of(self._declared)),
+            rules.settings,
+            np.array(sizes.key, np.int64),
+            np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
+            np.array(limits_of(self._declared)),
+            *rules.faced,
         )
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
@@ -110,23 +111,6 @@ class RuleStore:
     def room(self) -> tuple[int, int]:
         """How many infosets and sequences there is room for."""
         return len(self.infosets), len(self.known.actions)
-
-    def least_rates(self) -> tuple[int, int]:
-        """The least bytes of the budget that an infoset takes, its key and all tables
-        included, and each of its sequences."""
-        budget = self._budget
-        return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
-
-    def bytes_used(self) -> int:
-        """The bytes of the budget for the infosets met, tables included."""
-        num_infosets, num_sequences = self.sizes()
-        num_values = int(self.known.rows[num_infosets]["start"])
-        return self._bytes_of(num_infosets, num_sequences, num_values)
-
-    def bytes_that_fit(self) -> int:
-        """The bytes that infosets, those met included, may take of the budget."""
-        room = self._bytes_of(*self.room(), len(self.known.values))
-        return room + self._budget.left
 
     def _bytes_of(self, infosets: int, sequences: int, values: int) -> int:
         budget = self._budget

@@ -270,18 +270,11 @@ def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> 
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
     mine = _own_fields(part)
-    if mine[key] != fields[key]:
-        raise checkpoint.CheckpointError(
-            f"The checkpoint's function is {fields[key]}, not {mine[key]}."
-        )
-    if mine["source"] != fields["source"]:
-        raise checkpoint.CheckpointError(
-            f"The source of {fields[key]} is not that of the function which the "
-            "checkpoint was made with. Undo the change, or begin anew."
-        )
-    if mine.get("numbers") != fields.get("numbers"):
-        raise checkpoint.CheckpointError(
-            f"The checkpoint's {fields[key]} has the parameters {fields['numbers']}, "
-            f"not {mine['numbers']}."
-        )
+    for name in (key, "source", "numbers"):
+        if mine.get(name) != fields.get(name):
+            raise checkpoint.CheckpointError(
+                f"The {name} of {fields[key]} is {fields.get(name)} in the checkpoint, "
+                f"and here that of {mine[key]} is {mine.get(name)}. Give the function "
+                "as it was, or begin anew."
+            )
     return part

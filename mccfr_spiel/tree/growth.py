@@ -8,7 +8,6 @@ went.
 import operator
 import random
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pyspiel
@@ -33,28 +32,23 @@ from mccfr_spiel.limits import (
     exceeds,
     resident,
 )
-from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.sizes import NODES, UNCOUNTED
+from mccfr_spiel.tree.whole import Opened, Place, child_of, expand_below
 
 _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-PROBES, PROBES_OF_INFOSETS = 25, 400
-"""The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
-infosets. Those must tell a walk that does not fit from one that just fits."""
-
-Rates = tuple[int, int]
-"""The bytes that an infoset takes, and each of its sequences."""
+PROBES = 25
+"""The most histories that tell of a walk's nodes, for each `_MANY` of them."""
 
 _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
 
 _MOST_OPEN = 64
-"""The most nodes whose states are kept because the walk may draw a child of them, and
-the most that are kept because it goes there later."""
+"""The most nodes whose states are kept because the walk goes to children of them."""
 
 _SAMPLED = 64
 """At one of so many stops, the memory that cannot be counted is measured."""
@@ -62,38 +56,6 @@ _SAMPLED = 64
 
 class WalkTooLargeError(TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
-
-
-_Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
-
-_Open = tuple[int, Sequence[Any], int, int, pyspiel.State, list[int]]
-"""A node that was expanded: its first child, its moves, who acts, where the moves
-begin, its state, and each player's last sequence before it."""
-
-
-def _child_of(its: _Open, child: int, *, is_last: bool) -> _Place:
-    """The state of a child, and the sequences before it.
-
-    Args:
-        its: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then become these.
-    """
-    _, moves, acting, start, state, sequences = its
-    move = moves[child] if acting >= 0 else moves[child][0]
-    before = state
-    try:
-        if is_last:
-            state.apply_action(move)
-        else:
-            state, sequences = state.child(move), sequences.copy()
-    except Exception as error:
-        tell_history(error, before, move)
-        raise
-    if acting >= 0:
-        sequences[acting] = start + child
-    return state, sequences
 
 
 class Growth:
@@ -104,9 +66,6 @@ class Growth:
     Attributes:
         lock: the tree's.
         generation: that of the nodes which the walk has on its stack.
-        follows_all_own: whether a walk follows all actions of the updated player, and
-            one of each other player and of chance. It then meets each of that player's
-            infosets at most once.
     """
 
     def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
@@ -126,10 +85,6 @@ class Growth:
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
         self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
-        is_external = (
-            sampling.chance and sampling.opponents and sampling.player == "all"
-        )
-        self.follows_all_own = is_external and not self._is_choosy
         # For each player: whether a walk that updates it draws among the moves of each
         # player and, last, of chance.
         self._draws: list[list[bool]] = []
@@ -140,8 +95,7 @@ class Growth:
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
         self._look_at = self._began_at = self._many = 0
-        self._open: list[_Open] = []
-        self._coming: dict[int, _Place] = {}
+        self._open: list[Opened] = []
         self._stops = 0
         self._uncounted = 0
 
@@ -161,7 +115,6 @@ class Growth:
         forgets = self._tree.abstraction is not None
         begin_again(walk, drops_met=self._met_once or forgets)
         self._open.clear()
-        self._coming.clear()
         self.generation = self._tree.generation
 
     def must_finish(self, walk: Walk) -> bool:
@@ -232,44 +185,37 @@ class Growth:
             return  # a signal handler dropped the nodes just now
         player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
         draws = self._draws[player]
-        state, sequences = self._state_of(node)
-        coming: list[tuple[int, _Place]] = []
-        # One pass expands one node. If the walk follows all of its moves, the nodes to
-        # which they lead come next, the first one first. The walk itself goes on where
-        # a move is drawn: so infosets are met in the order of the walk, whatever part
-        # of the tree is there already.
-        while True:
-            moves, acting, first, start, _ = tree.expand_held(node, state, sequences)
-            its = first, moves, acting, start, state, sequences
-            if tree.num_nodes > self._look_at:
-                self._look(tables, walk, state, player)
-                if self.lock.waiting:  # the walk will stop again at what is left
-                    return
-            if moves and draws[acting]:
-                self._open.append(its)
-                break
-            if moves:
-                for child in range(len(moves) - 1, -1, -1):
-                    below = _child_of(its, child, is_last=child == 0)
-                    coming.append((first + child, below))
-            if not coming:
-                break
-            node, (state, sequences) = coming.pop()
-        self._coming.update(coming)
-        while len(self._coming) > _MOST_OPEN:
-            del self._coming[next(iter(self._coming))]
+
+        def look(state: pyspiel.State) -> int:
+            self._look(tables, walk, state, player)
+            # If others wait, the walk will stop again at what is left.
+            return -1 if self.lock.waiting else self._look_at
+
+        # The walk itself goes on where a move is drawn. So infosets are met in the
+        # order of the walk, whatever part of the tree is there already.
+        self._open += expand_below(
+            tree,
+            tree.expand_held,
+            node,
+            self._place_of(node, draws),
+            draws,
+            self._look_at,
+            look,
+        )
         del self._open[:-_MOST_OPEN]
 
-    def _state_of(self, node: int) -> _Place:
+    def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""
-        if node in self._coming:
-            return self._coming.pop(node)
-        opened = self._open
-        for k in range(len(opened) - 1, -1, -1):
-            its = opened[k]
-            if 0 <= node - its[0] < len(its[1]):
-                del opened[k]  # a walk goes to one of its children only
-                return _child_of(its, node - its[0], is_last=True)
+        opens = self._open
+        for k in range(len(opens) - 1, -1, -1):
+            opened = opens[k]
+            child, count = node - opened[3], len(opened[1])
+            if 0 <= child < count:
+                # Where a move is drawn, the walk goes to one of the children only.
+                is_last = draws[opened[2]] or child + 1 == count
+                if is_last:
+                    del opens[k]
+                return child_of(opened, child, is_last=is_last)
         return self._tree.state_at_held(node)
 
     def _look(self, tables: Tables, walk: Walk, state: Any, player: int) -> None:
@@ -324,7 +270,6 @@ class Growth:
         tables: Tables,
         player: int,
         probes: int,
-        rates: Rates | None = None,
     ) -> bool:
         """Whether walks for a player visit more nodes than that, by all probability.
 
@@ -332,12 +277,10 @@ class Growth:
         walks that follow one history, or choose which actions to follow, it says no.
 
         Args:
-            most: nodes, or bytes if there are `rates`.
+            most: nodes.
             tables: those of the walk.
             player: the updated one.
             probes: the most histories to follow.
-            rates: if given, what the player's infosets take that the walk meets is
-                compared with `most`. Then it must have `follows_all_own`.
         """
         if self._follows_one or self._is_choosy:
             return False
@@ -345,7 +288,7 @@ class Growth:
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
+            size = self._probe(tables, player, generator, _ENOUGH * most)
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
@@ -359,15 +302,13 @@ class Growth:
         player: int,
         generator: random.Random,
         most: int,
-        rates: Rates | None,
     ) -> int:
-        """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
-        updated player's infosets take by `rates`.
+        """Estimates without bias how many nodes a walk visits (Knuth 1975).
 
         It follows a random history of the walk, until the estimate is above `most`.
         """
         state = self._tree.new_state()
-        size, weight = int(rates is None), 1
+        size, weight = 1, 1
         length, longest = 0, self._tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
@@ -378,15 +319,12 @@ class Growth:
             else:
                 actions = state.legal_actions()
                 probs = self._probs(tables, player, state, len(actions))
-            if rates is not None and acting == player:
-                size += weight * (rates[0] + rates[1] * len(actions))
             if not self._draws[player][acting]:
                 weight *= len(actions)
                 action = generator.choice(actions)
             else:
                 (action,) = generator.choices(actions, probs)
-            if rates is None:
-                size += weight
+            size += weight
             state.apply_action(action)
         return size
 
@@ -417,13 +355,17 @@ class Growth:
         nodes = budget.held(NODES) + budget.held(UNCOUNTED)
         if nodes + budget.left > budget.limit // 2:
             return self._too_large("more than fit")
-        return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            f"their strings and tables, fill {budget.in_words()}. The solver can be "
-            "asked, saved, and loaded with a larger max_memory to go on (on the "
-            "command line: --resume --max_memory=...). It stopped before the walk that "
-            "does not fit."
-        )
+        return infosets_fill(tree)
+
+
+def infosets_fill(tree: GameTree) -> MemoryBudgetError:
+    """The error for a walk that does not fit, as the infosets met take the budget."""
+    return MemoryBudgetError(
+        f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, their "
+        f"names and tables, fill {tree.budget.in_words()}. The solver can be asked, "
+        "saved, and loaded with a larger max_memory to go on (on the command line: "
+        "--resume --max_memory=...). It stopped before the walk that does not fit."
+    )
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:

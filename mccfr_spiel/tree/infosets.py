@@ -33,7 +33,6 @@ from mccfr_spiel.tree.outcomes import refuse_children
 from mccfr_spiel.tree.sizes import (
     BYTES_PER_INFOSET,
     BYTES_PER_SEQUENCE,
-    bytes_of_actions,
     bytes_of_string,
 )
 from mccfr_spiel.twins.spelling import spelled
@@ -339,7 +338,6 @@ class Infosets:
         self._set_names(MetNames())
         self._set_records(np.zeros(_FEW, INFOSET))
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
-        self._bytes_of_lists = 0  # of legal actions, taken from the budget
 
     def _set_names(self, names: InfosetNames) -> None:
         self.names: Any = names
@@ -469,10 +467,6 @@ class Infosets:
             del self.actions[num_sequences:], self.starts[infoset:]
             self.names.drop(infoset)
             raise
-        if legal is actions:  # the first infoset with these actions keeps the list
-            more = bytes_of_actions(actions)
-            self._bytes_of_lists += more
-            size += more
         budget.take(size)
         return infoset
 
@@ -546,8 +540,6 @@ class Infosets:
         self._budget.meet(-num_dropped, -num_actions, -strings)
         if not num_infosets:
             self._action_lists = {}
-            self._budget.take(-self._bytes_of_lists)
-            self._bytes_of_lists = 0
             self._set_records(np.zeros(_FEW, INFOSET))
 
 

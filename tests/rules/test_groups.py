@@ -11,7 +11,7 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
-from mccfr_spiel.rules import grouped, store
+from mccfr_spiel.rules import store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
@@ -108,7 +108,7 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
 def test_nothing_shared_changes_while_threads_walk(monkeypatch):
     solver = started("leduc_poker", batched(ms.EXTERNAL), 3)
     solver.iterate(1)
-    state, next_ticket = solver.state, grouped.next_ticket
+    state, next_ticket = solver.state, teams.next_ticket
     kept, seen = [], set()
 
     def everything():
@@ -125,7 +125,7 @@ def test_nothing_shared_changes_while_threads_walk(monkeypatch):
         return ticket
 
     run = teams.run
-    monkeypatch.setattr(grouped, "next_ticket", noted)
+    monkeypatch.setattr(teams, "next_ticket", noted)
     monkeypatch.setattr(
         teams,
         "run",
