@@ -1,7 +1,7 @@
 """Passes over a complete tree: the loop for algorithms that sample nothing.
 
 Where nothing is sampled no node is walked to. The leaves are listed once, by
-`walk_leaves`, as rows grouped by the sequence that led a player there. Then
+`leaves_walk`, as rows grouped by the sequence that led a player there. Then
 a player's gradient is a sum over rows: what a leaf pays, times the probability that the
 others and chance play to it. The plans of all players, which say that, are kept from
 one update to the next.
@@ -34,7 +34,7 @@ Walks over a complete tree, depth first, which take no memory for a node.
 
 # pyright: reportPossiblyUnboundVariable=false
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -581,34 +581,6 @@ def fill_plan_at(
 # --- walks over a complete tree, depth first, which take no memory for a node ---------
 
 
-class LeafRows(NamedTuple):
-    """What `walk_leaves` fills: the rows of `Passes`, or first only their counts.
-
-    Attributes:
-        next_row: `[S]` int64. Counts the rows of each sequence, or with `fill` says
-            where its next one goes.
-        others, payoffs: as in `Passes`, for all rows; empty without `fill`.
-        fill: whether rows are written.
-    """
-
-    next_row: np.ndarray
-    others: np.ndarray
-    payoffs: np.ndarray
-    fill: bool
-
-
-class Reaches(NamedTuple):
-    """What `add_reaches` reads and changes.
-
-    Attributes:
-        plan: `[S]` all players' realization plans.
-        reach: `[I]` to which the reaches are added.
-    """
-
-    plan: np.ndarray
-    reach: np.ndarray
-
-
 def _make_walk(of_leaves: bool) -> Any:
     """Compiles `walk(tree, notes)`, which does its work where it meets a node.
 
@@ -616,8 +588,10 @@ def _make_walk(of_leaves: bool) -> Any:
     the stack would count references and take as long as the rest.
 
     Args:
-        of_leaves: whether the notes are LeafRows and the work is done at leaves.
-            Otherwise they are Reaches and it is done at decisions.
+        of_leaves: whether the work is done at leaves, which are counted or, with
+            `fill`, written: the notes are then `[S]` the count of each sequence's rows
+            or where its next one goes, `others` and `payoffs` of `Passes`, and `fill`.
+            Otherwise the notes are those of `add_reaches`.
     """
 
     @jit(nogil=True)
@@ -691,11 +665,6 @@ def _make_walk(of_leaves: bool) -> Any:
 leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
 
 
-def walk_leaves(tree: TreeArrays, rows: LeafRows) -> None:
-    """Counts or writes the rows of `Passes`: each leaf, for each player."""
-    leaves_walk(tree, rows)
-
-
 def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
     """Adds up over the nodes of each infoset how the others and chance play to them.
 
@@ -707,4 +676,4 @@ def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
         plan: `[S]` all players' realization plans.
         reach: `[I]` to which the reaches are added.
     """
-    reaches_walk(tree, Reaches(plan, reach))
+    reaches_walk(tree, (plan, reach))

@@ -80,7 +80,7 @@ def ask_policy(
         probs[k] = game.probs[first + k] if is_known else 1.0 / count
         if is_known and game.actions[first + k] != path.moves[k]:
             return False
-    return sum_up(probs, count, tree.chance_cdf, 0)
+    return sum_up(probs, count, tree.chance_cdf)
 
 
 @inlined

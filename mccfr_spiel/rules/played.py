@@ -302,7 +302,7 @@ def list_outcomes(
     call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not sum_up(probs, count, tree.chance_cdf, 0):
+    if not sum_up(probs, count, tree.chance_cdf):
         return BROKEN + BAD_CHANCE
     return DONE
 

@@ -106,7 +106,7 @@ def check_rules(
 def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
     """A hash of all payoffs, if the game's string does not tell them and they are
     known, which they are where a whole pass has listed the leaves."""
-    return None if told_by_string(tree.source) else state.leaves_digest()
+    return None if told_by_string(tree.source) else state.leaves_digest
 
 
 def tree_of(

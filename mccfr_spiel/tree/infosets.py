@@ -25,7 +25,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.display import brief
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.limits import Budget, budget_full
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
@@ -450,7 +450,8 @@ class Infosets:
         size = budget.per_infoset + budget.per_sequence * count
         size += bytes_of_string(info_state)
         if size > budget.left:
-            raise self._full()
+            met = f"{infoset:,} infosets of {brief(self._game)}, their strings"
+            raise budget_full(f"{met}, tables and the nodes between them", budget)
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         offset = INFOSET.itemsize * infoset
@@ -469,15 +470,6 @@ class Infosets:
             raise
         budget.take(size)
         return infoset
-
-    def _full(self) -> MemoryBudgetError:
-        return MemoryBudgetError(
-            f"{len(self):,} infosets of {brief(self._game)}, their strings and tables, "
-            f"and the nodes between them fill {self._budget.in_words()}. Raise "
-            "max_memory if memory allows, or use outcome sampling or external "
-            "sampling, which keep only what they meet (on the command line with "
-            "--evaluate=sampled)."
-        )
 
     # --- all at once ---------------------------------------------------------
 

@@ -19,7 +19,6 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import UNEXPANDED
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -32,7 +31,7 @@ from mccfr_spiel.kernels.passes import (
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits import TreeFullError, refusal, resident
+from mccfr_spiel.limits import refusal, resident, too_many_nodes
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED
@@ -44,9 +43,8 @@ _CHECKED = 1024
 class _Watch:
     """Looks at an expansion every now and then, for what counting does not show."""
 
-    def __init__(self, tree: ReadableTree, most: int, most_memory: int | None) -> None:
+    def __init__(self, tree: ReadableTree, most: int) -> None:
         self._tree, self._most = tree, most
-        self._most_memory = tree.budget.limit if most_memory is None else most_memory
         self._resident, self._taken = resident(), tree.budget.taken
         self._is_forecast = False
 
@@ -67,7 +65,7 @@ class _Watch:
         counted = budget.taken - uncounted - self._taken
         grown = resident() - self._resident
         budget.measured(UNCOUNTED, max(grown - counted, 0))
-        if budget.left < 0 or budget.taken - self._taken > self._most_memory:
+        if budget.left < 0:
             raise self._tree.node_store.full(", with the states on the way,")
 
     def _check_forecast(self) -> None:
@@ -165,26 +163,23 @@ def expand_depth_first(
     tree: ReadableTree,
     expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
     most: int,
-    most_memory: int | None,
 ) -> None:
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 
     Args:
         tree, expand: as in `expand_below`.
         most: how many nodes there may be.
-        most_memory: how many bytes the expansion may take, all of the budget by
-            default.
 
     Raises:
         TreeFullError, MemoryBudgetError: there are more.
         ValueError: see `GameTree.expand`.
     """
     nodes = tree.node_store
-    watch = _Watch(tree, most, most_memory)
+    watch = _Watch(tree, most)
 
     def look(state: pyspiel.State) -> int:
         if nodes.count > most:
-            raise TreeFullError(f"{brief(tree.game)} has more than {most} nodes.")
+            raise too_many_nodes(tree.game, most)
         watch.look(state)
         return min(most, nodes.count + _CHECKED)
 
