@@ -44,7 +44,6 @@ FULL = {
         ms.FULL, algorithms.magnetic_mirror_descent(0.3, 0.5, temperature_power=0.5)
     ),
 }
-ALL = FULL | SAMPLED
 
 
 # --- published numbers ---------------------------------------------------------
@@ -146,22 +145,3 @@ def test_magnetic_mirror_descent_ends_where_entropy_pays(game, temperature):
         response = smoothed_response(game, policy, player, temperature)
         for name, row in response.items():
             assert policy[name] == pytest.approx(row, abs=1e-8)
-
-
-# --- refused -----------------------------------------------------------------
-
-
-EVERYWHERE = [
-    algorithms.predictive_regret_matching_plus(0.5),
-    algorithms.magnetic_mirror_descent(1.0, 1.0),
-]
-
-
-@pytest.mark.parametrize("minimizer", EVERYWHERE, ids=lambda r: r.rule)
-@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.full(prune=True)], ids=str)
-def test_what_moves_everywhere_is_refused_where_walks_do_not_come(minimizer, sampling):
-    words = (
-        rf"{minimizer.rule} moves the policy everywhere.*ms\.FULL, not with {sampling}"
-    )
-    with pytest.raises(ValueError, match=words):
-        Solver("kuhn_poker", ms.Algorithm(sampling, minimizer))

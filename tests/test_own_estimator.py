@@ -192,18 +192,3 @@ def test_parts_that_do_not_go_together_are_refused(more, words):
     with pytest.raises(ValueError, match="drop it or the abstraction"):
         tree = GameTree("kuhn_poker", abstraction=lambda state, player: "")
         Solver(tree, ms.Algorithm(**parts))
-
-
-@pytest.mark.compiled
-def test_own_parts_are_compared_in_other_processes(tmp_path):
-    algorithms = {
-        "mine": ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching()),
-        "ours": ms.OUTCOME_SAMPLING,
-    }
-    tables = [
-        ms.compare("kuhn_poker", algorithms, 2, 300, workers=n, progress=False)
-        for n in (1, 2)
-    ]
-    columns = ["algorithm", "seed", "nodes_touched", "nash_conv"]
-    assert tables[0][columns].equals(tables[1][columns])
-    assert tables[0].groupby("algorithm")["seed"].nunique().tolist() == [2, 2]

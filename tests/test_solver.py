@@ -331,48 +331,6 @@ def assert_equal_bit_for_bit(grown, whole):
     assert grown.nodes_touched == whole.nodes_touched
 
 
-MAX_NODES = {  # a little more than one walk of chance, opponent, ... needs
-    KUHN_3: (60, 420, 50, 40),
-    GOOFSPIEL: (100, 200, 60, 40),
-    "three_players": (26, 31, 18, 13),
-}
-
-
-@pytest.mark.parametrize(
-    ("game", "estimator"), [*zip([*MAX_NODES, KUHN_3], SAMPLED, strict=True)]
-)
-def test_the_trees_growth_and_its_loss_change_nothing(game, estimator):
-    max_nodes = MAX_NODES[game][SAMPLED.index(estimator)]
-    game = GAMES[game]()
-    algorithm = ms.Algorithm(ESTIMATORS[estimator], ms.regret_matching(), ms.LINEAR)
-    whole = Solver(GameTree(game).expand_all(), algorithm, seed=21)
-    grown = Solver(game, algorithm, seed=21)
-    small = Solver(game, algorithm, seed=21, max_nodes=max_nodes)
-    in_pieces = Solver(game, algorithm, seed=21)
-    losses = 0
-    forget = small.tree.forget_nodes
-
-    def forget_nodes():
-        nonlocal losses
-        losses += 1
-        forget()
-
-    small.tree.forget_nodes = forget_nodes
-    pieces = (0, 1, 2, 8, 0, 19)
-    for more in pieces:
-        in_pieces.iterate(more)
-        in_pieces.average_policy()  # asking changes nothing either
-    for solver in (whole, grown, small):
-        solver.iterate(sum(pieces))
-        assert_equal_bit_for_bit(solver, whole)
-    assert_equal_bit_for_bit(in_pieces, whole)
-    assert losses > 3
-    assert small.tree.num_nodes <= max_nodes < whole.tree.num_nodes
-    other = Solver(game, algorithm, seed=22)
-    other.iterate(sum(pieces))
-    assert other.average_policy().to_dict() != grown.average_policy().to_dict()
-
-
 def test_a_snapshot_does_not_change_when_the_solver_goes_on():
     for algorithm in (ms.EXTERNAL_SAMPLING, ms.CFR):
         solver = Solver("kuhn_poker", algorithm, seed=4)

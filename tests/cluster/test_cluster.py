@@ -17,10 +17,9 @@ from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import InThisProcess, Ray
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import whole
-from tests.reference import Textbook
 from tests.small_games import uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, assert_same
-from tests.vectors import batched, bits, start_together
+from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC
+from tests.vectors import batched, bits
 
 GAMES = {
     "kuhn_3": KUHN_3,
@@ -137,22 +136,6 @@ def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
         clusters = [*map(InThisProcess, (1, 2, 3)), LossyCluster(2, {3, -6})]
         solvers = solvers_of(algorithm, *clusters, game=GAMES[game])
         assert_equal(solvers, (1, 1, 1))
-
-
-def test_a_batch_split_by_three_workers_is_the_textbooks():
-    for alternating in (True, False):
-        algorithm = batched(batch=6, alternating=alternating)
-        solver = Solver(
-            GameTree(KUHN_3).expand_all(), algorithm, seed=11, cluster=InThisProcess(3)
-        )
-        textbook = Textbook(KUHN_3, *algorithm, seed=11)
-        start_together(solver, textbook)
-        for more in (1, 1, 8):
-            solver.iterate(more)
-            textbook.run(more)
-            assert_same(solver, textbook)
-        assert solver.cluster is not None
-        assert solver.cluster.num_shared > 0
 
 
 @pytest.mark.parametrize("in_a_worker", [True, False])

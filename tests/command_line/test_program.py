@@ -9,7 +9,6 @@ from mccfr_spiel.command_line import comparing, running
 from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.experiments import single_run
 
 
 @pytest.fixture
@@ -157,23 +156,6 @@ def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
     assert out.count("--- A new game.") == 2
 
 
-def test_play_uses_the_policy_of_a_folder(program, monkeypatch):
-    assert program("solve", "kuhn_poker", "--iterations=5000", "--output_dir=a")[0] == 0
-    answers = iter(["?"])
-
-    def answer(prompt):
-        for one in answers:
-            return one
-        raise EOFError
-
-    monkeypatch.setattr("builtins.input", answer)
-    _, out, _ = program("play", "--policy=a", "--seed=2")
-    policy = ms.load_policy("a").to_dict()
-    (known,) = (line for line in out.splitlines() if line.startswith("You know: "))
-    card = "JQK".index(known.removeprefix("You know: "))
-    assert f"{policy[str(card)][1]:7.1%}  Bet" in out
-
-
 def test_compare_leaves_figures_and_the_table(program, tmp_path):
     pd = pytest.importorskip("pandas")
     call = (
@@ -226,43 +208,6 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
     )
     assert code == 0, message
     assert f"python_{name}" in out
-
-
-def test_solve_walks_over_rules_without_a_tree(program, tmp_path):
-    words = "solve", "python_one_card_poker", "--store=none", "--iterations=50"
-    code, _, error = program(*words, "--evaluate=none", "--output_dir=run")
-    assert code == 0, error
-    (file,) = (tmp_path / "run").glob("*checkpoint")
-    solver = ms.Solver.load(file)
-    assert (solver.store, solver.num_iterations) == ("none", 50)
-    code, _, error = program(*words, "--output_dir=other")
-    assert code != 0
-    assert "store=none keeps no tree, which evaluate=exact takes" in error
-    code, _, error = program(
-        "solve", "tiny_hanabi", "--store=none", "--evaluate=none", "--output_dir=third"
-    )
-    assert code != 0
-    assert "has no compiled rules. Use store='tree'" in error
-
-
-@pytest.mark.parametrize(("flags", "twin"), [(("--notwin",), False), ((), None)])
-def test_a_policy_is_played_with_the_flags_of_its_run(
-    flags, twin, program, monkeypatch
-):
-    given = {}
-    real = single_run.evaluation
-
-    def noted(policy, **options):
-        given.update(options)
-        return real(policy, **options)
-
-    monkeypatch.setattr(single_run, "evaluation", noted)
-    code, _, err = program(
-        *("solve", "kuhn_poker", "--iterations=20", "--evaluate=sampled", "--seed=7"),
-        *("--evaluation_plays=20", "--evaluation_seconds=0", *flags),
-    )
-    assert code == 0, err
-    assert (given["seed"], given["twin"], given["plays"]) == (7, twin, 20)
 
 
 def test_compare_hands_its_flags_on(program, monkeypatch):

@@ -2,12 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
-import numba
 import numpy as np
 import pytest
 
 from mccfr_spiel.arrays import NODE
-from mccfr_spiel.compiled.atomics import prefetch
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import jit
 
@@ -55,24 +53,3 @@ def test_arrays_that_no_address_and_shape_describe_are_refused():
         floats = Floats(table=np.zeros((2, 3)), empty=array)
         with pytest.raises(TypeError, match=r"Floats\.empty, \[C\] of float64"):
             LAYOUT.frame_of(floats)
-
-
-@numba.njit  # in no cache, which does not keep the code that is looked at below
-def fetch(frame, index):
-    """Prefetches an entry, in range or not."""
-    record = views(frame, Nodes)
-    prefetch(record.values, index)
-    prefetch(record.nodes, index)
-
-
-def test_prefetching_does_nothing_else():
-    floats, nodes = np.arange(3.0), np.zeros(3, NODE)
-    others = Floats(table=np.zeros((0, 0)), empty=np.zeros(0))
-    frame = LAYOUT.frame_of(others, Nodes(nodes=nodes, values=floats))
-    for index in (0, 2, 3, 10**9, -5):
-        fetch(frame, index)
-    assert floats.tolist() == [0, 1, 2]
-    assert not nodes["player"].any()
-    if hasattr(fetch, "inspect_llvm"):
-        (code,) = fetch.inspect_llvm().values()
-        assert code.count("call void @llvm.prefetch") == 2

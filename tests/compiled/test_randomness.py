@@ -1,7 +1,6 @@
 """Draws are independent between seeds, iterations, players and places."""
 
 import itertools
-import random
 
 import numpy as np
 import pytest
@@ -11,9 +10,6 @@ from mccfr_spiel.compiled.randomness import (
     child_place,
     infoset_place,
     mix,
-    plain_child_place,
-    plain_stream_key,
-    plain_uniform,
     stream_key,
     uniform,
 )
@@ -74,16 +70,3 @@ def test_every_history_and_infoset_has_its_own_place():
     assert len({int(place) for place in places}) == sum(6**depth for depth in range(6))
     names = {infoset_place(player, f"{n}") for player in range(3) for n in range(1000)}
     assert len(names) == 3000
-
-
-def test_pythons_integers_draw_the_same_numbers():
-    generator = random.Random(5)
-    for _ in range(200):
-        stream, place = generator.getrandbits(64), generator.getrandbits(64)
-        child = generator.randrange(300)
-        compiled = uniform(np.uint64(stream), np.uint64(place))
-        assert plain_uniform(stream, place) == compiled
-        below = child_place(np.uint64(place), child)
-        assert plain_child_place(place, child) == int(below)
-        key = stream_key(np.uint64(stream), child, 1, 3)
-        assert plain_stream_key(stream, child, 1, 3) == int(key)

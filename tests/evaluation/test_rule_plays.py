@@ -124,26 +124,6 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     assert returns_by_rules(game, seats, 2, 0, twin) is not None
 
 
-def test_the_policy_of_each_other_player_is_followed(monkeypatch):
-    """Otherwise the values of the chance nodes above would be the same."""
-    take_places_from_keys(monkeypatch)
-    game = pyspiel.load_game("kuhn_poker(players=3)")
-    first, second = (
-        ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=seed, twin=False) for seed in (1, 2)
-    )
-    for solver in (first, second):
-        solver.iterate(6)
-    policies = [first.average_policy(), None, second.average_policy()]
-    policies[1] = policies[0]
-    found = [
-        learned(monkeypatch, game, policies, 1, iterations=20, twin=twin)
-        for twin in (True, False)
-    ]
-    assert found[0][2] == found[1][2]
-    other = learned(monkeypatch, game, policies[::-1], 1, iterations=20, twin=True)
-    assert other[2] != found[0][2]
-
-
 def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
     game = pyspiel.load_game(GAMES[0])
     policy = ms.Solver(game, seed=1).average_policy()

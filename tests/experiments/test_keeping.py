@@ -6,7 +6,6 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.storage.results_folder import kept_policies
-from tests.exploring.asking import Page
 
 PART = ".part-0123456789abcdef"
 
@@ -45,17 +44,6 @@ def test_the_policies_of_powers_of_ten_and_of_the_end_are_kept(tmp_path):
     assert kept_policies(tmp_path / "none") == {}
 
 
-def test_the_first_row_that_reaches_a_number_has_its_policy(tmp_path):
-    more = "--until_nodes_touched=3000", "--keep_policies=1", "--print_freq=700"
-    assert solve(tmp_path, *more) == 0
-    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
-    wanted = []
-    for nodes in (700, 1400, 3000):  # at 1, 10 and 100 nodes; at 1000; at the end
-        solver.iterate_until(nodes)
-        wanted.append(solver.num_iterations)
-    assert list(kept_policies(tmp_path)) == wanted
-
-
 def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
     tmp_path, monkeypatch
 ):
@@ -83,36 +71,3 @@ def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
     settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
     with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
         sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
-
-
-# --- on the page -------------------------------------------------------------------
-
-
-def test_the_page_has_a_runs_policies_as_steps_and_reads_each_when_it_is_asked(
-    tmp_path,
-):
-    folder = tmp_path / "run"
-    assert solve(folder, "--iterations=300", "--keep_policies=1") == 0
-    (folder / "policy_after_10.bin").write_bytes(b"damaged")
-    page = Page(folder)
-    steps = {
-        one["iteration"]: which
-        for which, one in enumerate(page.ask("about")["policies"])
-        if one["run"] == "run"
-    }
-    assert list(steps) == [1, 10, 100, 300]
-    for iteration in (1, 100, 300):
-        solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, seed=3)
-        solver.iterate(iteration)
-        policy = solver.average_policy()
-        seen = page.ask("odds", history="0,1,1", policy=steps[iteration])
-        assert seen["probabilities"] == list(policy["1b"].values())
-        gap = page.ask("overview", policy=steps[iteration])["nash_conv"]
-        assert gap == pytest.approx(ms.nash_conv("kuhn_poker", policy), abs=1e-12)
-    reply = page.reply("odds", history="0,1,1", policy=steps[10])
-    assert (reply.status, "policy_after_10.bin" in reply.text) == (400, True)
-    # The checkpoint at the end lends its regrets to the policy of its iteration.
-    view = page.ask("state", history="0,1,1", policy=steps[300])["infoset"]
-    start = solver.tree.infosets[solver.tree.find("1b", 1)]["first_sequence"]
-    regrets = solver.regret_vector()[start : start + 2]
-    assert view["cumulative_regrets"] == regrets.tolist()

@@ -3,27 +3,21 @@
 import contextlib
 import importlib
 import json
-import os
 import pathlib
 import re
 import resource
 import shutil
 
 import pytest
-from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.experiments import Settings, single_run
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.plotting import convergence_figure
-from mccfr_spiel.experiments.results import Recording, load_solver
-from mccfr_spiel.experiments.results import read_rows as read_kept_rows
-from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.single_run import format_row, header
+from mccfr_spiel.experiments.results import Recording
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import RowWriter, read_table
+from mccfr_spiel.storage.results_folder import read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 FRAGILE = """
@@ -162,42 +156,6 @@ def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, cap
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interruption_of_the_evaluation_says_what_is_kept(tmp_path, monkeypatch):
-    def interrupted(policy, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(single_run, "evaluation", interrupted)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        solve(tmp_path / "out", given={"evaluate": "sampled"})
-    (note,) = caught.value.__notes__
-    assert f"checkpoint in {tmp_path / 'out'} is good" in note
-    assert {"policy.json", "results.csv"} < {*os.listdir(tmp_path / "out")}
-
-
-def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
-    settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
-    solver, found = run_settings(settings)
-    assert isinstance(solver, ms.Solver)
-    gaps = [
-        exploitability.nash_conv(policy.game, policy.to_tabular())
-        for policy in (solver.average_policy(), solver.current_policy())
-    ]
-    last = found[-1]["nash_conv"], found[-1]["last_nash_conv"]
-    assert last == pytest.approx(gaps, abs=1e-12)
-    assert gaps[0] != pytest.approx(gaps[1])
-    assert "last NashConv" in header(settings)
-    assert f"{gaps[1]:.6g}" in format_row(found[-1])
-    path = tmp_path / "results.csv"
-    RowWriter(path, COLUMNS, found).close()
-    axes = convergence_figure({"PCFR+": path}).axes[0]
-    labels = [line.get_label() for line in axes.lines]
-    assert labels == ["PCFR+", "current policy of PCFR+"]
-    assert axes.lines[1].get_ydata() == pytest.approx(
-        [row["last_nash_conv"] for row in found]
-    )
-    assert read_kept_rows(path, settings, solver).rows == found
-
-
 # --- errors in the middle --------------------------------------------------------
 
 
@@ -251,17 +209,6 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     assert [int(row["iteration"]) for row in found] == iterations
     assert float(found[-1]["nash_conv"]) == expected[-1]["nash_conv"]
     assert ("lacks rows" in printed.err) == (lost == "results.csv")
-
-
-def test_damaged_rows_are_refused_in_words(finished):
-    path = finished / "results.csv"
-    lines = path.read_text().splitlines()
-    lines[3] = lines[3].replace(",", ";")
-    path.write_text("\n".join(lines) + "\n")
-    settings = Settings("kuhn_poker", iterations=300)
-    solver = load_solver(settings, finished / "solver.checkpoint")
-    with pytest.raises(DamagedError, match=r"results.csv is damaged.*Delete it"):
-        read_kept_rows(path, settings, solver)
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):

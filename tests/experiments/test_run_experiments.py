@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import io
-import json
 import os
 import pathlib
 import signal
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import psutil
-import pyspiel
 import pytest
 
 from mccfr_spiel import Solver
@@ -92,35 +90,6 @@ def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
         assert float(row["exploitability"]) == same["nash_conv"] / 2
 
 
-def test_saved_policy_has_the_nash_conv_of_the_last_row(finished):
-    folder, _ = finished
-    saved = json.loads((folder / "policy.json").read_text())
-    assert saved["game"] == "kuhn_poker()"
-    table = saved["players"][0] | saved["players"][1]
-    policy = pyspiel.TabularPolicy(
-        {
-            info_state: [(int(action), p) for action, p in row.items()]
-            for info_state, row in table.items()
-        }
-    )
-    gap = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy)
-    assert float(read_rows(folder)[-1]["nash_conv"]) == pytest.approx(gap, abs=1e-12)
-
-
-def test_table_names_nash_conv_and_exploitability_apart(finished):
-    _, output = finished
-    lines = [one for one in output.splitlines() if not one.startswith("Compiled in")]
-    header, *_, last, value, _ = lines[3:]
-    assert header.split() == [
-        "iteration", "nodes", "touched", "seconds", "NashConv", "exploitability",
-    ]  # fmt: skip
-    gap, half = (float(number) for number in last.split()[-2:])
-    assert gap == pytest.approx(2 * half, rel=1e-4)
-    middle, half_width = value.removeprefix("Value for player 0: ").split(" +- ")
-    assert float(half_width) == pytest.approx(half, rel=0.2)
-    assert abs(float(middle) + 1 / 18) <= float(half_width)
-
-
 def test_default_folder_is_always_a_new_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
@@ -194,29 +163,6 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()
     return seconds
-
-
-def test_a_game_too_large_is_evaluated_by_play_under_honest_names(tmp_path):
-    folder = tmp_path / "out"
-    result = run(
-        "--game=leduc_poker(players=3)",
-        "--iterations=20",
-        "--evaluate=sampled",
-        "--evaluation_plays=200",
-        "--evaluation_seconds=0.5",
-        f"--output_dir={folder}",
-    )
-    assert result.returncode == 0, result.stderr
-    estimates = json.loads((folder / "evaluation.json").read_text())["players"]
-    assert len(estimates) == 3
-    assert all(len(player) == 5 for player in estimates)
-    for player in estimates:
-        assert isinstance(player["iterations_of_learning"], int)
-        assert f"iterations of learning: {player['iterations_of_learning']:,}" in (
-            result.stdout
-        )
-    assert "lower bound" in result.stdout
-    assert {row["nash_conv"] for row in read_rows(folder)} == {""}
 
 
 # --- checkpoints -----------------------------------------------------------------

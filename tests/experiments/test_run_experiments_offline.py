@@ -4,10 +4,6 @@ import json
 
 import pytest
 
-import mccfr_spiel as ms
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.offline.methods import EGT
 from tests.experiments.test_run_experiments import read_rows, refused, run
 
 VALUE = -1 / 18
@@ -57,20 +53,6 @@ def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algo
     )
     players = json.loads((folder / "policy.json").read_text())["players"]
     assert [len(player) for player in players] == [6, 6]
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    [ms.CFR, ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, EGT],
-    ids=["cfr", "external_sampling", "outcome_sampling", "egt"],
-)
-def test_bounds_are_above_the_measured_nash_conv(algorithm):
-    settings = Settings("kuhn_poker", algorithm, iterations=1000, bounds=True)
-    _, rows = run_settings(settings)
-    assert all(row["nash_conv"] < row["bound"] for row in rows)
-    assert rows[-1]["bound"] < rows[0]["bound"] / 10
-    _, rows = run_settings(settings._replace(bounds=False, iterations=1))
-    assert rows[0]["bound"] is None
 
 
 def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):

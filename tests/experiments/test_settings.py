@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -146,18 +145,6 @@ def test_two_algorithms_never_have_one_name_nor_one_text():
 def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
     with pytest.raises(ValueError, match=r"\w"):
         read_method(text)
-
-
-def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
-    game = pyspiel.hulh_game_string("fcpa")
-    names = set()
-    for one in (game, game.replace("blind=10 5", "blind=20 5")):
-        for seed in (0, 1):
-            name = default_folder(Settings(one, ms.OUTCOME_SAMPLING, seed=seed)).name
-            assert name.endswith(f"_outcome_sampling_seed{seed}")
-            assert len(name) <= 120
-            names.add(name)
-    assert len(names) == 4
 
 
 # --- the table -------------------------------------------------------------------

@@ -23,12 +23,6 @@ VISIT = "0123456789abcdef"
 HOST = "127.0.0.1:8000"
 
 
-def printed(values, digits=6):
-    """Numbers as the page prints them."""
-    zero = f"{0:.{digits}f}"
-    return [f"{x:.{digits}f}".replace(f"-{zero}", zero) for x in values]
-
-
 class Reply(NamedTuple):
     """What was answered."""
 

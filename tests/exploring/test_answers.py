@@ -3,9 +3,8 @@
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import best_response, cfr, expected_game_score
+from open_spiel.python.algorithms import best_response
 
-import mccfr_spiel as ms
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS
 from tests.exploring.asking import (
@@ -13,62 +12,6 @@ from tests.exploring.asking import (
     Page,
     solved,
 )
-
-GAMES = (
-    "leduc_poker",
-    "kuhn_poker(players=3)",
-    "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
-)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_numbers_are_openspiels_to_all_printed_digits(game):
-    solver = solved(game)
-    policy = solver.average_policy()
-    seen = Page(solver).ask("overview")
-    loaded = policy.turn_based_game
-    tabular = policy.to_tabular() if loaded is policy.game else None
-    returns = ms.expected_returns(game, policy)
-    assert [f"{x:.6f}" for x in seen["returns"]] == [f"{x:.6f}" for x in returns]
-    if tabular is None:  # OpenSpiel's routines take no simultaneous moves
-        pairs = policy.to_pyspiel()
-        ours = seen["nash_conv"]
-        theirs = pyspiel.nash_conv(loaded, pairs)
-        assert ours == pytest.approx(theirs, abs=1e-10)
-        return
-    score = expected_game_score.policy_value(
-        loaded.new_initial_state(), [tabular] * loaded.num_players()
-    )
-    assert seen["returns"] == pytest.approx(score, abs=1e-12)
-    for player in range(loaded.num_players()):
-        best = best_response.BestResponsePolicy(loaded, player, tabular)
-        value = best.value(loaded.new_initial_state())
-        assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_regrets_of_the_solver_are_openspiels(game):
-    solver = ms.Solver(game, ms.CFR)
-    solver.iterate(7)
-    openspiel = cfr.CFRSolver(pyspiel.load_game(game))
-    for _ in range(7):
-        openspiel.evaluate_and_update_policy()
-    page, seen = Page(solver), {}
-    stack = [solver.tree.game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if not state.is_terminal():
-            stack += [state.child(action) for action in state.legal_actions()]
-        if not state.is_terminal() and not state.is_chance_node():
-            key = state.information_state_string()
-            history = ",".join(map(str, state.history()))
-            regrets = page.ask("state", history=history)["infoset"]
-            seen[key] = regrets["cumulative_regrets"]
-    theirs = openspiel._info_state_nodes
-    assert seen.keys() == theirs.keys()
-    for key, node in theirs.items():
-        wanted = [node.cumulative_regret[action] for action in node.legal_actions]
-        assert seen[key] == pytest.approx(wanted, abs=1e-12)
 
 
 def value_of(state, policy, player):
@@ -272,25 +215,3 @@ def test_policies_of_another_game_are_refused():
         look_at({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match="does not name its game"):
         look_at({"0": {0: 0.5, 1: 0.5}})
-
-
-def test_walks_that_come_to_an_infoset_are_counted_as_they_sample():
-    """In Kuhn poker after pass and bet: a third of the deals, the other's bets, and, if
-    the walk draws the player's own moves, its draws of the pass."""
-    walks = 3_000
-    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, ms.CFR):
-        solver = ms.Solver("kuhn_poker", algorithm, seed=1)
-        solver.iterate(walks)
-        page = Page(solver)
-        page.ask("overview")
-        view = page.ask("state", history="0,1,0,1")["infoset"]
-        policy = solver.average_policy()
-        bets = (policy["1p"][1] + policy["2p"][1]) / 6
-        share = algorithm.sampling.epsilon
-        drawn = share / 2 + (1 - share) * policy["0"][0]
-        expected = {
-            ms.EXTERNAL_SAMPLING: walks * bets,
-            ms.OUTCOME_SAMPLING: walks * bets * drawn,
-            ms.CFR: walks,
-        }[algorithm]
-        assert view["visits"] == pytest.approx(expected)

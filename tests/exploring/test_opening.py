@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +12,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring import exporting
-from mccfr_spiel.exploring.numbers import numbers_of
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST
 from tests.exploring.asking import Page, solved
@@ -195,32 +193,3 @@ def test_a_game_without_its_whole_tree_is_shown_without_values(monkeypatch):
     assert "whole tree" in page.ask("overview")["none"]
     assert page.reply("list", kind="gain").status == 400
     assert page.do("deal", seat=0).json()["over"] is False
-
-
-def test_the_page_answers_while_the_values_of_a_large_game_are_computed(monkeypatch):
-    """The compiled pass over the tree must not keep other threads from running."""
-    monkeypatch.setattr("mccfr_spiel.exploring.subjects.KEPT_BYTES", 1_000)
-    began, may_go_on = threading.Event(), threading.Event()
-
-    def slowly(*given):
-        began.set()
-        assert may_go_on.wait(60)
-        return numbers_of(*given)
-
-    monkeypatch.setattr("mccfr_spiel.exploring.subjects.numbers_of", slowly)
-    tree = ms.GameTree("leduc_poker").expand_all()
-    solver = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(200)
-    page = Page(solver)
-    assert page.reply("overview").json() == {"working": True}
-    assert began.wait(60)
-    view = page.ask("state", history="0,1")["infoset"]
-    assert "values" not in view
-    # Beliefs need no pass: they are those of the five cards that the other may have.
-    belief = page.ask("belief", number=view["number"])["rows"]
-    assert [row["belief"] for row in belief] == pytest.approx([1 / 5] * 5)
-    may_go_on.set()
-    assert page.ask("overview")["nash_conv"] == pytest.approx(
-        ms.nash_conv(tree, solver.average_policy())
-    )
-    assert "values" in page.ask("state", history="0,1")["infoset"]

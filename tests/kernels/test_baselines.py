@@ -18,7 +18,6 @@ from tests.test_solver import (
     GOOFSPIEL,
     KUHN_3,
     LEDUC,
-    assert_equal_bit_for_bit,
     assert_same,
 )
 from tests.vectors import gradient_of, start_together
@@ -30,7 +29,6 @@ GAMES = {
     LEDUC: lambda: LEDUC,
     "three_players": three_players,
 }
-KINDS = ("learned", "predictive")
 
 
 BASES = {"outcome": ms.outcome(0.4), "external": ms.EXTERNAL}
@@ -98,26 +96,6 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
             mean += probability * gradient
         exact = full_gradient(game, policy, player)
         assert gradient_of(walk.tree, player, mean) == pytest.approx(exact, abs=1e-12)
-
-
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(kind, base):
-    sampling = BASES[base]._replace(baseline=kind)
-    algorithm = ms.Algorithm(sampling, ms.regret_matching())
-    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
-    grown = Solver(GOOFSPIEL, algorithm, seed=2)
-    most = 20 if base == "outcome" else 60
-    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=most)
-    for solver in (whole, grown, small):
-        solver.iterate(60)
-        assert_equal_bit_for_bit(solver, whole)
-    assert small.tree.num_nodes <= most
-    again = Solver.from_contents(grown.contents())
-    for solver in (again, whole):
-        solver.iterate(20)
-    assert_equal_bit_for_bit(again, whole)
-    assert np.abs(again.state.tables.baseline).max() > 1
 
 
 def test_a_stack_that_is_raised_in_a_walk_keeps_what_was_written_down(monkeypatch):

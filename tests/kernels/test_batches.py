@@ -8,14 +8,9 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.tables import PASSED, WALK
-from mccfr_spiel.kernels.walk import begin_again
-from mccfr_spiel.tree import growth
 from tests.reference import Textbook
 from tests.test_solver import (
-    GOOFSPIEL,
     KUHN_3,
-    assert_equal_bit_for_bit,
     assert_same,
 )
 from tests.vectors import largest_difference, start_together
@@ -53,32 +48,6 @@ def test_a_batched_solver_is_the_textbook(game, estimator, alternating):
             textbook.run(more)
             assert_same(solver, textbook)
         assert solver.num_iterations == 20
-
-
-@pytest.mark.parametrize(
-    ("estimator", "max_nodes", "alternating"),
-    [("chance", 100, True), ("external", 50, False), ("outcome", 20, True)],
-)
-def test_the_loss_of_the_tree_amid_a_batch_changes_nothing(
-    estimator, max_nodes, alternating, monkeypatch
-):
-    algorithm = batched(estimator, alternating=alternating)
-    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
-    grown = Solver(GOOFSPIEL, algorithm, seed=2)
-    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=max_nodes)
-    restarts = 0
-
-    def counted(walk, *, drops_met):
-        nonlocal restarts
-        begin_again(walk, drops_met=drops_met)
-        restarts += walk.marks[WALK] > 0 and walk.marks[PASSED] > 0
-
-    monkeypatch.setattr(growth, "begin_again", counted)
-    for solver in (whole, grown, small):
-        solver.iterate(30)
-        assert_equal_bit_for_bit(solver, whole)
-    assert restarts > 3
-    assert small.tree.num_nodes <= max_nodes
 
 
 def test_batches_go_with_an_abstraction():

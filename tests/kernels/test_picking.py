@@ -12,10 +12,8 @@ from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from tests.reference import Textbook
 from tests.small_games import three_players
 from tests.test_solver import (
-    GOOFSPIEL,
     KUHN_3,
     LEDUC,
-    assert_equal_bit_for_bit,
     assert_same,
 )
 from tests.vectors import start_together
@@ -68,24 +66,6 @@ def test_average_strategy_sampling_goes_with_batches_and_whole_chance():
         solver.iterate(15)
         textbook.run(15)
         assert_same(solver, textbook)
-
-
-@pytest.mark.parametrize(
-    ("name", "max_nodes"), [("gibson", 60), ("no bonus", 60), ("soon", 60)]
-)
-def test_neither_the_growth_nor_the_loss_of_the_tree_changes_a_bit(name, max_nodes):
-    algorithm = ms.Algorithm(SAMPLINGS[name], ms.regret_matching())
-    whole = Solver(GameTree(GOOFSPIEL).expand_all(), algorithm, seed=2)
-    grown = Solver(GOOFSPIEL, algorithm, seed=2)
-    small = Solver(GOOFSPIEL, algorithm, seed=2, max_nodes=max_nodes)
-    for solver in (whole, grown, small):
-        solver.iterate(100)
-        assert_equal_bit_for_bit(solver, whole)
-    assert small.tree.num_nodes <= max_nodes
-    again = Solver.from_contents(grown.contents())
-    for solver in (again, whole):
-        solver.iterate(50)
-    assert_equal_bit_for_bit(again, whole)
 
 
 @pytest.mark.compiled

@@ -15,10 +15,9 @@ from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
 from mccfr_spiel.tree import whole as cutting
-from tests.reference import Textbook
 from tests.small_games import three_players, uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES, assert_same
-from tests.vectors import batched, bits, start_together
+from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES
+from tests.vectors import batched, bits
 
 THREADS = (1, 3)
 LIARS_DICE = "liars_dice(dice_sides=3)"
@@ -95,20 +94,6 @@ def test_any_number_of_threads_has_the_bits_of_one(row, helped):
     algorithm = batched(sampling, batch, RULES[rule], alternating=alternating)
     many = 130 if batch == "auto" else 30 if IS_COMPILED else 3
     assert_equal_for_all(whole(game), algorithm, (1, 1, many), helped)
-
-
-@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME], ids=["ext", "out"])
-def test_a_batch_shared_by_three_threads_is_the_textbooks(sampling, helped):
-    for alternating in (True, False):
-        algorithm = batched(sampling, 6, alternating=alternating)
-        solver = Solver(whole(KUHN_3), algorithm, seed=11, threads=3)
-        textbook = Textbook(KUHN_3, *algorithm, seed=11)
-        start_together(solver, textbook)
-        for more in (1, 1, 6):
-            solver.iterate(more)
-            textbook.run(more)
-            assert_same(solver, textbook)
-        assert 3 in helped
 
 
 @pytest.mark.parametrize(

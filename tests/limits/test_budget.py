@@ -2,10 +2,8 @@
 
 import itertools
 import math
-import mmap
 import pathlib
 import re
-import resource
 import subprocess
 import sys
 import textwrap
@@ -14,12 +12,9 @@ import time
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
 
 import mccfr_spiel as ms
 from mccfr_spiel import limits as budget
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.settings import budget_of
 from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
@@ -77,17 +72,6 @@ def test_the_default_is_half_of_what_is_free(monkeypatch):
     assert Budget().limit == 500_000
     assert GameTree("kuhn_poker").budget.limit == 500_000
     assert Budget(7).limit == 7
-
-
-def test_resident_is_what_the_system_says():
-    # Mapped here, since malloc may serve an array from memory that it never gives back.
-    block = mmap.mmap(-1, 64 * MIB)
-    np.frombuffer(block, np.uint8)[:] = 1
-    before = budget.resident()
-    block.close()
-    assert before - budget.resident() == pytest.approx(64 * MIB, rel=0.05)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    assert 0 < budget.resident() <= peak + MIB
 
 
 # --- forecasts -----------------------------------------------------------------
@@ -242,29 +226,7 @@ def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
         ms.nash_conv(tree, {})
 
 
-def test_learning_a_response_ends_where_its_budget_is_full():
-    game = pyspiel.load_game("liars_dice")
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    small = ms.learned_response(
-        game, uniform, 0, iterations=10**9, plays=200, max_memory="3MB"
-    )
-    assert 10 < small.iterations < 10**6
-    assert small.value.plays == 200
-
-
 # --- the command line's settings --------------------------------------------------
-
-
-def test_settings_take_sizes_and_count_what_the_process_has():
-    settings = Settings(game="kuhn_poker", max_memory="100GiB")
-    taken = 100 * 2**30 - budget_of(settings).limit
-    assert taken == pytest.approx(budget.resident(), rel=0.2)
-    played = budget_of(settings._replace(evaluate="sampled"))
-    assert played.limit == pytest.approx(0.75 * (100 * 2**30 - taken), rel=0.01)
-    with pytest.raises(ValueError, match="the program itself takes"):
-        budget_of(settings._replace(max_memory="1MB"))
-    with pytest.raises(ValueError, match="is no size"):
-        settings._replace(max_memory="much")
 
 
 def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):

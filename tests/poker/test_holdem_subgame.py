@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import get_all_states
 
 import mccfr_spiel as ms
 from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
@@ -185,21 +184,6 @@ def test_the_public_tree_is_that_of_the_game():
             one, two = tree.strengths[tree.strength_row[node], rows]
             row = public_tree.WINS if one > two else public_tree.LOSES
         assert tree.pays[node, row].tolist() == state.returns()
-
-
-def test_a_small_river_solved_by_histories_has_its_value():
-    game = ms.poker.subgame(
-        board="2s3h4d6c7c",
-        pot=20,
-        stacks=10,
-        ranges=("AsAh,QsQh", "KsKh"),
-        bets="a",
-        raises="",
-    )
-    # Aces bet, queens bluff once in three times, kings fold once in three times.
-    assert ms.solve_lp(game).value == pytest.approx(10 / 3)
-    states = get_all_states.get_all_states(game, include_chance_states=True)
-    assert len(states) == 1 + 2 + 2 * 9
 
 
 @pytest.mark.parametrize(

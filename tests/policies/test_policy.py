@@ -5,8 +5,6 @@ import pickle
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -72,39 +70,6 @@ def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
         start.apply_action(start.legal_actions()[0])
     with pytest.raises(ValueError, match="player_id"):
         policy.action_probabilities(start)
-
-
-@pytest.mark.parametrize("game", SIMULTANEOUS)
-def test_openspiel_evaluates_policies_of_simultaneous_games(game):
-    game = pyspiel.load_game(game)
-    _, policy = policy_of(game)
-    theirs = expected_game_score.policy_value(game.new_initial_state(), policy)
-    assert ms.expected_returns(game, policy) == pytest.approx(theirs, abs=1e-12)
-    turns = pyspiel.convert_to_turn_based(game)
-    conv = exploitability.nash_conv(turns, policy)
-    assert ms.nash_conv(game, policy) == pytest.approx(conv, abs=1e-12)
-    assert ms.nash_conv(turns, policy) == pytest.approx(conv, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "matrix_rps"])
-def test_conversions_keep_every_probability(game):
-    game = pyspiel.load_game(game)
-    probs, policy = policy_of(game)
-    turns = policy.tree.game
-    tabular = policy.to_tabular()
-    assert isinstance(tabular, openspiel_policy.TabularPolicy)
-    for state in states_of(game):
-        for player in range(game.num_players()):
-            if state.is_simultaneous_node() or player == state.current_player():
-                mine = policy.action_probabilities(state, player)
-                assert tabular.action_probabilities(state, player) == mine
-    compiled = policy.to_pyspiel()
-    in_c = {name: dict(row) for name, row in compiled.policy_table().items()}
-    assert probs == policy.to_dict()
-    assert probs.items() <= in_c.items()  # and the simultaneous game's own strings
-    assert pyspiel.nash_conv(turns, compiled) == pytest.approx(
-        ms.nash_conv(game, policy), abs=1e-12
-    )
 
 
 def test_a_state_never_met_is_uniform():

@@ -1,11 +1,9 @@
 """Walks over compiled rules, which store no node, compute what walks over trees do."""
 
-import copy
 import importlib
 import itertools
 import pickle
 
-import numpy as np
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
@@ -14,12 +12,10 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
-from tests import reference
 from tests.rules.mistaken import EXPANDED, ON_SECOND_MEETING, of_fault
-from tests.test_solver import assert_equal_bit_for_bit, assert_same
+from tests.test_solver import assert_equal_bit_for_bit
 from tests.vectors import tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
@@ -97,28 +93,6 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     assert walking.tree.num_nodes == 1
 
 
-@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL])
-@pytest.mark.parametrize("name", ["external", "outcome"])
-def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
-    tree = GameTree(game).expand_all()
-    places = {
-        (int(infoset["player"]), tree.info_state(number)): int(infoset["place"])
-        for number, infoset in enumerate(tree.infosets)
-    }
-    monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
-    sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
-    textbook = reference.Textbook(
-        game, sampling, minimizer, averaging, alternating, seed=11
-    )
-    solver = Solver(game, ALGORITHMS[name], seed=11, store="none")
-    textbook.run(40)
-    solver.iterate(40)
-    mine, theirs = solver.average_policy().to_dict(), textbook.average_policy()
-    for info_state, probabilities in mine.items():
-        assert theirs[info_state] == pytest.approx(probabilities, abs=1e-12)
-    assert solver.nodes_touched == textbook.nodes_touched
-
-
 # --- which is chosen --------------------------------------------------------------
 
 
@@ -178,25 +152,6 @@ def test_a_tree_with_nodes_is_not_walked_without_them():
 # --- stops and files ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["external", "outcome", "batches", "baseline"])
-def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
-    algorithm = ALGORITHMS[name]
-    solver = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
-    uncut = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
-    path = tmp_path / "solver"
-    for more in (0, 1, 5, 20):
-        solver.iterate(more)
-        uncut.iterate(more)
-        solver.save(path)
-        solver = Solver.load(path)
-        assert solver.store == "none"
-        again = pickle.loads(pickle.dumps(copy.deepcopy(solver)))
-        for one in (solver, again):
-            assert tables_by_name(one) == tables_by_name(uncut)
-            assert one.tree.info_states == uncut.tree.info_states
-            assert (one.tree.actions == uncut.tree.actions).all()
-
-
 def test_memory_too_small_for_one_walk_is_named():
     solver = Solver(LARGE, seed=5, max_memory="500KB", store="none")
     with pytest.raises(WalkTooLargeError, match=r"A single walk .* max_memory=500,000"):
@@ -204,24 +159,6 @@ def test_memory_too_small_for_one_walk_is_named():
     assert solver.num_iterations == 0
     with pytest.raises(MemoryBudgetError, match="max_memory=1,000 bytes"):
         Solver(LARGE, seed=5, max_memory=1000, store="none")
-
-
-def test_a_damaged_file_is_refused():
-    solver = Solver(SEARCH, seed=5, store="none")
-    solver.iterate(3)
-    header, arrays = solver.contents()
-    keys, ends = arrays["keys"], arrays["key_ends"]
-    wrong = {
-        "another key": {"keys": keys + np.uint16(1)},
-        "other ends": {"key_ends": ends[::-1].copy()},
-        "no end": {"key_ends": ends[:-1]},
-        "other numbers": {"keys": keys.astype(np.int64)},
-        "a long key": {"key_ends": np.append(ends[:-1], ends[-1] + 100)},
-    }
-    for changed in wrong.values():
-        with pytest.raises(CheckpointError):
-            Solver.from_contents(Contents(header, arrays | changed))
-    assert_same(Solver.from_contents(Contents(header, arrays)), solver)
 
 
 # --- mistakes of rules -------------------------------------------------------------

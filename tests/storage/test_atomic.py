@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import resource
 import secrets
 import time
@@ -37,23 +36,6 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     with pytest.raises(type(error)):
         write_file(path, content, lasting=True)
     assert files_in(tmp_path) == {"file": b"older"}
-
-
-def test_the_file_is_put_as_asked_from_a_name_of_its_own(tmp_path):
-    path = tmp_path / "file"
-    moved = []
-
-    def put(part, final):
-        moved.append((part.name, final.name, part.read_bytes()))
-        os.replace(part, final)
-
-    write_file(path, b"new", put=put)
-    write_file(path, b"newer", put=put)
-    names = [name for name, _, _ in moved]
-    assert [one[1:] for one in moved] == [("file", b"new"), ("file", b"newer")]
-    assert all(re.fullmatch(r"file\.part-[0-9a-f]{16}", name) for name in names)
-    assert len(set(names)) == 2
-    assert files_in(tmp_path) == {"file": b"newer"}
 
 
 def test_only_what_killed_writers_of_this_file_left_long_ago_is_removed(

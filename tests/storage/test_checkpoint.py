@@ -10,7 +10,6 @@ import os
 import pathlib
 import pickle
 import random
-import resource
 import subprocess
 import sys
 import threading
@@ -313,23 +312,6 @@ def test_no_code_in_a_file_is_run(saved):
 
 def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_a_full_disk_leaves_the_older_files_intact(saved):
-    before = files_in(saved.parent)
-    solver = run(LEDUC, ms.OUTCOME_SAMPLING, 10)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    solver.save(saved.with_name("size"))
-    most = saved.with_name("size").stat().st_size
-    saved.with_name("size").unlink()
-    for size in (0, 10, most // 5, most // 2, most - 1):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-        try:
-            with pytest.raises(OSError, match="File too large"):
-                solver.save(saved)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert files_in(saved.parent) == before
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

@@ -11,7 +11,6 @@ import pytest
 from open_spiel.python.algorithms import (
     exploitability,
 )
-from open_spiel.python.algorithms.cfr import _CFRSolver
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -23,10 +22,9 @@ from mccfr_spiel.compiled.randomness import (
     uniform,
 )
 from mccfr_spiel.storage.checkpoint import CheckpointError
-from tests.policies.test_policy import GOOFSPIEL, states_of
+from tests.policies.test_policy import states_of
 from tests.reference import choose, normalized, turn_based
 from tests.small_games import chance, leaf, move, small_game
-from tests.vectors import largest_difference
 
 LEDUC = "leduc_poker(suit_isomorphism=True)"
 SAMPLINGS = (
@@ -242,37 +240,6 @@ def test_a_string_has_one_row_whatever_the_ways_to_it():
         assert len(set(grown.tree.info_states)) == grown.tree.num_infosets
 
 
-@pytest.mark.parametrize("sampling", [ms.EXTERNAL, ms.OUTCOME])
-@pytest.mark.parametrize("game", ["kuhn_poker", GOOFSPIEL])
-def test_the_identity_changes_no_bit_of_what_is_played(game, sampling):
-    algorithm = ms.Algorithm(sampling, ms.regret_matching_plus(), ms.LINEAR)
-    plain = Solver(game, algorithm, seed=4)
-    abstract = Solver(game, algorithm, seed=4, abstraction=identity)
-    for solver in (plain, abstract):
-        solver.iterate(20)
-    assert abstract.nodes_touched == plain.nodes_touched
-    assert abstract.current_vector().tobytes() == plain.current_vector().tobytes()
-
-
-def test_with_nothing_sampled_the_average_of_the_identity_is_openspiels():
-    game = pyspiel.load_game(LEDUC)
-    openspiels = _CFRSolver(
-        game,
-        alternating_updates=False,
-        linear_averaging=True,
-        regret_matching_plus=False,
-    )
-    algorithm = ms.Algorithm(ms.FULL, ms.regret_matching(), ms.LINEAR, False)
-    solver = Solver(game, algorithm, abstraction=identity)
-    for _ in range(10):
-        openspiels.evaluate_and_update_policy()
-    solver.iterate(10)
-    theirs, mine = openspiels.average_policy(), solver.average_policy()
-    for state in states_of(game):
-        row = mine.action_probabilities(state)
-        assert row == pytest.approx(theirs.action_probabilities(state), abs=1e-9)
-
-
 def test_cards_that_look_alike_are_played_alike():
     game = pyspiel.load_game("kuhn_poker")
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, abstraction=jack_or_queen)
@@ -294,25 +261,6 @@ def test_cards_that_look_alike_are_played_alike():
     best = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
     best.iterate(3000)
     assert ms.nash_conv(game, best.average_policy()) < gap < 1
-
-
-def test_grown_dropped_and_whole_trees_have_the_same_current_policy():
-    algorithm = ms.EXTERNAL_SAMPLING
-    whole = GameTree(LEDUC, abstraction=without_first_round).expand_all()
-    solver = Solver(whole, algorithm, seed=2)
-    grown = Solver(LEDUC, algorithm, seed=2, abstraction=without_first_round)
-    dropped = Solver(
-        LEDUC, algorithm, seed=2, abstraction=without_first_round, max_nodes=300
-    )
-    for one in (solver, grown, dropped):
-        one.iterate(50)
-    assert dropped.tree.num_nodes <= 300
-    table = solver.current_policy().to_dict()
-    for one in (grown, dropped):
-        rows = one.current_policy().to_dict()
-        assert {name: table[name] for name in rows} == rows
-        average = one.average_policy().to_dict()
-        assert largest_difference(average, grown.average_policy().to_dict()) == 0
 
 
 # --- saved ---------------------------------------------------------------------

@@ -113,30 +113,6 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
     assert num_visited == tree.num_nodes
 
 
-@pytest.mark.parametrize(
-    "game",
-    ["leduc_poker", GOOFSPIEL],
-)
-def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
-    solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1, max_nodes=300)
-    solver.iterate(300)
-    tree = solver.tree
-    assert solver.nodes_touched > 5 * tree.max_nodes  # so nodes were dropped
-    check_states(tree)
-
-
-def check_states(tree):
-    """What is known of every decision is what its state says."""
-    decisions = np.flatnonzero(tree.nodes["player"] >= 0).tolist()
-    assert decisions
-    for node in decisions:
-        state, sequences = tree.state_at(node)
-        _, start, infoset, count, player = tree.nodes[node].item()
-        assert state.information_state_string() == tree.info_state(infoset)
-        assert state.legal_actions() == tree.actions[start : start + count].tolist()
-        assert sequences[player] == tree.infosets[infoset]["parent"]
-
-
 # --- bad input ---------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ import importlib
 import itertools
 import random
 
-import numpy as np
 import pyspiel
 import pytest
 
@@ -110,29 +109,6 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     assert walking.tree.num_nodes == 1
 
 
-@pytest.mark.usefixtures("same_draws")
-@pytest.mark.parametrize("game", [KUHN, GOOFSPIEL])
-def test_policies_answer_openspiels_states(game, tmp_path):
-    solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
-    solver.iterate(30)
-    grown = Solver(game, ALGORITHMS["external"], seed=2, twin=False)
-    grown.iterate(30)
-    policy, other = solver.average_policy(), grown.average_policy()
-    assert policy.to_dict() == other.to_dict()
-    assert ms.nash_conv(game, policy) == ms.nash_conv(game, other)
-    policy.save(tmp_path / "policy")
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    state = policy.turn_based_game.new_initial_state()
-    generator = np.random.default_rng(1)
-    while not state.is_terminal():
-        if not state.is_chance_node():
-            probs = other.action_probabilities(state)
-            assert policy.action_probabilities(state) == probs
-            assert loaded.action_probabilities(state) == probs
-        state.apply_action(int(generator.choice(state.legal_actions())))
-    assert solver.tree.find("no such string") == -1
-
-
 # --- strings and places ---------------------------------------------------------
 
 
@@ -180,28 +156,6 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
         pytest.raises(ValueError, match=r"kuhn_poker.* its twin, which differs"),
     ):
         Solver("kuhn_poker", store="none")
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    "game",
-    [
-        "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
-    ],
-)
-def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
-    monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
-    monkeypatch.setattr(rule_growth, "_SMALL_SHARE", 2)  # a walk is not measured
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
-    assert solver.store == "none"
-    with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
-        solver.iterate(1)
-    assert solver.num_iterations == 0
-    solver.average_policy()
-    # 10^5 nodes are no reason to stop.
-    fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
-    fine.iterate(10)
-    assert fine.num_iterations == 10
 
 
 @pytest.mark.compiled

@@ -2,27 +2,23 @@
 
 import copy
 import itertools
-import pathlib
 from typing import Any
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.kernels.passes import add_reaches, fill_plan
+from mccfr_spiel.kernels.passes import add_reaches
 from mccfr_spiel.limits import Budget, MemoryBudgetError
-from mccfr_spiel.policies.vectors import policy_vector, representative_states
+from mccfr_spiel.policies.vectors import representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.worlds import hand_lists, public_reading
 from mccfr_spiel.worlds.hand_lists import list_hands
 from mccfr_spiel.worlds.hands import add_hand_gradient
-from mccfr_spiel.worlds.passes import respond
 from mccfr_spiel.worlds.public_tree import (
     DEAL,
     DECISION,
@@ -48,7 +44,6 @@ LARGER = (
     NO_LIMIT.format(stack=6, hole=1, board=2, sizes="fchpa"),
     LIMIT,
 )
-LIBRATUS = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
 
 
 def both_trees(name):
@@ -238,31 +233,6 @@ def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
 
 
 @pytest.mark.compiled
-def test_a_river_has_the_numbers_of_the_literature():
-    """Board 4s8hTc9h2s of the Libratus endgames (Brown, Sandholm 2017): uniform play
-    and CFR+ as an independent program has them, in reaches not normalised."""
-    if not LIBRATUS.exists():
-        pytest.skip(f"There is no {LIBRATUS}.")
-    keywords = ms.poker.load_endgame(LIBRATUS)
-    sizes = {"bets": "50%,100%,a", "raises": "100%,a", "min_bet": 100}
-    game, pairs = ms.poker.subgame(**keywords, **sizes), 0.903092117303302
-    solver = ms.Solver(game, ms.CFR_PLUS)
-    assert solver.store == "worlds"
-    public = game.public_tree()
-    assert (public.kind == DECISION).sum() == 32
-    assert (public.num_children == 0).sum() == 61
-    policy = uniform_vector(solver.tree)
-    returns, best = full_pass(solver.tree).values(policy)
-    assert returns[1] * pairs == pytest.approx(-398.42087065, abs=1e-8)
-    gain = (best - returns).sum() / 2 / 100 * pairs
-    assert gain == pytest.approx(27.68653003726562, abs=1e-11)
-    for iterations, expected in ((10, 1.9572046917), (100, 0.2645547685)):
-        solver.iterate(iterations - solver.num_iterations)
-        gain = ms.nash_conv(game, solver.average_policy()) / 2 / 100 * pairs
-        assert gain == pytest.approx(expected, rel=0.02)
-
-
-@pytest.mark.compiled
 def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
     """A flop in one block and in several, with folds and all-ins on every street."""
     ranges = "AA,AQs,A5s", "JJ,KTs,T9s"
@@ -281,49 +251,6 @@ def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
         found.append((vector, *full_pass(solver.tree, threads).values(vector)))
     for one in found[1:]:
         assert all(map(np.array_equal, one, found[0]))
-
-
-def test_openspiels_policies_are_asked_at_every_infoset():
-    game = pyspiel.load_game("leduc_poker")
-    policy = openspiel_policy.TabularPolicy(game)
-    rng = np.random.default_rng(0)
-    table = policy.legal_actions_mask * rng.exponential(
-        size=policy.legal_actions_mask.shape
-    )
-    policy.action_probability_array[:] = table / table.sum(axis=1, keepdims=True)
-
-    class Asked(openspiel_policy.Policy):
-        def action_probabilities(self, state, player_id=None):
-            return policy.action_probabilities(state, player_id)
-
-    both: list[openspiel_policy.Policy] = [policy, policy]
-    expected = expected_game_score.policy_value(game.new_initial_state(), both)
-    for one in (policy, Asked(game, [0, 1])):
-        found = ms.expected_returns(game, one, store="worlds")
-        assert found == pytest.approx(expected, abs=1e-12)
-    response = ms.best_response_policy(game, policy, 0, store="worlds")
-    best = pyspiel.load_game("leduc_poker")
-    found = ms.expected_returns(best, [response, policy], store="tree")[0]
-    _, gains = full_pass(GameTree(game).expand_all()).values(
-        policy_vector(GameTree(game).expand_all(), policy)
-    )
-    assert found == pytest.approx(gains[0], abs=1e-12)
-
-
-def test_files_and_copies_go_on_with_equal_bits(tmp_path):
-    solver = ms.Solver("kuhn_poker", ms.PCFR_PLUS, store="worlds")
-    solver.iterate(5)
-    solver.save(tmp_path / "solver")
-    others = ms.Solver.load(tmp_path / "solver"), copy.copy(solver)
-    for one in (solver, *others):
-        one.iterate(5)
-        assert one.store == "worlds"
-        assert (one.average_vector() == solver.average_vector()).all()
-    policy = solver.average_policy()
-    policy.save(tmp_path / "policy")
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    found = ms.nash_conv("kuhn_poker", loaded, store="worlds")
-    assert found == ms.nash_conv("kuhn_poker", policy)
 
 
 def reaches(first, second):
@@ -453,75 +380,3 @@ def test_locks_hold_in_passes_of_every_kind(store):
     assert returns[0] < -1 / 18 - 0.01
     assert best[1] - returns[1] < 1e-3
     assert best[0] - returns[0] > 0.01
-
-
-def test_suits_that_may_be_exchanged_are_played_as_one():
-    """A round on a board without suits: the plain form against one board of each pair
-    that an exchange of two suits joins, and one hand of each pair on other boards."""
-    count = 6  # cards: three ranks, two suits
-
-    def swap(card):
-        return card ^ 1
-
-    plain = one_round(count, 2, seed=0)
-    swapped = np.array(
-        [
-            plain.hole_cards.tolist().index(sorted(map(swap, hand)))
-            for hand in plain.hole_cards.tolist()
-        ]
-    )
-    plain.weights[:] = plain.weights + plain.weights[:, swapped] + 0.1
-    strengths, pays = plain.strengths, plain.pays
-    first_leaf = 3 + 2 * count
-    for card in range(1, count, 2):  # of the other suit
-        strengths[card] = strengths[swap(card)][swapped]
-        for branch in (0, count):
-            leaf = first_leaf + 2 * (branch + card)
-            pays[leaf : leaf + 2] = pays[leaf - 2 : leaf]
-    kept = [0, 1, 2, *range(3, first_leaf, 2)]
-    kept += [
-        leaf for k in range(0, 2 * count, 2) for leaf in first_leaf + 2 * k + np.r_[:2]
-    ]
-    new = {old: number for number, old in enumerate(kept)}
-    fewer = np.where(plain.kind == DEAL, 2, 1)
-    chance = np.where(np.isin(np.arange(plain.num_nodes), kept[3:]), 2.0, 1.0)
-    chance[first_leaf:] = 1.0
-    alone = np.arange(len(swapped))
-    joined = plain._replace(
-        **{
-            name: getattr(plain, name)[kept]
-            for name in ("kind", "player", "action", "board", "strength_row", "pays")
-        },
-        first_child=np.array([new.get(one, 0) for one in plain.first_child[kept]]),
-        num_children=(plain.num_children // fewer)[kept],
-        chance=(plain.chance * chance)[kept],
-        orbits=lambda node: np.minimum(alone, swapped) if node < 3 else alone,
-    )
-    found = [list_hands(one, Budget("1GB")) for one in (plain, joined)]
-    assert len(found[1].records) < 0.6 * len(found[0].records)
-    rng = np.random.default_rng(0)
-    policies = [np.ones(len(one.actions)) for one in found]
-    for _, start, _, size, _ in found[1].records.tolist():
-        policies[1][start : start + size] = rng.dirichlet(np.ones(size))
-    numbers = {
-        found[1].node_and_hand(infoset): infoset
-        for infoset in range(len(found[1].records))
-    }
-    for infoset, (_, start, _, size, _) in enumerate(found[0].records.tolist()):
-        node, hand = found[0].node_and_hand(infoset)
-        if node not in new:  # its twin is the node before
-            node, hand = node - 1, int(swapped[hand])
-        if (new[node], hand) not in numbers:
-            hand = int(swapped[hand])
-        first = found[1].records[numbers[new[node], hand]]["first_sequence"]
-        policies[0][start : start + size] = policies[1][first : first + size]
-    values = []
-    for one, policy in zip(found, policies, strict=True):
-        plan, got = np.ones_like(policy), np.zeros_like(policy)
-        fill_plan(one.records, policy, plan)
-        for player in (0, 1):
-            add_hand_gradient(one.hands, player, plan, got)
-        best = got.copy()
-        respond(one.records, policy, got, best, np.zeros(0, np.int32))
-        values.append((*got[:2], *best[:2]))
-    assert values[1] == pytest.approx(values[0], abs=1e-13)

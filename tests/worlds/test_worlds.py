@@ -526,18 +526,6 @@ def test_a_world_key_alone_is_enough(name):
     check_independence(plain, 20_000)
 
 
-def test_solvers_take_a_game_with_a_world_key_alone(monkeypatch):
-    game = load_game(GAMES[1])
-    monkeypatch.setattr(game, "rules", declared(GAMES[1], position_key=None))
-    solver = ms.Solver(game, ms.CFR, store="worlds")
-    assert isinstance(solver.tree.worlds, Leaves)
-    solver.iterate(20)
-    policy = solver.average_policy()
-    found, expected = ms.nash_conv(solver.tree, policy), ms.nash_conv(game, policy)
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert found < 0.2  # 0.83 at the beginning
-
-
 def test_check_game_looks_at_worlds(monkeypatch):
     game = load_game(GAMES[0])
     ms.check_game(game, histories=5)
