@@ -11,8 +11,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
-from tests.reference import EMPTY, Textbook, full_gradient, read_game, turn_based
-from tests.test_solver import KUHN_3, assert_same
+from tests.reference import EMPTY, full_gradient, read_game, turn_based
+from tests.vectors import KUHN_3, follow_textbook
 
 DISCOUNTED = algorithms.discounted_regret_matching(1.5, -0.5)
 UNPREDICTED = algorithms.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5)
@@ -97,13 +97,7 @@ def test_what_is_dominated_is_not_played_again_however_far_regrets_fade(game, na
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_sampled_forms_are_the_textbooks(name):
-    algorithm = SAMPLED[name]
-    solver = Solver(KUHN_3, algorithm, seed=6)
-    textbook = Textbook(KUHN_3, *algorithm, seed=6)
-    for more in (1, 1, 8, 15):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
+    follow_textbook(KUHN_3, SAMPLED[name], 1, 1, 8, 15, seed=6)
 
 
 # --- the last iterate ----------------------------------------------------------

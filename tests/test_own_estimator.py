@@ -1,8 +1,5 @@
 """Estimators that users write: the whole gradient is CFR, with our draws ours."""
 
-import copy
-import pickle
-
 import numpy as np
 import pyspiel
 import pytest
@@ -16,10 +13,9 @@ from mccfr_spiel.compiled.randomness import (
 )
 from mccfr_spiel.experiments import Settings
 from mccfr_spiel.experiments.settings import flags_of, named_settings
-from mccfr_spiel.storage.checkpoint import CheckpointError
+from tests.vectors import KUHN_3
 
 CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
-KUHN_3 = "kuhn_poker(players=3)"
 
 
 def whole(tree, policy, player, rng):
@@ -120,25 +116,6 @@ def test_outcome_sampling_with_our_draws_is_ours(game):
     np.testing.assert_allclose(
         mine.average_vector(), ours.average_vector(), rtol=0, atol=1e-12
     )
-
-
-def test_copied_pickled_saved_and_cut_the_bits_are_the_same(tmp_path):
-    algorithm = ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching_plus())
-    whole_run = Solver(KUHN_3, algorithm, seed=2)
-    whole_run.iterate(31)
-    first = Solver(KUHN_3, algorithm, seed=2)
-    first.iterate(9)
-    first.save(tmp_path / "solver")
-    others = [copy.copy(first), pickle.loads(pickle.dumps(first))]
-    others.append(Solver.load(tmp_path / "solver", sampling=algorithm.sampling))
-    for one in (first, *others):
-        one.iterate(22)
-        np.testing.assert_array_equal(one.average_vector(), whole_run.average_vector())
-    assert Solver(KUHN_3, algorithm, seed=3).seed != whole_run.seed
-    with pytest.raises(CheckpointError, match="no file holds a function"):
-        Solver.load(tmp_path / "solver")
-    with pytest.raises(CheckpointError, match=r":sampled, not .*:whole"):
-        Solver.load(tmp_path / "solver", sampling=ms.own_estimator(whole))
 
 
 def returning(change):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.evaluation import check_rule
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests import reference
-from tests.reference import Textbook
-from tests.test_solver import ESTIMATORS, KUHN_3, assert_equal_bit_for_bit, assert_same
+from tests.test_solver import ESTIMATORS
 from tests.tree.test_abstraction import jack_or_queen
+from tests.vectors import KUHN_3, follow_textbook
 
 
 def hedge(policy, memory, gradient, parameters, t):
@@ -64,26 +64,7 @@ PLAIN = algorithms.own_rule(hedge_with_numpy, (0.7,), compiled=False)
 def test_an_own_rule_is_the_textbooks(rule, estimator, alternating, monkeypatch):
     monkeypatch.setitem(reference.RULES, "own_rule", textbooks_hedge)
     algorithm = ms.Algorithm(ESTIMATORS[estimator], rule, ms.LINEAR, alternating)
-    solver = Solver(KUHN_3, algorithm, seed=3)
-    textbook = Textbook(KUHN_3, *algorithm, seed=3)
-    for more in (1, 1, 3, 10):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
-
-
-def test_saved_copied_grown_and_whole_the_bits_are_the_same(tmp_path):
-    algorithm = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
-    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=5)
-    whole.iterate(60)
-    solver = Solver(KUHN_3, algorithm, seed=5)
-    for more in (1, 20, 39):
-        solver.iterate(more)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver", minimizer=HEDGE)
-        solver = copy.copy(pickle.loads(pickle.dumps(solver)))
-    assert solver.algorithm == algorithm
-    assert_equal_bit_for_bit(solver, whole)
+    follow_textbook(KUHN_3, algorithm, 1, 1, 3, 10, seed=3)
 
 
 def test_a_file_needs_the_function_again(tmp_path):

@@ -8,11 +8,17 @@ import pytest
 from open_spiel.python.algorithms import cfr, exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel import Solver, algorithms
 from mccfr_spiel.tree.full_pass import full_pass
-from tests.reference import Textbook
-from tests.small_games import three_players, uneven_deal
-from tests.vectors import largest_difference, start_together, vector_of
+from tests.small_games import named
+from tests.vectors import (
+    GOOFSPIEL,
+    KUHN_3,
+    LEDUC,
+    follow_textbook,
+    largest_difference,
+    vector_of,
+)
 
 ESTIMATORS = {
     "full": ms.FULL,
@@ -40,31 +46,7 @@ RULES = {
 }
 # (alternating, weights of the average)
 MODES = [(True, 0.0), (True, 1.0), (True, 2.0), (False, 0.0), (False, 1.0)]
-KUHN_3 = "kuhn_poker(players=3)"
 KUHN_4 = "kuhn_poker(players=4)"
-LEDUC = "leduc_poker(suit_isomorphism=True)"  # chance is not uniform
-GOOFSPIEL = (  # simultaneous moves, general sum
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
-)
-GAMES = {
-    "kuhn_poker": lambda: "kuhn_poker",
-    KUHN_3: lambda: KUHN_3,
-    LEDUC: lambda: LEDUC,
-    GOOFSPIEL: lambda: GOOFSPIEL,
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
-
-
-def assert_same(solver, other):
-    """The policies of two solvers, or of a solver and a textbook, and their work."""
-    for policy in ("average_policy", "current_policy"):
-        mine, theirs = getattr(solver, policy)(), getattr(other, policy)()
-        theirs = getattr(theirs, "to_dict", lambda same=theirs: same)()
-        assert largest_difference(mine.to_dict(), theirs) < 1e-12
-    assert solver.nodes_touched == other.nodes_touched
-
-
 # --- the textbook ------------------------------------------------------------
 
 
@@ -88,18 +70,9 @@ def rows(*more):
     ("rule", "estimator", "game", "first"), rows(["kuhn_poker", KUHN_3], range(5))
 )
 def test_the_solver_is_the_textbook_over_many_iterations(rule, estimator, game, first):
-    sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
     for alternating, gamma in (MODES[first], MODES[(first + 3) % 5]):
-        averaging = ms.polynomial(gamma)
-        algorithm = ms.Algorithm(sampling, minimizer, averaging, alternating)
-        solver = Solver(game, algorithm, seed=11)
-        textbook = Textbook(game, sampling, minimizer, averaging, alternating, seed=11)
-        pieces = (1, 1, 3, 10)
-        for more in pieces:
-            solver.iterate(more)
-            textbook.run(more)
-            assert_same(solver, textbook)
-        assert solver.num_iterations == sum(pieces)
+        parts = ESTIMATORS[estimator], RULES[rule], ms.polynomial(gamma)
+        follow_textbook(game, ms.Algorithm(*parts, alternating), 1, 1, 3, 10, seed=11)
 
 
 def modern():
@@ -116,13 +89,9 @@ def modern():
 )
 def test_modern_algorithms_are_the_textbooks(name, alternating):
     algorithm = modern()[name]._replace(alternating=alternating)
-    solver = Solver("kuhn_poker", algorithm)
-    textbook = Textbook("kuhn_poker", *algorithm)
     # Linear CFR makes roundings larger: see test_newer_rules.py.
-    for more in (1, 1, 3, 15, 5 if name == "lcfr" else 30):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
+    last = 5 if name == "lcfr" else 30
+    follow_textbook("kuhn_poker", algorithm, 1, 1, 3, 15, last)
 
 
 def openspiels_exploitability(solver) -> float:
@@ -181,23 +150,15 @@ def start_without_ties(solver):
     rows(["three_players", "uneven_deal", LEDUC, "three_players", GOOFSPIEL], MODES),
 )
 def test_the_solver_is_the_textbook_from_a_random_start(rule, estimator, game, mode):
-    game = GAMES[game]()
     sampling, minimizer = ESTIMATORS[estimator], RULES[rule]
-    if hasattr(minimizer, "initial_regret"):
+    has_start = hasattr(minimizer, "initial_regret")
+    if has_start:
         minimizer = minimizer._replace(initial_regret=0.1)
     alternating, gamma = mode
-    averaging = ms.polynomial(gamma)
-    tree = GameTree(game).expand_all()
-    algorithm = ms.Algorithm(sampling, minimizer, averaging, alternating)
-    solver = Solver(tree, algorithm, seed=12)
-    textbook = Textbook(game, sampling, minimizer, averaging, alternating, seed=12)
-    if "regret" in rule and not hasattr(minimizer, "initial_regret"):
-        start_without_ties(solver)
-    start_together(solver, textbook)
-    for more in (1, 2, 3):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
+    algorithm = ms.Algorithm(sampling, minimizer, ms.polynomial(gamma), alternating)
+    is_tied = "regret" in rule and not has_start
+    more = {"start": start_without_ties} if is_tied else {}
+    follow_textbook(named(game), algorithm, 1, 2, 3, seed=12, **more)
 
 
 @pytest.mark.parametrize("rule", ["ftrl", "omd"])
@@ -205,11 +166,7 @@ def test_the_solver_is_the_textbook_from_a_random_start(rule, estimator, game, m
 def test_kroers_weights_are_the_textbooks(rule, estimator):
     sampling = ESTIMATORS[estimator]
     minimizer = RULES[rule]._replace(weights="kroer", step_size=2.0)
-    solver = Solver("kuhn_poker", ms.Algorithm(sampling, minimizer), seed=3)
-    textbook = Textbook("kuhn_poker", sampling, minimizer, ms.UNIFORM, seed=3)
-    solver.iterate(50)
-    textbook.run(50)
-    assert_same(solver, textbook)
+    follow_textbook("kuhn_poker", ms.Algorithm(sampling, minimizer), 50, seed=3)
 
 
 def memory_at(solver, info_state):

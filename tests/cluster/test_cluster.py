@@ -18,8 +18,7 @@ from mccfr_spiel.cluster import InThisProcess, Ray
 from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import whole
 from tests.small_games import uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC
-from tests.vectors import batched, bits
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
 
 GAMES = {
     "kuhn_3": KUHN_3,

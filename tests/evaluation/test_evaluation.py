@@ -8,28 +8,19 @@ from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from tests.reference import random_policy
-from tests.small_games import leaf, move, small_game, three_players, uneven_deal
+from tests.reference import random_policy, turn_based
+from tests.small_games import leaf, move, named, small_game
+from tests.vectors import KUHN_3, LEDUC
 
-LEDUC = "leduc_poker(suit_isomorphism=True)"
 GOOFSPIEL = (  # general sum
     "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=True,"
     "points_order=random,returns_type=total_points))"
 )
-GAMES = {
-    "kuhn_poker": lambda: pyspiel.load_game("kuhn_poker"),
-    "kuhn_poker(players=3)": lambda: pyspiel.load_game("kuhn_poker(players=3)"),
-    LEDUC: lambda: pyspiel.load_game(LEDUC),
-    "leduc_poker": lambda: pyspiel.load_game("leduc_poker"),
-    GOOFSPIEL: lambda: pyspiel.load_game(GOOFSPIEL),
-    "liars_dice(dice_sides=3)": lambda: pyspiel.load_game("liars_dice(dice_sides=3)"),
-    "first_sealed_auction": lambda: pyspiel.load_game(
-        "first_sealed_auction(max_value=4)"
-    ),
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
-SLOW = {"leduc_poker", "liars_dice(dice_sides=3)"}
+SLOW = "leduc_poker", "liars_dice(dice_sides=3)"
+GAMES = (
+    *("kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "first_sealed_auction(max_value=4)"),
+    *(*SLOW, "uneven_deal", "three_players"),
+)
 MARKED = [
     pytest.param(game, marks=[pytest.mark.compiled] if game in SLOW else [])
     for game in GAMES
@@ -47,7 +38,7 @@ def as_python(game, policy):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_nash_conv_is_openspiels(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     tree = GameTree(game).expand_all()
     solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(30)
@@ -67,7 +58,7 @@ def test_nash_conv_is_openspiels(game):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_expected_returns_are_openspiels(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     policy = random_policy(game, seed=2)
     theirs = expected_game_score.policy_value(
         game.new_initial_state(), [as_python(game, policy)] * game.num_players()
@@ -77,7 +68,7 @@ def test_expected_returns_are_openspiels(game):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_a_best_response_earns_what_openspiels_does(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     policy = random_policy(game, seed=5)
     theirs = as_python(game, policy)
     gains = 0.0

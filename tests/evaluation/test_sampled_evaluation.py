@@ -102,25 +102,6 @@ def exact_value(response, policy, player, game=LEDUC):
     return ms.expected_returns(game, table)[player]
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("name", "iterations", "least"),
-    [
-        ("goofspiel(imp_info=True,num_cards=7,points_order=descending)", 10, 0.2),
-    ],
-)
-def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least):
-    # The first game's external walks have 15,000 nodes, the second one's never end.
-    # A response that learned nothing would play uniformly and gain nothing.
-    game = pyspiel.load_game_as_turn_based(name)
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    bound = learned_response(
-        game, uniform, 0, iterations=iterations, plays=300, max_nodes=100_000
-    )
-    assert bound.iterations == iterations
-    assert bound.gain.low > least
-
-
 class ManyDeals:
     """A first node with 3,000 outcomes, of which every third is impossible."""
 

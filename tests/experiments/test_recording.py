@@ -1,13 +1,13 @@
 """The files of a run: rows, checkpoints, policies, and what ends a run in order."""
 
 import contextlib
-import importlib
 import json
 import pathlib
 import re
 import resource
 import shutil
 
+import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -20,42 +20,17 @@ from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
-FRAGILE = """
-import os
 
-import pyspiel
-from open_spiel.python.games import kuhn_poker
-from tests.small_games import leaf, small_game
+def fragile(monkeypatch, error: str) -> None:
+    """Lets Kuhn poker in Python raise in one of its histories, until that is undone."""
+    legal_actions = kuhn_poker.KuhnPokerState._legal_actions
 
-class State(kuhn_poker.KuhnPokerState):
-    def _legal_actions(self, player):
-        is_there = self.cards == [2, 1] and self.bets == [0, 1]
-        if is_there and "MENDED" not in os.environ:
-            raise {error}
-        return super()._legal_actions(player)
+    def failing(state, player):
+        if state.cards == [2, 1] and state.bets == [0, 1]:
+            raise pyspiel.SpielError(error)
+        return legal_actions(state, player)
 
-class Game(kuhn_poker.KuhnPokerGame):
-    def __init__(self, params=None):
-        pyspiel.Game.__init__(self, kind, kuhn_poker._GAME_INFO, params or {{}})
-
-    def new_initial_state(self):
-        return State(self)
-
-has = "information_state_tensor", "observation_string", "observation_tensor"
-kind = small_game(
-    leaf(0.0, 0.0),
-    name="{name}",
-    utility=pyspiel.GameType.Utility.ZERO_SUM,
-    **{{f"provides_{{what}}": True for what in has}},
-).get_type()
-pyspiel.register_game(kind, Game)
-"""
-
-
-def fragile(folder: pathlib.Path, name: str, error: str) -> None:
-    """Writes a module that registers a game that raises in one of its histories."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.py").write_text(FRAGILE.format(error=error, name=name))
+    monkeypatch.setattr(kuhn_poker.KuhnPokerState, "_legal_actions", failing)
 
 
 def files(folder: pathlib.Path) -> dict[str, bytes]:
@@ -163,11 +138,9 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     tmp_path, monkeypatch, capsys
 ):
     """Its rows, its policy and its checkpoint are those of the walk before."""
-    fragile(tmp_path, "fragile_run", "pyspiel.SpielError('broken')")
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.import_module("fragile_run")
+    fragile(monkeypatch, "broken")
     folder = tmp_path / "out"
-    words = ["solve", "fragile_run", "--evaluate=none", "--print_freq=1"]
+    words = ["solve", "python_kuhn_poker", "--evaluate=none", "--print_freq=1"]
     words += ["--iterations=1000", f"--output_dir={folder}"]
     assert main(words) == 1
     error = capsys.readouterr().err
@@ -178,7 +151,7 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     assert 0 < ms.load_policy(folder).num_infosets <= 12
     assert main([*words, "--resume"]) == 1  # into the same error, with the same files
     assert len(read_rows(folder)) == done
-    monkeypatch.setenv("MENDED", "1")
+    monkeypatch.undo()
     assert main([*words, "--resume"]) == 1
     assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0

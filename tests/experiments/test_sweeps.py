@@ -14,8 +14,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments.sweeps import Task, run_task
 from mccfr_spiel.offline.methods import EGT
-
-LEDUC = "leduc_poker(suit_isomorphism=True)"
+from tests.vectors import LEDUC
 
 SWEEP = {
     f"{algorithm}_s{seed}": Settings(

@@ -323,26 +323,6 @@ def texts(tab, selector):
     return [element.text for element in tab.all(selector)]
 
 
-def nameless(tab):
-    """What is shown without a name, as HTML."""
-    found = [
-        element.get_attribute("outerHTML")
-        for element in tab.all("button, select, input, [role]")
-        if element.is_displayed() and not element.accessible_name
-    ]
-    return [one for one in found if "role=" not in one]
-
-
-def test_everything_has_a_name_for_screen_readers(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 0, 2, 1)
-    tab.wait_for_values()
-    for name in ("find", "change", "play"):
-        tab.click(f"#tab-{name}")
-        tab.one("#panel button")
-        tab.until(lambda: nameless(tab) == [])
-
-
 def test_the_moves_around_a_state_are_a_tree_to_walk_by(browser, leduc):
     _, page = leduc
     tab = Tab(browser, page.url, 0, 2)

@@ -41,8 +41,8 @@ from mccfr_spiel.kernels.tables import PLAYER, WALKER
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
-from tests.small_games import three_players, uneven_deal
-from tests.vectors import gradient_of, vector_of
+from tests.small_games import named
+from tests.vectors import KUHN_3, LEDUC, gradient_of, vector_of
 
 ESTIMATORS = {
     "chance": CHANCE,
@@ -54,20 +54,11 @@ ESTIMATORS = {
     "average_strategy": average_strategy(0.1, 1.5, 0.2),
     "pruned": full(prune=True),
 }
-KUHN_3 = "kuhn_poker(players=3)"
-LEDUC = "leduc_poker(suit_isomorphism=True)"
-GOOFSPIEL = (
+GOOFSPIEL = (  # simultaneous moves, general sum
     "goofspiel(num_cards=3,imp_info=True,points_order=descending,"
     "returns_type=total_points)"
 )
-GAMES = {
-    "kuhn_poker": lambda: "kuhn_poker",
-    KUHN_3: lambda: KUHN_3,
-    LEDUC: lambda: LEDUC,  # chance is not uniform
-    GOOFSPIEL: lambda: GOOFSPIEL,  # simultaneous moves, general sum
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
+GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
@@ -205,7 +196,7 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
     game, estimator, monkeypatch
 ):
     sampling = ESTIMATORS[estimator]
-    game = GAMES[game]()
+    game = named(game)
     positive = random_policy(game, seed=2)
     for policy in (positive, with_zeros(positive, seed=3)):
         for player in range(GameTree(game).num_players):
@@ -217,7 +208,7 @@ def test_the_expectation_over_all_sample_paths_is_the_full_gradient(
 
 @pytest.mark.parametrize("game", [*GAMES, "kuhn_poker(players=4)"])
 def test_the_pass_over_leaves_is_the_full_gradient(game):
-    game = GAMES.get(game, lambda: game)()
+    game = named(game)
     tree = GameTree(game).expand_all()
     policy = with_zeros(random_policy(game, seed=4), seed=5)
     passes = full_pass(tree)

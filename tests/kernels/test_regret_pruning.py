@@ -6,30 +6,21 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
 from tests.pruned_reference import PrunedTextbook
-from tests.test_solver import LEDUC, assert_equal_bit_for_bit, assert_same
-from tests.vectors import start_together
+from tests.vectors import GOOFSPIEL, LEDUC, follow_textbook
 
 START = ms.regret_matching(initial_regret=0.1)  # no ties
 PRUNED = ms.Algorithm(full(prune="regret"), ms.regret_matching())
 LIARS = "liars_dice(dice_sides=3)"
-GENERAL_SUM = (
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
-)
 
 
 @pytest.mark.parametrize(
     ("game", "iterations", "alternating"),
-    [("kuhn_poker", 60, True), (LIARS, 50, False), (GENERAL_SUM, 20, True)],
+    [("kuhn_poker", 60, True), (LIARS, 50, False), (GOOFSPIEL, 20, True)],
 )
 def test_the_solver_is_the_textbook(game, iterations, alternating):
     algorithm = ms.Algorithm(full(prune="regret"), START, ms.LINEAR, alternating)
-    solver = Solver(game, algorithm, seed=5)
-    textbook = PrunedTextbook(game, *algorithm, seed=5)
-    start_together(solver, textbook)
-    for more in (1, 1, iterations - 2):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
+    pieces = 1, 1, iterations - 2
+    _, textbook = follow_textbook(game, algorithm, *pieces, kind=PrunedTextbook)
     if game == LIARS:
         assert textbook.seen == {"followed", "skipped", "resumed"}
 
@@ -52,22 +43,6 @@ def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
     assert touched[1] < share * touched[0]
     assert nash_conv[1] < most
     assert nash_conv[1] < 1.5 * nash_conv[0]
-
-
-def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
-    expected = Solver(LIARS, PRUNED)
-    expected.iterate(200)
-    solver = Solver(LIARS, PRUNED, threads=2)
-    for more in (0, 1, 16, 60, 123):
-        solver.iterate(more)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver")
-    assert solver.algorithm == PRUNED
-    assert_equal_bit_for_bit(solver, expected)
-    tables, others = solver.state.tables, expected.state.tables
-    for mine, theirs in zip(tables, others, strict=True):
-        assert mine.tobytes() == theirs.tobytes()
-    assert expected.state.tables.skips.any()
 
 
 def test_what_cannot_work_is_refused_in_words():

@@ -15,13 +15,12 @@ from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
 from mccfr_spiel.tree import whole as cutting
-from tests.small_games import three_players, uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, RULES
-from tests.vectors import batched, bits
+from tests.small_games import named
+from tests.test_solver import RULES
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
 
 THREADS = (1, 3)
 LIARS_DICE = "liars_dice(dice_sides=3)"
-GAMES = {"uneven_deal": uneven_deal, "three_players": three_players}
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +46,7 @@ def helped(monkeypatch) -> list[int]:
 
 
 def whole(game):
-    return GameTree(GAMES.get(game, lambda: game)()).expand_all()
+    return GameTree(named(game)).expand_all()
 
 
 def assert_equal_for_all(tree, algorithm, iterations, helped):

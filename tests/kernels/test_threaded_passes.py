@@ -7,18 +7,13 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.tree import whole
-from tests.small_games import three_players, uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, RULES, modern
-from tests.vectors import bits
+from tests.small_games import named
+from tests.test_solver import RULES, modern
+from tests.vectors import GOOFSPIEL, KUHN_3, bits
 
 THREADS = (1, 3)
-GAMES = {
-    "kuhn_3": lambda: KUHN_3,
-    "goofspiel": lambda: GOOFSPIEL,
-    "liars_dice": lambda: "liars_dice(dice_sides=3)",
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
+LIARS_DICE = "liars_dice(dice_sides=3)"
+GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 FULL_ALGORITHMS = {
     **{f"rule {name}": ms.Algorithm(ms.FULL, rule) for name, rule in RULES.items()},
     **{
@@ -45,7 +40,7 @@ def cut_small_trees(monkeypatch):
     ("name", "game"), [*zip(FULL_ALGORITHMS, itertools.cycle(GAMES), strict=False)]
 )
 def test_any_number_of_threads_has_the_bits_of_one(name, game):
-    tree = GameTree(GAMES[game]()).expand_all()
+    tree = GameTree(named(game)).expand_all()
     for alternating in (True, False):
         algorithm = FULL_ALGORITHMS[name]._replace(alternating=alternating)
         solvers = [Solver(tree, algorithm, seed=3, threads=count) for count in THREADS]
@@ -60,7 +55,7 @@ def test_any_number_of_threads_has_the_bits_of_one(name, game):
 
 @pytest.mark.compiled
 def test_a_thousand_runs_have_the_same_bits():
-    tree = GameTree("liars_dice(dice_sides=3)").expand_all()
+    tree = GameTree(LIARS_DICE).expand_all()
     alone = Solver(tree, ms.CFR_PLUS)
     alone.iterate(3)
     for run in range(1000):

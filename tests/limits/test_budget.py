@@ -10,7 +10,6 @@ import textwrap
 import time
 
 import numpy as np
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -18,6 +17,8 @@ from mccfr_spiel import limits as budget
 from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
+from tests import small_games
+from tests.small_games import leaf, move, small_game
 
 MIB = 2**20
 
@@ -264,84 +265,41 @@ def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
 
 # --- games that do not end -------------------------------------------------------
 
-_ENDLESS = pyspiel.GameType(
-    short_name="test_endless",
-    long_name="A game that never ends",
-    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
-    chance_mode=pyspiel.GameType.ChanceMode.DETERMINISTIC,
-    information=pyspiel.GameType.Information.PERFECT_INFORMATION,
-    utility=pyspiel.GameType.Utility.ZERO_SUM,
-    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
-    max_num_players=2,
-    min_num_players=2,
-    provides_information_state_string=True,
-    provides_information_state_tensor=False,
-    provides_observation_string=False,
-    provides_observation_tensor=False,
-    parameter_specification={"moves": 2},
-)
 
-
-class EndlessGame(pyspiel.Game):
-    """Players move in turns, and say that they stop after five moves."""
-
-    def __init__(self, params=None):
-        self.moves = int((params or {}).get("moves", 2))
-        info = pyspiel.GameInfo(
-            num_distinct_actions=self.moves,
-            max_chance_outcomes=0,
-            num_players=2,
-            min_utility=-1.0,
-            max_utility=1.0,
-            utility_sum=0.0,
-            max_game_length=5,
-        )
-        super().__init__(_ENDLESS, info, params or {})
-
-    def new_initial_state(self):
-        return EndlessState(self)
-
-
-class EndlessState(pyspiel.State):
-    def __init__(self, game):
-        super().__init__(game)
-        self.moves = game.moves
-        self.past = ""
+class EndlessState(small_games._SmallState):
+    """Players move in turns for ever."""
 
     def current_player(self):
-        return len(self.past) % 2
-
-    def _legal_actions(self, player):
-        return list(range(self.moves))
+        return len(self.history()) % 2
 
     def _apply_action(self, action):
-        self.past += str(action)
-
-    def is_terminal(self):
-        return False
-
-    def returns(self):
-        return [0.0, 0.0]
+        pass
 
     def information_state_string(self, player=None):
-        return self.past
+        return self.history_str()
 
     def __str__(self):
-        return self.past
+        return self.history_str()
+
+
+def endless_game(moves, monkeypatch):
+    """Its players say that they stop after twenty moves."""
+    monkeypatch.setattr(small_games, "_SmallState", EndlessState)
+    return small_game(move(0, "", *[leaf(0.0, 0.0)] * moves), name="test_endless")
 
 
 @pytest.mark.parametrize(
     ("name", "moves"),
     [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)],
 )
-def test_a_game_that_does_not_end_is_named_within_seconds(name, moves):
+def test_a_game_that_does_not_end_is_named_within_seconds(name, moves, monkeypatch):
     Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles
     began = time.monotonic()
     with pytest.raises(ValueError, match=r"max_game_length|meets far more") as error:
-        Solver(EndlessGame({"moves": moves}), ms.ALGORITHMS[name]).iterate(1)
+        Solver(endless_game(moves, monkeypatch), ms.ALGORITHMS[name]).iterate(1)
     assert time.monotonic() - began < 5
     if name == "outcome_sampling":
         assert "se outcome sampling" not in str(error.value)
     if name != "external_sampling":
         assert "does not end" in str(error.value)
-        assert "5" in str(error.value)
+        assert "20" in str(error.value)

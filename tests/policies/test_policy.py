@@ -12,11 +12,8 @@ from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
-from tests.vectors import vector_of
+from tests.vectors import GOOFSPIEL, vector_of
 
-GOOFSPIEL = (
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
-)
 SIMULTANEOUS = [GOOFSPIEL, "matrix_rps", "blotto(coins=3,fields=2)"]
 
 

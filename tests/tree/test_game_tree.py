@@ -15,72 +15,20 @@ from tests.small_games import (
     chance,
     leaf,
     move,
+    named,
     small_game,
-    three_players,
-    uneven_deal,
 )
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC
 
-GOOFSPIEL = (
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+GAMES = (
+    *("kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"),
+    *("first_sealed_auction(max_value=4)", "matrix_rps"),
 )
-GAMES = {
-    name: lambda name=name: pyspiel.load_game(name)
-    for name in [
-        "kuhn_poker",
-        "kuhn_poker(players=3)",
-        "leduc_poker(suit_isomorphism=True)",
-        "first_sealed_auction(max_value=4)",
-        "matrix_rps",
-        GOOFSPIEL,
-    ]
-} | {"uneven_deal": uneven_deal, "three_players": three_players}
-
-
-def expanded_by_walks(game):
-    """A tree grown by external sampling, then completed."""
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(3)
-    return solver.tree.expand_all()
-
-
-@pytest.mark.parametrize("expand", [GameTree.expand_all, expanded_by_walks])
-@pytest.mark.parametrize("game", GAMES)
-def test_numbers_are_as_every_loop_needs_them(game, expand):
-    loaded = GAMES[game]()
-    tree = expand(GameTree(loaded) if expand is GameTree.expand_all else loaded)
-    nodes, infosets = tree.nodes, tree.infosets
-    inner = np.flatnonzero(nodes["num_children"])
-    first, count = nodes["first_child"][inner], nodes["num_children"][inner]
-    assert (first > inner).all()
-    children = np.concatenate(
-        [
-            np.arange(f, f + c)
-            for f, c in zip(first.tolist(), count.tolist(), strict=True)
-        ]
-    )
-    assert sorted(children.tolist()) == list(range(1, tree.num_nodes))
-    # Sequences: empty ones first, then each infoset's actions; ancestors come first.
-    starts = tree.num_players + np.cumsum([0, *infosets["num_actions"]])
-    assert infosets["first_sequence"].tolist() == starts[:-1].tolist()
-    assert starts[-1] == tree.num_sequences == len(tree.actions)
-    assert (infosets["parent"] < infosets["first_sequence"]).all()
-    assert (tree.actions[: tree.num_players] == -1).all()
-    decisions = nodes[nodes["player"] >= 0]
-    own = infosets[decisions["infoset"]]
-    assert (own["player"] == decisions["player"]).all()
-    assert (own["first_sequence"] == decisions["start"]).all()
-    assert (own["num_actions"] == decisions["num_children"]).all()
-    assert len(set(infosets["place"].tolist())) == tree.num_infosets
-    for number, name in enumerate(tree.info_states):
-        assert tree.find(name) == number
-        assert tree.info_state(number) == name
-    assert tree.find("no such state") == -1
-    assert tree.is_complete
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_every_node_is_the_state_that_its_moves_lead_to(game):
-    tree = GameTree(GAMES[game]()).expand_all()
+    tree = GameTree(named(game)).expand_all()
     stack = [(0, tree.game.new_initial_state(), list(range(tree.num_players)))]
     num_visited = 0
     while stack:

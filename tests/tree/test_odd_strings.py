@@ -7,6 +7,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
+from tests import small_games
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 ODD = [("\0", "\0x"), ("a", "\0001\0a"), ("\0000\0\0", "\0001\0\0")]
@@ -37,7 +38,20 @@ def shared_game(mine: str, theirs: str):
     return small_game(move(0, mine, *replies), name="shared")
 
 
-@pytest.fixture(params=[game_with, shared_game], ids=["dealt", "shared"])
+class _NeedsPlayer(small_games._SmallState):
+    def information_state_string(self, player):  # pyright: ignore
+        assert player == self.current_player()
+        return self.tree.info_state
+
+
+def game_that_needs_the_player(mine: str, theirs: str):
+    """Its information_state_string has to be given the player, as Python games may."""
+    game = game_with(mine, theirs)
+    game.new_initial_state = lambda: _NeedsPlayer(game, game.root)
+    return game
+
+
+@pytest.fixture(params=[game_with, shared_game, game_that_needs_the_player])
 def make(request):
     return request.param
 

@@ -12,27 +12,9 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
+from tests.vectors import tables_by_name
 
 pytestmark = pytest.mark.compiled
-
-
-def bits(solver):
-    return (
-        solver.num_iterations,
-        solver.nodes_touched,
-        by_name(solver, solver.average_vector()),
-        by_name(solver, solver.current_vector()),
-    )
-
-
-def by_name(solver, vector):
-    """A vector's values by information state, however the tree numbers them."""
-    tree = solver.tree
-    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    return {
-        name: vector[start : start + count].tobytes()
-        for name, (_, start, _, count, _) in rows
-    }
 
 
 # --- the same thread comes in again ------------------------------------------
@@ -75,7 +57,7 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
         abstraction=pyspiel.State.information_state_string,
     )
     plain.iterate(200)
-    assert bits(solver) == bits(plain)
+    assert tables_by_name(solver) == tables_by_name(plain)
 
 
 # --- copies, pickles, forks --------------------------------------------------

@@ -24,12 +24,11 @@ from tests import reference
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
 from tests.twins.key_places import take_places_from_keys
-from tests.vectors import tables_by_name
+from tests.vectors import LEDUC, tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
 KUHN = "kuhn_poker(players=3)"
-LEDUC = "leduc_poker(suit_isomorphism=True)"
 DICE = "liars_dice(dice_sides=3)"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
 HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"

@@ -212,26 +212,6 @@ def test_ties_rake_and_blocked_hands_count_as_in_all_pairs(num_cards, hole):
         assert returns == pytest.approx(expected, abs=1e-13)
 
 
-def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
-    """Differences of sums would leave a rounding error."""
-    public = one_round(12, 2, seed=0)
-    public.weights[:] = np.random.default_rng(0).exponential(size=public.weights.shape)
-    found = list_hands(public, Budget("1GB"))
-    rng, checked = np.random.default_rng(0), 0
-    plan = np.append([1.0, 1.0], rng.random(len(found.actions) - 2))
-    for infoset, (_, start, _, count, player) in enumerate(found.records.tolist()):
-        if player == 0 and 0 not in public.hole_cards[found.node_and_hand(infoset)[1]]:
-            plan[start : start + count] = 0.0  # what is left all holds card 0
-    gradient = np.zeros_like(plan)
-    add_hand_gradient(found.hands, 1, plan, gradient)
-    for infoset, (_, start, _, count, player) in enumerate(found.records.tolist()):
-        node, hand = found.node_and_hand(infoset)
-        if player == 1 and (0 in public.hole_cards[hand] or public.board[node] == 1):
-            assert (gradient[start : start + count] == 0.0).all()
-            checked += 1
-    assert checked > 200
-
-
 @pytest.mark.compiled
 def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
     """A flop in one block and in several, with folds and all-ins on every street."""

@@ -12,6 +12,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds import finding, histories
+from tests.worlds.test_worlds import random_policy
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
@@ -29,21 +30,6 @@ GAMES = (
 @pytest.fixture(scope="module")
 def game(request):
     return load_game(request.param)
-
-
-def random_policy(game, kind):
-    """OpenSpiel's table of all states, filled at random."""
-    table, rng = openspiel_policy.TabularPolicy(game), np.random.default_rng(5)
-    legal = table.legal_actions_mask
-    weights = {
-        "uniform": legal,
-        "random": legal * rng.exponential(size=legal.shape),
-        "deterministic": np.eye(legal.shape[1])[
-            np.argmax(legal * rng.random(legal.shape), axis=1)
-        ],
-    }[kind]
-    table.action_probability_array[:] = weights / weights.sum(axis=1, keepdims=True)
-    return table
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Games taken world by world have the sizes, values and solvers of their trees."""
 
-import copy
-
 import numpy as np
 import pytest
 from open_spiel.python import policy as openspiel_policy
@@ -13,7 +11,6 @@ from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
-from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
@@ -347,27 +344,6 @@ def test_two_threads_change_no_bit(game):
     found = [ms.nash_conv(one.tree, average, threads=threads) for threads in (1, 2)]
     assert found[0] == found[1]
     assert found[0] > 0
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("game", [GAMES[0], LISTED[0]], indirect=True)
-def test_files_copies_and_policies_go_on_with_equal_bits(game, tmp_path):
-    solver = ms.Solver(game, ms.PCFR_PLUS, store="worlds")
-    solver.iterate(5)
-    solver.save(tmp_path / "solver")
-    policy = solver.average_policy()
-    policy.save(tmp_path / "policy")
-    others = ms.Solver.load(tmp_path / "solver"), copy.copy(solver)
-    for one in (solver, *others):
-        one.iterate(5)
-        assert one.store == "worlds"
-        assert (one.average_vector() == solver.average_vector()).all()
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    assert ms.nash_conv(game, loaded, store="worlds") == pytest.approx(
-        ms.nash_conv(game, policy, store="tree"), abs=1e-12
-    )
-    with pytest.raises(CheckpointError):
-        ms.Solver.load(tmp_path / "solver", GAMES[1])
 
 
 def test_auto_takes_worlds_where_the_tree_does_not_fit():
