@@ -4,8 +4,6 @@ The workers here are objects in this process, whose turns are pickled both ways.
 `test_ray.py` has those of Ray.
 """
 
-import copy
-import pickle
 import warnings
 from typing import Any
 
@@ -237,42 +235,3 @@ def test_a_worker_that_comes_late_joins_in():
     crew.hidden = set()
     assert_equal(solvers, (2,))
     assert (crew.turns, crew.parcels) == ((2 + 3) * 2 * players, 2)
-
-
-@pytest.mark.parametrize(
-    "at",
-    [1, 7],
-)
-def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
-    cluster = LossyCluster(2)
-    crew = cluster.crew
-    alone, split = solvers_of(batched(alternating=False), cluster)
-    alone.iterate(6)
-    split.iterate(1)
-    calls = 0
-
-    def interrupted(method):
-        def call(*arguments):
-            nonlocal calls
-            calls += 1
-            if calls == at + 1:
-                raise KeyboardInterrupt
-            return method(*arguments)
-
-        return call
-
-    for name in "ask", "opened":
-        setattr(crew, name, interrupted(getattr(crew, name)))
-    with pytest.raises(KeyboardInterrupt):
-        split.iterate(5)
-    copied = copy.copy(split)
-    split.save(tmp_path / "solver")
-    loaded = Solver.load(tmp_path / "solver", split.tree, cluster=InThisProcess(3))
-    unpickled = pickle.loads(pickle.dumps(split))
-    for solver in (copied, loaded, unpickled, split):
-        solver.iterate(6 - solver.num_iterations)
-        assert bits(solver) == bits(alone)
-    assert copied.cluster is None
-    assert unpickled.cluster is None
-    assert loaded.cluster is not None
-    assert loaded.cluster.num_shared

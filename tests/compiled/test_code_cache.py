@@ -74,17 +74,6 @@ def test_a_file_with_any_changed_byte_is_compiled_again_and_replaced(base):
 
 
 @needs_jit
-def test_a_sound_file_that_numba_cannot_read_is_compiled_again(base):
-    jit(double)(3)
-    (path,) = files(base)
-    content = b"of another version"
-    path.write_bytes(made._digest(content) + content)
-    again = jit(double)
-    assert again(4) == 8
-    assert hits(again) == 0
-
-
-@needs_jit
 def test_loops_that_differ_in_a_compiled_function_or_a_value_share_no_file(base):
     def made(step, factor):
         @jit

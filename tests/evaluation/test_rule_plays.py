@@ -54,19 +54,6 @@ def test_the_same_returns(text, store, monkeypatch):
         assert ours[0].half_width > 0
 
 
-def test_each_seat_has_its_own_policy_be_it_of_a_tree_or_of_walks(monkeypatch):
-    game = pyspiel.load_game(GAMES[1])
-    policies = []
-    for algorithm, store in ((ms.EXTERNAL_SAMPLING, "none"), (ms.CFR, "tree")):
-        solver = ms.Solver(game, algorithm, seed=4, store=store, twin=store == "none")
-        solver.iterate(5)
-        policies.append(solver.average_policy())
-    for seats in (policies, policies[::-1]):
-        ours = ms.sampled_returns(game, seats, plays=PLAYS)
-        assert ours == through_pyspiel(monkeypatch, game, seats, plays=PLAYS)
-    assert returns_by_rules(game, policies, 2, 0) is not None
-
-
 # --- learning responses ----------------------------------------------------------
 
 

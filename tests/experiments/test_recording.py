@@ -9,6 +9,7 @@ import shutil
 
 import pyspiel
 import pytest
+from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main

@@ -115,27 +115,6 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     assert state.information_state_string() == wanted[-1]
 
 
-def test_two_policies_are_compared_and_listed_by_their_distance():
-    first, second = solved("kuhn_poker", 50), solved("kuhn_poker", 5_000)
-    page = Page({"early": first.average_policy(), "late": second.average_policy()})
-    labels = [one["label"] for one in page.ask("about")["policies"]]
-    assert labels == ["early", "late"]
-    rows = page.ask("list", kind="changed", policy="0", other="1")["rows"]
-    one, two = first.average_policy(), second.average_policy()
-    for row in rows:
-        a, b = one[row["info_state"]], two[row["info_state"]]
-        distance = sum(abs(a[x] - b[x]) for x in a) / 2
-        assert row["amount"] == pytest.approx(distance, abs=1e-12)
-    amounts = [row["amount"] for row in rows]
-    assert amounts == sorted(amounts, reverse=True)
-    state = one.game.new_initial_state()
-    for action in (0, 2):
-        state.apply_action(action)
-    seen = page.infoset(state, other="1")
-    assert seen["infoset"]["probabilities"] == list(one["0"].values())
-    assert seen["other"]["probabilities"] == list(two["0"].values())
-
-
 def test_others_get_nothing():
     page = Page(solved("kuhn_poker"))
     path = f"/{TOKEN}/api/about"

@@ -1,6 +1,5 @@
 """Games against a policy, and grids by private cards."""
 
-import pyspiel
 import pytest
 
 from tests.exploring.asking import Page, solved
@@ -77,26 +76,3 @@ def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
                 continue
             sign = 1 if card > column else -1
             assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)
-
-
-def test_the_grid_of_leduc_keeps_the_public_card():
-    solver = solved("leduc_poker")
-    page = Page(solver)
-    page.ask("overview")
-    grid = page.ask("grid", history="0,1,1,1,2")
-    assert len(grid["rows"]) == 6
-    assert grid["rows"][2]["probabilities"] is None  # that card is on the table
-    assert grid["cells"][2] == [None] * 6
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (4, 1, 1, 1, 2):
-        state.apply_action(action)
-    odds = solver.average_policy().action_probabilities(state)
-    assert grid["rows"][4]["probabilities"] == pytest.approx(list(odds.values()))
-
-
-def test_games_without_cards_have_no_grid():
-    page = Page(solved("kuhn_poker"))
-    assert "walk to one" in page.ask("grid", history="")["none"]
-    matching = "goofspiel(num_cards=3,points_order=descending,imp_info=True)"
-    page = Page(solved(matching))
-    assert "does not begin by dealing" in page.ask("grid", history="")["none"]

@@ -25,30 +25,6 @@ def fetch(url, **headers):
         return reply.read().decode()
 
 
-def by_card(state, player):
-    """Which forgets all moves but how many there were."""
-    return f"{state.information_state_string(player)[0]} {len(state.history())}"
-
-
-def test_a_file_whose_policy_has_an_abstraction_is_looked_at_with_it(tmp_path, capsys):
-    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING, abstraction=by_card)
-    solver.iterate(50)
-    policy, path = solver.average_policy(), tmp_path / "policy.bin"
-    policy.save(path)
-    tree = ms.GameTree("kuhn_poker", abstraction=by_card)
-    page = Page(path, tree)
-    assert page.ask("about")["tree"] == "none"
-    state = tree.game.new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-    odds = list(policy.action_probabilities(state).values())
-    assert page.ask("odds", history="0,1")["probabilities"] == odds
-    with pytest.raises(ValueError, match="abstraction"):
-        look_at(path)
-    assert main(["compare", "kuhn_poker", "--abstraction=some:buckets"]) == 1
-    assert "It is a flag of solve, play, explore." in capsys.readouterr().err
-
-
 def test_explore_serves_the_page_on_the_loopback_address_until_it_is_stopped():
     with ms.explore(solved("kuhn_poker")) as page:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", page.url)
@@ -164,12 +140,6 @@ def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path)
     saved = data_of(path)
     assert saved["infosets"][0][0]["info_state"] == HOSTILE
     assert saved["states"]["0"]["moves"][0]["name"] == "<b>left</b>" + HOSTILE
-
-
-def test_games_that_are_too_large_for_a_file_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "MOST_NODES", 50)
-    with pytest.raises(ValueError, match=r"kuhn_poker.* has 58 nodes"):
-        exporting.export(look_at(solved("kuhn_poker")), tmp_path / "page.html")
 
 
 def test_a_game_without_its_whole_tree_is_shown_without_values(monkeypatch):

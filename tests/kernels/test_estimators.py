@@ -216,11 +216,3 @@ def test_the_pass_over_leaves_is_the_full_gradient(game):
     for player in range(tree.num_players):
         gradient = gradient_of(tree, player, passes.gradient(plan, player))
         assert gradient == pytest.approx(full_gradient(game, policy, player), abs=1e-12)
-
-
-def test_estimates_of_one_walk_differ_from_the_full_gradient(monkeypatch):
-    policy = random_policy("kuhn_poker", seed=2)
-    exact = full_gradient("kuhn_poker", policy, 0)
-    walk = SourceOfWalk("kuhn_poker", EXTERNAL, policy, 0, monkeypatch)
-    one = gradient_of(walk.tree, 0, walk.estimate(lambda place: 0.5))
-    assert one != pytest.approx(exact, abs=0.01)

@@ -1,7 +1,5 @@
 """A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
 
-import importlib
-
 import pyspiel
 import pytest
 
@@ -58,15 +56,6 @@ def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, alg
             dict(zip(row.actions, row.probabilities, strict=True))
             == (policy[row.info_state])
         )
-
-
-def test_a_policy_of_compiled_rules_has_the_rules_names():
-    importlib.import_module("mccfr_spiel.games")  # registers them
-    policy = solved("python_one_card_poker(cards=4)", ms.CFR, 5)
-    expected = rows_by_openspiel(policy)
-    for row in policy.table():
-        assert row.names == expected[row.player, row.info_state][0]
-    assert not any(name.isdigit() for row in policy.table() for name in row.names)
 
 
 # --- a policy as a dictionary -----------------------------------------------------

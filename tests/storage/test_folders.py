@@ -24,19 +24,6 @@ ANOTHER_USER = 12345
 
 
 @needs_modes
-def test_a_folder_made_private_is_safe_whatever_the_umask(tmp_path):
-    previous = os.umask(0)
-    try:
-        made = make_private(tmp_path / "one" / "two" / "three")
-    finally:
-        os.umask(previous)
-    assert made.is_dir()
-    for folder in (made, made.parent, made.parent.parent):
-        assert folder.stat().st_mode & 0o777 == 0o700
-    assert why_unsafe(made) is None
-
-
-@needs_modes
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
 def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
     folder = tmp_path / "shared"
@@ -66,16 +53,6 @@ def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
     place = [folder, *folder.parents][above]
     os.chown(place, ANOTHER_USER, -1)
     assert f"{place} belongs to another user" in (why_unsafe(folder) or "")
-
-
-@needs_root
-@pytest.mark.parametrize("group", [ANOTHER_USER, 0])
-def test_a_group_may_write_only_if_the_user_is_alone_in_it(tmp_path, group):
-    folder = tmp_path / "group"
-    folder.mkdir()
-    os.chown(folder, -1, group)
-    folder.chmod(0o770)
-    assert (why_unsafe(folder) is None) == (group == 0)
 
 
 def elsewhere(before="", **environment):

@@ -222,23 +222,6 @@ def test_a_solver_is_the_textbook(players, sampling, minimizer):
             assert_like_textbook(solver, textbook)
 
 
-def test_a_string_has_one_row_whatever_the_ways_to_it():
-    for game, abstraction in (
-        (random_game(2), own_first_move),
-        (LEDUC, without_first_round),
-    ):
-        tree = GameTree(game, abstraction=abstraction).expand_all()
-        strings = {
-            (state.current_player(), abstraction(state, state.current_player()))
-            for state in states_of(tree.game)
-        }
-        assert len(strings) == tree.num_infosets == len(set(tree.info_states))
-        assert len(strings) < GameTree(game).expand_all().num_infosets - 5
-        grown = Solver(game, seed=1, abstraction=abstraction)
-        grown.iterate(500)
-        assert len(set(grown.tree.info_states)) == grown.tree.num_infosets
-
-
 def test_cards_that_look_alike_are_played_alike():
     game = pyspiel.load_game("kuhn_poker")
     solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, abstraction=jack_or_queen)

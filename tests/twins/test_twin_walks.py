@@ -6,7 +6,6 @@ of draws are those of walks over the twin.
 
 import importlib
 import itertools
-import random
 
 import pyspiel
 import pytest
@@ -14,7 +13,6 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.rules.expansion import expand_rules
-from mccfr_spiel.solving import rule_growth
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
@@ -170,38 +168,3 @@ def test_a_first_walk_that_cannot_fit_is_refused_early(game):
     assert 0 < store.bytes_used() < 2**30 / 16
     assert solver.num_iterations == 0
     solver.average_policy()
-
-
-SMALL_WALKS = [
-    "goofspiel(num_cards=5,imp_info=True,points_order=descending)",
-    "python_goofspiel(num_cards=5)",
-]
-
-
-def own_decisions(state, player):
-    """How many actions there are at each decision of a player, in OpenSpiel's game, if
-    the others and chance do what comes first."""
-    if state.is_terminal():
-        return []
-    actions = state.legal_actions()
-    if state.current_player() != player:
-        return own_decisions(state.child(actions[0]), player)
-    below = (own_decisions(state.child(action), player) for action in actions)
-    return [len(actions), *itertools.chain(*below)]
-
-
-@pytest.mark.parametrize("game", SMALL_WALKS)
-def test_what_a_walk_meets_is_estimated_without_bias(game):
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, store="none")
-    growth, tables = solver._growth, solver.state.tables
-    assert isinstance(growth, rule_growth.RuleGrowth)
-    probes = growth._probes
-    state = solver.tree.game.new_initial_state()
-    for player, rates in itertools.product((0, 1), [(1, 0), (0, 1), (100, 7)]):
-        decisions = own_decisions(state, player)
-        truth = sum(rates[0] + rates[1] * count for count in decisions)
-        # In this game all of a walk's histories tell the same.
-        for seed in range(3):
-            generator = random.Random(seed)
-            size = probes._probe(tables, player, generator, 10**9, rates)
-            assert size == truth > 50

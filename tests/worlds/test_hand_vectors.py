@@ -11,21 +11,12 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.passes import add_reaches
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.vectors import representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.worlds import hand_lists, public_reading
-from mccfr_spiel.worlds.hand_lists import list_hands
-from mccfr_spiel.worlds.hands import add_hand_gradient
-from mccfr_spiel.worlds.public_tree import (
-    DEAL,
-    DECISION,
-    FOLD,
-    SHOWDOWN,
-    PublicTree,
-)
 from tests.worlds.test_worlds import broken_ties
 
 NO_LIMIT = (
@@ -128,90 +119,6 @@ def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
     assert -best[1] <= ms.solve_lp(name).value <= best[0]
 
 
-def one_round(num_cards, hole, seed):
-    """A public tree: player 0 bets or not, a card is dealt, player 1 folds or not.
-    Payoffs, weights and strengths are random."""
-    rng, count = np.random.default_rng(seed), num_cards
-    hands = np.array([*itertools.combinations(range(count), hole)])
-    cards, leaves = np.tile(np.arange(count), 2), np.tile([FOLD, SHOWDOWN], 2 * count)
-    kinds = [DECISION, DEAL, DEAL] + [DECISION] * 2 * count + leaves.tolist()
-    below = [1, 3, 3 + count] + [3 + 2 * count + 2 * k for k in range(2 * count)]
-    boards = np.concatenate(([0] * 3, 1 << cards, np.repeat(1 << cards, 2)))
-    weights = rng.exponential(size=(2, len(hands)))
-    weights[rng.random(weights.shape) < 0.2] = 0.0
-    chance = np.ones(len(kinds))
-    chance[3 : 3 + 2 * count] = 1 / (count - 2 * hole)
-    return PublicTree(
-        hole_cards=hands,
-        weights=weights,
-        kind=np.array(kinds),
-        player=np.array([0] * 3 + [1] * (len(kinds) - 3)),
-        first_child=np.array(below + [0] * 4 * count),
-        num_children=np.array([2, count, count] + [2] * 2 * count + [0] * 4 * count),
-        action=np.array([-1, 0, 1] + [-1] * 2 * count + [0, 1] * 2 * count),
-        board=boards.astype(np.uint64),
-        chance=chance,
-        strength_row=np.concatenate(([0] * 3, cards, np.repeat(cards, 2))),
-        strengths=rng.integers(4, size=(count, len(hands))).astype(np.int32),
-        pays=rng.normal(size=(len(kinds), 3, 2)),
-        info_state=lambda node, hand: f"{node} {hand}",
-        history=lambda node, hand: [],
-    )
-
-
-def returns_of_all_pairs(public, found, policy):
-    """`[2]` expected returns, by following each pair of hands through the tree."""
-    strategies = {}
-    for infoset, (_, start, _, count, _) in enumerate(found.records.tolist()):
-        strategies[found.node_and_hand(infoset)] = policy[start : start + count]
-    cards = [sum(1 << card for card in row) for row in public.hole_cards.tolist()]
-    total, returns = 0.0, np.zeros(2)
-    for pair in itertools.product(range(public.num_hands), repeat=2):
-        weight = public.weights[0, pair[0]] * public.weights[1, pair[1]]
-        if weight == 0.0 or cards[pair[0]] & cards[pair[1]]:
-            continue
-        total += weight
-        stack = [(0, weight)]
-        while stack:
-            node, reach = stack.pop()
-            children = public.first_child[node] + np.arange(public.num_children[node])
-            if int(public.board[node]) & (cards[pair[0]] | cards[pair[1]]):
-                continue
-            if public.kind[node] == DECISION:
-                row = strategies[node, pair[public.player[node]]]
-                stack += zip(children, reach * row, strict=True)
-            elif public.kind[node] == DEAL:
-                stack += zip(children, reach * public.chance[children], strict=True)
-            else:
-                mine, theirs = public.strengths[public.strength_row[node], list(pair)]
-                result = 1 - int(np.sign(mine - theirs))
-                result = 0 if public.kind[node] == FOLD else result
-                returns += reach * public.pays[node, result]
-    return returns / total
-
-
-@pytest.mark.parametrize(("num_cards", "hole"), [(5, 1), (6, 2), (7, 2)])
-def test_ties_rake_and_blocked_hands_count_as_in_all_pairs(num_cards, hole):
-    """Returns need not add up to 0, nor does it need to be good to win."""
-    public = one_round(num_cards, hole, seed=num_cards)
-    found = list_hands(public, Budget("1GB"))
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        policy, plan = np.ones(len(found.actions)), np.ones(len(found.actions))
-        for _, start, parent, count, _ in found.records.tolist():
-            row = rng.exponential(size=count) * (rng.random(count) < 0.6)
-            row[rng.integers(count)] += 0.1
-            policy[start : start + count] = row / row.sum()
-            plan[start : start + count] = plan[parent] * policy[start : start + count]
-        returns = []
-        for player in (0, 1):
-            gradient = np.zeros_like(plan)
-            add_hand_gradient(found.hands, player, plan, gradient)
-            returns.append(gradient @ plan)
-        expected = returns_of_all_pairs(public, found, policy)
-        assert returns == pytest.approx(expected, abs=1e-13)
-
-
 @pytest.mark.compiled
 def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
     """A flop in one block and in several, with folds and all-ins on every street."""
@@ -252,18 +159,6 @@ def one_deal():
         "boardCards=4s8hTc9h2s,handReaches="
         f"{reaches({0: 0.5, 77: 0.25, 900: 1.0}, {78: 1.0, 901: 0.125, 902: 0.5})})"
     )
-
-
-@pytest.mark.compiled
-def test_a_tree_grows_below_a_node_with_millions_of_outcomes(one_deal):
-    solver = ms.Solver(one_deal, ms.EXTERNAL_SAMPLING)
-    solver.iterate(300)
-    assert solver.tree.num_nodes > 1_624_350
-    worlds = GameTree(one_deal).find_worlds()
-    uniform = full_pass(worlds).nash_conv(uniform_vector(worlds))
-    assert ms.nash_conv(one_deal, solver.average_policy()) < uniform / 5
-    with pytest.raises(ValueError, match="1624350 children"):
-        GameTree(one_deal).expand_all()
 
 
 def test_universal_poker_deals_all_pairs_at_one_node(one_deal):
