@@ -1,7 +1,7 @@
 """Policies of subgames hand by hand: against the literature, by hand, by histories."""
 
 import csv
-import pathlib
+import os
 
 import numpy as np
 import pyspiel
@@ -12,7 +12,8 @@ import mccfr_spiel as ms
 from mccfr_spiel.poker.cards import HAND_NAMES, HANDS
 from mccfr_spiel.tree.game_tree import GameTree
 
-ENDGAME = pathlib.Path(__file__).parents[3] / "shared/data/libratus_subgame3.txt"
+ENDGAME = os.environ.get("LIBRATUS_ENDGAME")
+"""The file of subgame 3 of the Libratus endgames (Brown, Sandholm 2017)."""
 
 
 def river(**more):
@@ -47,8 +48,8 @@ def mixed(game, seed):
 
 @pytest.mark.compiled
 def test_the_river_of_the_literature_is_solved_as_published():
-    if not ENDGAME.exists():
-        pytest.skip("The endgames of Libratus are not here.")
+    if ENDGAME is None:
+        pytest.skip("LIBRATUS_ENDGAME does not name the file of the endgame.")
     game = ms.poker.subgame(
         **ms.poker.load_endgame(ENDGAME),
         bets="50%,100%,a",
