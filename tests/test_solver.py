@@ -9,7 +9,10 @@ from open_spiel.python.algorithms import cfr, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver, algorithms
+from mccfr_spiel.experiments.algorithm_names import MINIMIZERS
+from mccfr_spiel.kernels import minimizers
 from mccfr_spiel.tree.full_pass import full_pass
+from tests import reference
 from tests.small_games import named
 from tests.vectors import (
     GOOFSPIEL,
@@ -56,6 +59,11 @@ COMBINATIONS = [
     for estimator in ESTIMATORS
     if estimator == "full" or not RULES[rule].moves_everywhere
 ]
+
+
+def test_every_rule_is_in_every_table_that_has_a_row_for_each():
+    for table in (RULES, reference.RULES, minimizers.RULES, MINIMIZERS):
+        assert table.keys() == algorithms.RULES.keys()
 
 
 def rows(*more):

@@ -5,7 +5,6 @@ The workers here are objects in this process, whose turns are pickled both ways.
 """
 
 import warnings
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import InThisProcess, Ray
-from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import whole
 from tests.small_games import uneven_deal
 from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
@@ -135,23 +133,6 @@ def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
         assert_equal(solvers, (1, 1, 1))
 
 
-@pytest.mark.parametrize("in_a_worker", [True, False])
-def test_walks_that_workers_cannot_make_are_made_by_the_driver(
-    in_a_worker, monkeypatch
-):
-    alone, split = solvers_of(batched(), InThisProcess(2))
-    assert_equal((alone, split), (1, 2))
-    assert split.cluster is not None
-    updates = split.cluster.num_shared
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 2)
-    crew: Any = split.cluster.crew
-    state: Any = crew.workers[1].state if in_a_worker else split.state
-    shared = state.sharing
-    shared.slots = sharing._new_slots(shared.cut, 2, 2)
-    assert_same_bits((alone, split), (5,))
-    assert split.cluster.num_shared == updates
-
-
 # --- what is refused -----------------------------------------------------------------
 
 
@@ -220,18 +201,3 @@ def test_a_worker_that_is_lost_again_and_again_is_given_up_in_words():
         warnings.simplefilter("error")
         assert_equal(solvers, (3,))  # the driver alone
     assert cluster.crew.begun == 8
-
-
-def test_a_worker_that_comes_late_joins_in():
-    cluster = LossyCluster(3)
-    crew, players = cluster.crew, 3
-    crew.hidden = {0, 1, 2}
-    solvers = solvers_of(batched(), cluster)
-    assert_same_bits(solvers, (1, 2))
-    assert (crew.turns, crew.parcels) == (0, 0)
-    crew.hidden = {1}
-    assert_equal(solvers, (2,))
-    assert (crew.turns, crew.parcels) == (2 * 2 * players, 1)
-    crew.hidden = set()
-    assert_equal(solvers, (2,))
-    assert (crew.turns, crew.parcels) == ((2 + 3) * 2 * players, 2)

@@ -6,7 +6,6 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import comparing, running
-from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
 
@@ -105,33 +104,6 @@ def test_whole_numbers_may_be_written_with_an_exponent(text, number):
 def test_other_numbers_are_not_whole(text):
     with pytest.raises(ValueError, match="is not a whole number"):
         WholeNumberParser().parse(text)
-
-
-def test_flags_are_of_their_settings_kinds():
-    values = flags_of_command(COMMANDS["solve"])
-    for flag, text, value in (
-        ("iterations", "2e3", 2000),
-        ("batch", "auto", "auto"),
-        ("batch", "1e2", 100),
-        ("max_memory", "4GiB", "4GiB"),
-        ("epsilon", "0.5", 0.5),
-        ("twin", "true", True),
-        ("figure_format", "svg,pdf", ["svg", "pdf"]),
-    ):
-        values[flag].parse(text)
-        assert values[flag].value == value
-    for flag, text in (("batch", "0"), ("threads", "0"), ("evaluation_seconds", "-1")):
-        with pytest.raises(Exception, match=flag):
-            values[flag].parse(text)
-    flags_of_command(COMMANDS["solve"])  # forgets them
-
-
-def test_a_schedule_is_compared_with_the_iterations_of_the_runs_as_its_horizon():
-    label, method = algorithm_of("hs_dcfr", 200)
-    assert (label, method) == ("hs_dcfr", ms.hs_dcfr(200))
-    label, method = algorithm_of("hs_dcfr:horizon=50:gamma=20", 200)
-    assert label == "hs_dcfr (horizon 50, gamma 20)"
-    assert method == ms.hs_dcfr(50, gamma=20)
 
 
 def test_info_counts_small_games(program):

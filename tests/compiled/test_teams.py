@@ -63,18 +63,6 @@ def test_the_leader_does_all_where_no_thread_can_be_started(monkeypatch):
     assert teams.run_each(3, len, ["a", "bb", "ccc"]) == [1, 2, 3]
 
 
-def test_the_leader_does_all_where_all_threads_are_busy():
-    end = threading.Event()
-    try:
-        for _ in range(2):
-            teams.submit(3, end.wait)
-        done = np.zeros(9, np.int64)
-        assert teams.run(count_tickets, 3, done, 2) == 2
-        assert done.tolist() == [2] * 9
-    finally:
-        end.set()
-
-
 class OddError(Exception):
     pass
 

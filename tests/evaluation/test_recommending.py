@@ -54,12 +54,3 @@ def test_the_table_is_that_of_the_page():
         assert f"| {place.game} | {place.nodes:,} |" in page
         assert place.place == "2" or f"| {place.algorithm}, " in page
         assert place.algorithm in ENTRANTS or place.algorithm in METHODS
-
-
-def test_where_nobody_reached_the_target_the_reason_says_who_came_lowest():
-    found = recommend(
-        "goofspiel(num_cards=3,imp_info=True,returns_type=total_points)", 1e-2
-    )
-    assert found.name == "pcfr_plus"
-    assert "nobody came to NashConv 0.01" in found.reason
-    assert "pcfr_plus came lowest, to 0.06" in found.reason

@@ -11,7 +11,6 @@ from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import known_twin
 from tests.twins.key_places import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
@@ -121,13 +120,3 @@ def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
     solver = ms.Solver(plain, ms.OUTCOME_SAMPLING, seed=1)
     solver.iterate(3)
     assert returns_by_rules(plain, [solver.average_policy()] * 2, 2, 0) is None
-
-
-def test_a_policy_that_is_no_distribution_is_told_in_words():
-    game = pyspiel.load_game(GAMES[0])
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(5)
-    policy = ms.SequencePolicy(solver.tree, solver.average_vector() / 2)
-    assert known_twin(game) is not None
-    with pytest.raises(ValueError, match=r"policy gives .* at the state"):
-        ms.sampled_returns(game, policy, plays=20)

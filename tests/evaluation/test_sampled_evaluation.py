@@ -5,7 +5,6 @@ import importlib
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.sampled import (
@@ -42,26 +41,6 @@ def test_95_percent_of_the_intervals_hold_the_exact_value(game):
     # Binomial with 0.95: outside of these once in 10^4.
     assert (inside / runs > 0.87).all()
     assert (inside / runs < 1).all()
-
-
-def test_policies_of_each_seat_are_those_of_the_seat(trained):
-    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
-    for policies in ([trained, uniform], [pyspiel.UniformRandomPolicy(LEDUC), trained]):
-        table = ms.Solver(LEDUC, ms.CFR).average_policy().to_dict()
-        seat = 0 if policies[0] is trained else 1
-        theirs = trained.to_dict()
-        players = trained.tree.infosets["player"].tolist()
-        names = trained.info_states
-        for name, player in zip(names, players, strict=True):
-            if player == seat:
-                table[name] = theirs[name]
-        exact = ms.expected_returns(LEDUC, table)
-        estimates = sampled_returns(
-            LEDUC, policies, plays=4000, seed=3, confidence=0.9999
-        )
-        for estimate, value in zip(estimates, exact, strict=True):
-            assert estimate.low <= value <= estimate.high
-            assert estimate.half_width < 0.4
 
 
 @pytest.mark.compiled

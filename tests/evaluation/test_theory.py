@@ -6,6 +6,9 @@ import math
 import numpy as np
 import pytest
 
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation import game_value
+from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.evaluation.theory import (
     cfr_regret_bound,
     estimate_range,
@@ -16,7 +19,12 @@ from mccfr_spiel.evaluation.theory import (
     outcome_sampling_regret_bound,
     player_theory,
 )
+from mccfr_spiel.offline.sequence_form import (
+    best_response_value,
+    policy_to_plan,
+)
 from mccfr_spiel.tree.game_tree import GameTree
+from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
 
@@ -97,3 +105,126 @@ def test_gap_bound_is_proposition_2():
     assert curve[1] == pytest.approx(curve[0] / 2, rel=0.02)
     assert estimate_range(players[0], "external") == 4
     assert estimate_range(players[0], "outcome") == pytest.approx(4 / 0.09)
+
+
+# --- the theorems' bounds beside what runs of the solver measure ---
+
+P = 0.1  # probability with which a sampled run may be above its bound
+REGRET_BOUNDS = {
+    "full": (ms.FULL, lambda player, t: ms.cfr_regret_bound(player, t)),
+    "external": (
+        ms.EXTERNAL,
+        lambda player, t: ms.external_sampling_regret_bound(player, t, P),
+    ),
+    "outcome": (
+        ms.OUTCOME,
+        lambda player, t: ms.outcome_sampling_regret_bound(player, t, P),
+    ),
+}
+
+FALLS = 0.95
+"""The bounds on these games are far above what any solver regrets, so what is measured
+must also fall by this factor in 300 iterations. Without updates it would stay."""
+
+
+def plans_of(form, vector):
+    return [policy_to_plan(plex, vector[plex.sequences]) for plex in form.treeplexes]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "alternating"),
+    [("full", True), ("external", False), ("outcome", True)],
+)
+def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
+    form = ms.sequence_form("kuhn_poker")
+    sampling, bound = REGRET_BOUNDS[estimator]
+    theory = ms.player_theory(form.tree, epsilon=0.6)
+    for seed in range(2 if sampling.is_sampled else 1):
+        algorithm = ms.Algorithm(
+            sampling, ms.regret_matching(), alternating=alternating
+        )
+        solver = ms.Solver(form.tree, algorithm, seed=seed)
+        sums = []
+        for t, regrets in enumerate(average_regrets(form, solver, 300), 1):
+            for player, regret in enumerate(regrets):
+                assert -1e-12 < regret < bound(theory[player], t)
+            sums.append(sum(regrets))
+        assert sums[-1] < FALLS * sums[0]
+
+
+def average_regrets(form, solver, num_iterations):
+    """Runs a solver and yields both players' average regrets after each iteration.
+
+    They are computed from the payoff matrix and the policies that each player faced.
+    """
+    alternating = solver.algorithm.alternating
+    totals = [np.zeros(plex.num_sequences) for plex in form.treeplexes]
+    gained = np.zeros(2)
+    now = plans_of(form, solver.current_vector())
+    for t in range(1, num_iterations + 1):
+        solver.iterate(1)
+        after = plans_of(form, solver.current_vector())
+        # Player 1 is updated against what player 0 has just become, or was.
+        faced = (now[1], after[0] if alternating else now[0])
+        gradients = form.payoffs @ faced[0], -form.payoffs.T @ faced[1]
+        for player in range(2):
+            totals[player] += gradients[player]
+            gained[player] += gradients[player] @ now[player]
+        best = map(best_response_value, form.treeplexes, totals)
+        yield [(most - own) / t for most, own in zip(best, gained, strict=True)]
+        now = after
+
+
+# --- the value of a game lies within the bounds that any policy gives ---
+
+VALUES = {
+    "kuhn_poker": -1 / 18,
+    "leduc_poker": -0.085606424078,
+    "matrix_rps": 0.0,
+    "goofspiel(num_cards=4,imp_info=True,points_order=descending)": 0.0,
+}
+"""Published, or known by symmetry."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.compiled if name == "leduc_poker" else ())
+        for name in VALUES
+    ],
+)
+@pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
+def test_the_bounds_hold_the_value_and_are_nash_conv_apart(name, algorithm):
+    solver = ms.Solver(name, algorithm)
+    widths = []
+    for _ in range(4):
+        solver.iterate(30)
+        policy = solver.average_policy()
+        value = game_value(name, policy)
+        assert value.low - 1e-9 <= VALUES[name] <= value.high + 1e-9
+        conv = ms.nash_conv(name, policy)
+        assert value.high - value.low == pytest.approx(conv, abs=1e-12)
+        widths.append(value.half_width)
+    assert widths[-1] < widths[0] or name == "matrix_rps"
+
+
+def test_each_bound_comes_from_the_policy_of_one_player():
+    uniform = ms.Solver("kuhn_poker", ms.CFR).average_policy()
+    best = ms.solve_lp("kuhn_poker").policy
+    value = game_value("kuhn_poker", [best, uniform])
+    assert value.low == pytest.approx(-1 / 18)
+    assert value.high > 0.1
+
+
+def test_a_constant_sum_is_taken_into_account():
+    game = small_game(move(0, "a", leaf(3.0, 7.0), leaf(4.0, 6.0)))
+    uniform = ms.Solver(game, ms.CFR).average_policy()
+    assert game_value(game, uniform) == (3.5, 4.0)
+
+
+def test_games_without_a_value_are_refused():
+    for name in ("kuhn_poker(players=3)", "first_sealed_auction(max_value=3)"):
+        policy = ms.Solver(name, ms.CFR).average_policy()
+        assert known_value(name, policy) is None
+        with pytest.raises(ValueError, match="not a two-player constant-sum game"):
+            game_value(name, policy)

@@ -5,7 +5,6 @@ import linecache
 import sys
 
 import pyspiel
-import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
@@ -40,23 +39,6 @@ def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
     picture = (tmp_path / "run" / "convergence.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 10_000
-
-
-def test_what_is_saved_needs_no_function_where_it_is_the_games_own_strings(tmp_path):
-    solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
-    solver.iterate(50)
-    solver.save(tmp_path / "solver")
-    solver.average_policy().save(tmp_path / "policy")
-    again = ms.Solver.load(tmp_path / "solver")
-    assert again.tree.abstraction == STRINGS
-    solver.iterate(50)
-    again.iterate(50)
-    assert again.average_policy().to_dict() == solver.average_policy().to_dict()
-    ms.load_policy(tmp_path / "policy")
-    other = ms.Solver(GAME, abstraction=lambda state, player: STRINGS(state, player))
-    other.save(tmp_path / "other")
-    with pytest.raises(ms.CheckpointError, match="no file can hold"):
-        ms.Solver.load(tmp_path / "other")
 
 
 BUCKETS = '''

@@ -1,7 +1,6 @@
 """The files of a run: rows, checkpoints, policies, and what ends a run in order."""
 
 import contextlib
-import json
 import pathlib
 import re
 import resource
@@ -219,18 +218,3 @@ def test_a_folder_has_one_run_at_a_time(finished):
     assert solve(finished, resume=True) == 0
     with pytest.raises(ValueError, match="--resume keeps results and --overwrite"):
         solve(finished, resume=True, overwrite=True)
-
-
-def test_resuming_where_no_run_is_says_so(tmp_path, capsys):
-    assert solve(tmp_path / "new", resume=True) == 0
-    assert "There is no run in" in capsys.readouterr().out
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"has no run to resume.*--overwrite"):
-        solve(tmp_path / "other", resume=True)
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="cannot be written"):
-        solve(tmp_path / "file" / "below")
-    (tmp_path / "new" / "settings.json").write_text(json.dumps({"settings": 3}))
-    with pytest.raises(ValueError, match="Delete it and give all of the run's"):
-        solve(tmp_path / "new", resume=True)

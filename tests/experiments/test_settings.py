@@ -19,7 +19,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     read_method,
     written,
 )
-from mccfr_spiel.experiments.results import default_folder, resumed_flags
+from mccfr_spiel.experiments.results import default_folder
 from mccfr_spiel.experiments.settings import (
     check,
     description,
@@ -211,18 +211,3 @@ def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
         read_settings(path)
     assert str(path) in str(caught.value)
-
-
-# --- resumed runs ----------------------------------------------------------------
-
-
-def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):
-    flags = {"algorithm": "hs_dcfr", "iterations": 300, "game": "kuhn_poker"}
-    about = description(named_settings(**flags), flags)
-    (tmp_path / "settings.json").write_text(json.dumps(about))
-    longer = {"algorithm": "hs_dcfr", "iterations": 900}
-    resumed = named_settings(**resumed_flags(tmp_path, longer, {}))
-    assert resumed.iterations == 900
-    assert resumed.algorithm == algorithms.hs_dcfr(300)
-    short = Settings("kuhn_poker", "hs_dcfr", iterations=40)  # pyright: ignore[reportArgumentType]
-    assert short.algorithm == algorithms.hs_dcfr(40)

@@ -5,6 +5,9 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import best_response
 
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS
 from tests.exploring.asking import (
@@ -194,3 +197,113 @@ def test_policies_of_another_game_are_refused():
         look_at({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match="does not name its game"):
         look_at({"0": {0: 0.5, 1: 0.5}})
+
+
+# --- changes ---
+
+
+@pytest.mark.parametrize(
+    ("fixed", "value"),
+    [({"0": [0.0, 1.0]}, -5 / 18), ({"0": [0.5, 0.5], "1pb": [1.0, 0.0]}, -1 / 6)],
+)
+def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
+    """The values are those of linear programs with the fixed rows as equations, which
+    HiGHS has solved."""
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    policy, numbers = uniform_vector(tree), set()
+    for name, row in fixed.items():
+        numbers.add(tree.find(name, 0))
+        policy = with_row(tree, policy, [tree.find(name, 0)], row)
+    found = solve_on(tree, policy, frozenset(numbers), 2_000)
+    assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
+    best = restricted_best_returns(tree, found, frozenset(numbers))
+    # Each player's best response within what is fixed is near the value, too.
+    assert best == pytest.approx([value, -value], abs=5e-3)
+    for name, row in fixed.items():
+        start = tree.infosets[tree.find(name, 0)]["first_sequence"]
+        assert found[start : start + 2].tolist() == row
+
+
+def test_two_pages_have_changes_of_their_own():
+    page = Page(solved("kuhn_poker"))
+    page.do("fix", policy="0", number=3, row=[1, 0])
+    assert len(page.ask("visit")["changes"]) == 1
+    assert page.ask("visit", visit="another")["changes"] == []
+    assert page.do("undo", visit="another").status == 400
+    assert len(page.ask("visit")["changes"]) == 1
+
+
+# --- hands ---
+
+
+def first(options):
+    return options[0]["action"]
+
+
+@pytest.mark.parametrize(
+    ("game", "seat"),
+    [
+        ("leduc_poker", 0),
+        ("kuhn_poker(players=3)", 1),
+        ("goofspiel(num_cards=3,points_order=descending,imp_info=True)", 1),
+    ],
+)
+def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
+    page = Page(solved(game))
+    page.ask("overview")
+    view = page.do("deal", seat=seat).json()
+    played = []
+    while not view["over"]:
+        assert all(one["name"] for one in view["log"] if one["player"] == seat)
+        played.append(first(view["moves"]))
+        view = page.do("move", action=played[-1]).json()
+    state = page.answers.subject.game.new_initial_state()
+    own = []
+    for action in view["history"]:
+        if state.current_player() == seat:
+            own.append(action)
+        state.apply_action(action)
+    assert (own, view["returns"]) == (played, state.returns())
+    review = page.ask("review")
+    assert len(review["decisions"]) == len(played)
+    if played:
+        beliefs = [row["belief"] for row in review["hands"]]
+        assert sum(beliefs) == pytest.approx(1)
+        last = review["decisions"][-1]
+        # What the hands are worth, weighted by the belief, is the value of the move.
+        worth = sum(row["belief"] * row["value"] for row in review["hands"])
+        assert worth == pytest.approx(last["values"][last["chosen"]], abs=1e-12)
+    assert page.do("move", action=0).status == 400
+
+
+def test_the_page_is_told_nothing_that_the_player_does_not_see():
+    page = Page(solved("kuhn_poker"))
+    for _ in range(10):
+        view = page.do("deal", seat=0).json()
+        mine, theirs = view["log"]
+        assert mine["name"] in ("deals Jack", "deals Queen", "deals King")
+        assert theirs["name"] is None
+        assert view["knows"] == mine["name"].split()[1][0]
+        assert "history" not in view
+        assert "text" not in view
+    moves = page.do("move", action=7)
+    assert moves.status == 400
+    assert page.do("deal", seat=2).status == 400
+
+
+def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
+    solver = solved("kuhn_poker", 2_000)
+    page = Page(solver)
+    page.ask("overview")
+    grid = page.ask("grid", history="0,1,0,1")  # player 0 after pass and bet
+    policy = solver.average_policy()
+    assert [row["label"] for row in grid["rows"]] == ["J", "Q", "K"]
+    for card, row in enumerate(grid["rows"]):
+        odds = policy[f"{card}pb"]
+        assert row["probabilities"] == pytest.approx(list(odds.values()))
+        for column, value in enumerate(grid["cells"][card]):
+            if column == card:
+                assert value is None
+                continue
+            sign = 1 if card > column else -1
+            assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)

@@ -321,26 +321,3 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
 
 def texts(tab, selector):
     return [element.text for element in tab.all(selector)]
-
-
-def test_the_moves_around_a_state_are_a_tree_to_walk_by(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 0, 2)
-    tab.wait_for_values()
-    tab.until(lambda: tab.all("#near a.here"))
-    links = tab.script(
-        "return Array.from(document.querySelectorAll('#near a.near'), "
-        "(link) => link.getAttribute('href').slice(1))"
-    )
-    assert {"", "0", "0,2", "0,2,1", "0,2,2", "0,2,1,1", "0,2,2,0"} <= set(links)
-    # Player 0 cannot tell the five cards that the other may have got.
-    [joined] = [
-        one
-        for one in tab.all("#near polyline.set")
-        if len(one.get_attribute("points").split()) == 5
-    ]
-    assert joined
-    tab.script("document.querySelector('#near a[href=\"#0,2,2,0\"]').focus()")
-    browser.switch_to.active_element.send_keys(Keys.ENTER)
-    tab.until(lambda: tab.text("#where") == "The end of the game")
-    assert not tab.complaints()

@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import time
 import urllib.error
 import urllib.request
 
@@ -14,7 +13,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring import exporting
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST
-from tests.exploring.asking import Page, solved
+from tests.exploring.asking import solved
 from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 
@@ -115,21 +114,6 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
     assert "policy.json" in capsys.readouterr().err
 
 
-def test_rows_of_a_run_are_shown_as_they_come(results):
-    page = Page(results)
-    before = page.ask("rows")
-    assert not before["running"]
-    with (results / "results.csv").open("a") as file:
-        count = len(before["columns"]["iteration"])
-        file.write("999,1,1,0.5,0.25,,,999\r\n1000,2,")
-        file.flush()
-        (results / ".lock").touch()
-        after = page.ask("rows")
-    assert after["columns"]["iteration"][count:] == [999]
-    assert after["columns"]["nash_conv"][-1] == 0.5
-    assert after["running"]
-
-
 def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
     path = tmp_path / "page.html"
     exporting.export(look_at(hostile_policy()), path)
@@ -140,26 +124,3 @@ def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path)
     saved = data_of(path)
     assert saved["infosets"][0][0]["info_state"] == HOSTILE
     assert saved["states"]["0"]["moves"][0]["name"] == "<b>left</b>" + HOSTILE
-
-
-def test_a_game_without_its_whole_tree_is_shown_without_values(monkeypatch):
-    # No other test has this game, or its whole tree might still be there.
-    game = "liars_dice(bidding_rule=reset-quantity,dice_sides=3)"
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(50)
-    monkeypatch.setattr("mccfr_spiel.exploring.subjects.MOST_NODES", 100)
-    page = Page(solver)
-    end = time.monotonic() + 60
-    while page.ask("about")["tree"] == "working":
-        assert time.monotonic() < end
-    assert "whole tree" in page.ask("about")["why"]
-    view = page.ask("state", history="0,1")
-    state = solver.tree.game.new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-    odds = list(solver.average_policy().action_probabilities(state).values())
-    assert view["infoset"]["probabilities"] == odds
-    assert "values" not in view["infoset"]
-    assert "whole tree" in page.ask("overview")["none"]
-    assert page.reply("list", kind="gain").status == 400
-    assert page.do("deal", seat=0).json()["over"] is False

@@ -136,23 +136,6 @@ def test_a_failed_expansion_leaves_a_grown_tree_as_it_was():
     assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
 
 
-# --- walks ---------------------------------------------------------------------
-
-
-def test_nodes_that_do_not_fit_are_dropped_and_nothing_changes(monkeypatch):
-    drops = []
-    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4, max_memory=700_000)
-    forget = GameTree.forget_nodes
-    monkeypatch.setattr(
-        GameTree, "forget_nodes", lambda tree: (drops.append(1), forget(tree))
-    )
-    solver.iterate(300)
-    assert drops
-    expected = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4)
-    expected.iterate(300)
-    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
-
-
 # --- the growth of the process ---------------------------------------------------
 
 

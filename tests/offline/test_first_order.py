@@ -70,14 +70,6 @@ def test_mirror_prox_stays_below_its_bound(game):
         assert method.gap() <= method.gap_bound
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC, GOOFSPIEL])
-def test_practical_variant_is_four_times_closer_after_the_same_evaluations(game):
-    plain, practical = ExcessiveGap(game), ExcessiveGap(game, aggressive=True)
-    practical.iterate(300)
-    plain.iterate(practical.gradient_evaluations // 3)
-    assert practical.gap() < plain.gap() / 4
-
-
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 def test_pieces_equal_the_whole_bit_for_bit(solver):
     whole, pieces = solver("kuhn_poker"), solver("kuhn_poker")

@@ -7,8 +7,6 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
 from mccfr_spiel.offline.sequence_form import (
-    NotZeroSumError,
-    TooLargeError,
     joint_vector,
     plan_to_policy,
     policy_to_plan,
@@ -75,21 +73,3 @@ def test_saddle_point_gap_is_openspiels_nash_conv(name):
     table = policy_lib.python_policy_to_pyspiel_policy(tabular(form, policies))
     expected = pyspiel.nash_conv(form.tree.game, table)
     assert saddle_point_gap(form, *plans) == pytest.approx(expected, abs=1e-12)
-
-
-def test_sizes_are_the_published_ones():
-    # Kuhn: 12 infosets, 13 sequences each; Leduc: 936 infosets.
-    kuhn = sequence_form("kuhn_poker")
-    assert [plex.num_sequences for plex in kuhn.treeplexes] == [13, 13]
-    leduc = sequence_form("leduc_poker")
-    assert sum(plex.num_infosets for plex in leduc.treeplexes) == 936
-
-
-def test_other_games_are_refused_in_words():
-    with pytest.raises(NotZeroSumError, match="3 players"):
-        sequence_form("kuhn_poker(players=3)")
-    with pytest.raises(NotZeroSumError, match="neither zero-sum nor constant-sum"):
-        sequence_form("matrix_pd")
-    with pytest.raises(TooLargeError, match=r"30 terminal histories.*max_leaves=29"):
-        sequence_form("kuhn_poker", max_leaves=29)
-    assert sequence_form("kuhn_poker", max_leaves=30).payoffs.nnz == 30

@@ -62,22 +62,6 @@ def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
     assert bot.provides_policy()
 
 
-def test_draws_depend_on_the_seed_and_the_seat_alone():
-    uniform = openspiel_policy.UniformRandomPolicy(pyspiel.load_game("leduc_poker"))
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-
-    def draws(seed):
-        bot = ms.bot(uniform, 0, seed=seed)
-        return [bot.step(state) for _ in range(50)]
-
-    assert draws(1) == draws(1) != draws(2)
-    other = ms.bot(uniform, 1, seed=1)
-    state.apply_action(1)
-    assert [other.step(state) for _ in range(50)] != draws(1)
-
-
 @pytest.mark.parametrize(
     ("policy", "player", "seed", "words"),
     [

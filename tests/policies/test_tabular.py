@@ -1,17 +1,14 @@
 """The tables handed to OpenSpiel, above all where two players have one string."""
 
-import copy
 import pickle
 
-import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import expected_game_score, exploitability
+from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from tests.policies.test_policy import states_of
 from tests.reference import random_policy
-from tests.small_games import leaf, move, small_game
 from tests.vectors import vector_of
 
 SHARED = [
@@ -26,15 +23,6 @@ def policy_of(game, seed=0):
     """A random policy, different for each player, of a game."""
     tree = ms.GameTree(game).expand_all()
     return ms.SequencePolicy(tree, vector_of(tree, random_policy(tree.game, seed)))
-
-
-def one_string() -> pyspiel.Game:
-    """Turn-based: player 1 does not see player 0's move, and both have one string."""
-    reply = [
-        move(1, "start", leaf(1.0, -1.0), leaf(-2.0, 2.0)),
-        move(1, "start", leaf(-1.0, 1.0), leaf(3.0, -3.0)),
-    ]
-    return small_game(move(0, "start", *reply), name="one_string")
 
 
 def decisions(game):
@@ -62,28 +50,6 @@ def test_a_table_gives_each_player_what_the_policy_does(game):
         assert theirs == pytest.approx(ms.expected_returns(game, policy), abs=1e-12)
     assert ms.nash_conv(game, table) == pytest.approx(
         ms.nash_conv(game, policy), abs=1e-12
-    )
-
-
-def test_players_of_a_turn_based_game_have_a_row_each():
-    game = one_string()
-    tree = ms.GameTree(game).expand_all()
-    policy = ms.SequencePolicy(tree, np.array([1, 1, 0.3, 0.7, 0.9, 0.1]))
-    rows = list(policy.to_dict().values())
-    assert rows[0] != rows[1]
-    table = policy.to_tabular()
-    assert dict(table.items()) == {
-        f"player {player}: start": list(rows[player].items()) for player in (0, 1)
-    }
-    conv = exploitability.nash_conv(game, policy)
-    for same in (table, copy.copy(table)):
-        assert exploitability.nash_conv(game, same) == pytest.approx(conv, abs=1e-12)
-        assert ms.nash_conv(game, same) == pytest.approx(conv, abs=1e-12)
-    solver = ms.CFRSolver(game)
-    solver.evaluate_and_update_policy()
-    average = solver.average_policy()
-    assert exploitability.nash_conv(game, average) == pytest.approx(
-        ms.nash_conv(game, average), abs=1e-12
     )
 
 

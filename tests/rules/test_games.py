@@ -81,9 +81,9 @@ SIZES = [  # game, nodes, leaves, infosets and sequences of the two players
     (_THREE_DECKS, 54_421, 13_824, (17_476, 17_476), (21_329, 21_329)),
     ("python_one_card_poker(cards=100)", 89_201, None, (200, 200), None),
     # A player who moves k times meets an infoset for each path of fewer steps.
-    ("python_princess_and_monster(horizon=5)", 4_624, None, (33, 9), None),
-    ("python_princess_and_monster(horizon=7)", 54_532, None, (125, 33), None),
-    ("python_princess_and_monster(horizon=8)", 187_692, None, (125, 125), None),
+    ("python_princess_and_monster(horizon=5)", 4_624, None, (42, 9), None),
+    ("python_princess_and_monster(horizon=7)", 54_532, None, (167, 42), None),
+    ("python_princess_and_monster(horizon=8)", 187_692, None, (167, 167), None),
     ("python_leduc_ranks(ranks=3)", 1_936, None, (144, 144), None),
     (_LEDUC_13, 166_336, 98_956, (2_574, 2_574), (6_007, 6_007)),
     ("python_search(turns=4)", 21_613, None, None, (52, 2_029)),
@@ -109,9 +109,9 @@ def test_games_have_their_published_sizes(game, nodes, leaves, infosets, sequenc
 @pytest.mark.parametrize(
     ("game", "values"),
     [
-        ("python_goofspiel(num_cards=2)", (3.828, 3.828)),
-        ("python_goofspiel(num_cards=3)", (18.505, 18.505)),
-        ("python_goofspiel(num_cards=4)", (118.882, 118.882)),
+        (SIZES[0][0], (3.828, 3.828)),
+        (SIZES[1][0], (18.505, 18.505)),
+        (SIZES[2][0], (118.882, 118.882)),
         (_FIVE, (973.103, 973.103)),
         # First bets and bets after pass and bet; after a pass or a bet.
         ("python_one_card_poker(cards=10)", (2 * 10**0.5, 20**0.5)),

@@ -2,13 +2,21 @@
 
 import errno
 import os
+import pathlib
 import resource
 import secrets
+import subprocess
+import sys
 import time
 
 import pytest
 
-from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.storage.folders import (
+    UnsafeFolderError,
+    make_private,
+    why_unsafe,
+    write_file,
+)
 
 
 def files_in(folder):
@@ -92,3 +100,75 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
     assert str(caught.value).endswith(f": '{path}'")
     with pytest.raises(FileNotFoundError, match=r"no/folder'$"):
         write_file(tmp_path / "no" / "folder", b"new")
+
+
+# --- the cache folder ---
+
+needs_modes = pytest.mark.skipif(
+    not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
+)
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0,
+    reason="only root can give a folder to another user",
+)
+ANOTHER_USER = 12345
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
+def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert str(folder) in (why_unsafe(folder) or "")
+    with pytest.raises(UnsafeFolderError, match="shared"):
+        make_private(folder)
+
+
+@needs_modes
+def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path):
+    parent = tmp_path / "shared"
+    inner = parent / "one" / "two"
+    inner.mkdir(parents=True, mode=0o700)
+    parent.chmod(0o777)
+    assert f"write to {parent}" in (why_unsafe(inner) or "")
+    parent.chmod(0o1777)
+    assert why_unsafe(inner) is None
+
+
+@needs_root
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True, mode=0o700)
+    place = [folder, *folder.parents][above]
+    os.chown(place, ANOTHER_USER, -1)
+    assert f"{place} belongs to another user" in (why_unsafe(folder) or "")
+
+
+def elsewhere(before="", **environment):
+    """The user's cache folder in a process with another environment."""
+    given = {"HOME": None, "XDG_CACHE_HOME": None, "MCCFR_SPIEL_CACHE": None}
+    variables = os.environ | given | environment
+    program = f"""
+import os
+from mccfr_spiel.storage.folders import user_cache_folder
+{before}
+print(user_cache_folder())
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={name: value for name, value in variables.items() if value is not None},
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names are those of Linux")
+def test_variables_move_the_cache_folder(tmp_path):
+    home, other = str(tmp_path / "home"), str(tmp_path / "other")
+    assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
+    assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"
+    assert elsewhere(XDG_CACHE_HOME=other, MCCFR_SPIEL_CACHE=home) == home

@@ -7,9 +7,6 @@ from collections import defaultdict
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import (
-    exploitability,
-)
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -220,29 +217,6 @@ def test_a_solver_is_the_textbook(players, sampling, minimizer):
             solver.iterate(5)
             textbook.run(5)
             assert_like_textbook(solver, textbook)
-
-
-def test_cards_that_look_alike_are_played_alike():
-    game = pyspiel.load_game("kuhn_poker")
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1, abstraction=jack_or_queen)
-    solver.iterate(3000)
-    policy = solver.average_policy()
-    rows = {}
-    for state in states_of(game):
-        rows[state.information_state_string()] = policy.action_probabilities(state)
-    assert len(rows) == 12
-    for name, row in rows.items():
-        if name[0] == "0":
-            assert row == rows["1" + name[1:]]
-    assert rows["0"] != rows["2"]
-    theirs = exploitability.nash_conv(game, policy)
-    gap = ms.nash_conv(game, policy)
-    assert gap == pytest.approx(theirs, abs=1e-12)
-    tabular = policy.to_tabular()
-    assert ms.nash_conv(game, tabular) == pytest.approx(theirs, abs=1e-12)
-    best = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    best.iterate(3000)
-    assert ms.nash_conv(game, best.average_policy()) < gap < 1
 
 
 # --- saved ---------------------------------------------------------------------

@@ -14,8 +14,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, cached_tree
-from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel import GameTree, cached_tree
 from mccfr_spiel.tree import cache as tree_cache
 from mccfr_spiel.tree.cache import TreeCacheWarning, shared_tree
 from mccfr_spiel.tree.full_pass import full_pass
@@ -226,16 +225,3 @@ def test_compiled_rules_of_somebodys_module_are_refused(tmp_path, monkeypatch):
     importlib.import_module("own_rules")
     with pytest.raises(ValueError, match="its load string alone does not determine"):
         cached_tree("python_own_rules_here", tmp_path / "trees")
-
-
-def test_a_solver_of_a_grown_tree_is_not_loaded_onto_a_whole_one(tmp_path, folder):
-    path = tmp_path / "solver"
-    grown = Solver("leduc_poker", seed=1)
-    grown.iterate(20)
-    grown.save(path)
-    with pytest.raises(CheckpointError, match="give the game instead"):
-        Solver.load(path, cached_tree("leduc_poker", folder))
-    with pytest.raises(ValueError, match="not complete"):
-        Solver.load(path, GameTree("leduc_poker"))
-    with pytest.raises(CheckpointError, match="is of leduc_poker"):
-        Solver.load(path, cached_tree(KUHN, folder))
