@@ -5,6 +5,7 @@ import pathlib
 import re
 import resource
 import shutil
+import types
 
 import pyspiel
 import pytest
@@ -12,9 +13,10 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.experiments import Settings, single_run
+from mccfr_spiel.experiments import Settings, results, single_run
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.results import Recording
+from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.storage.results_folder import read_table
@@ -129,6 +131,32 @@ def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, cap
     assert str(tmp_path / "out") in error
     assert "--resume" not in error
     assert not (tmp_path / "out").exists()
+
+
+def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
+    tmp_path, monkeypatch
+):
+    """A row brings one unless the last one is less than a second old."""
+    now, saved = [0.0], []
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(results, "time", clock)
+    monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
+    paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
+    settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")
+    recording = Recording(*paths, settings, solver, checkpoint_every=10)
+    for half_seconds in range(1, 60):
+        now[0] = half_seconds / 2
+        if now[0] in (3.0, 3.5, 7.0):
+            recording.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
+        recording.save_if_due()
+    recording.close()
+    assert saved == [3.0, 4.0, 7.0, 17.0, 27.0]
+    for seconds, least, most in (("0", 10, 99), ("60", 1, 2)):
+        saved.clear()
+        folder = f"--output_dir={tmp_path / seconds}"
+        words = ["solve", "kuhn_poker", "--iterations=300", "--evaluate=none", folder]
+        assert main([*words, f"--checkpoint_every={seconds}"]) == 0
+        assert least <= len(saved) <= most
 
 
 # --- errors in the middle --------------------------------------------------------

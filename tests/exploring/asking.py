@@ -131,13 +131,6 @@ class Page:
         return self.ask("state", history=history, **query)
 
 
-def settled(page: Page) -> Any:
-    """What the page has changed, once it has ended solving."""
-    while page.ask("visit")["solving"]:
-        time.sleep(0.05)
-    return page.ask("visit")
-
-
 def solved(game: str, iterations: int = 200) -> ms.Solver:
     """A solver after some iterations."""
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3)

@@ -36,7 +36,6 @@ from mccfr_spiel.kernels import (
     tables,
     walk,
 )
-from mccfr_spiel.kernels import sampling as draws
 from mccfr_spiel.kernels.tables import PLAYER, WALKER
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.full_pass import full_pass
@@ -62,20 +61,8 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 
 PIECES = (
-    apply,
-    averaging,
-    baselines,
-    apply,
-    draws,
-    minimizers,
-    passes,
-    sampling,
-    sampling,
-    stack,
-    stored,
-    tables,
-    apply,
-    walk,
+    *(apply, averaging, baselines, minimizers, passes),
+    *(sampling, stack, stored, tables, walk),
 )
 
 
@@ -144,7 +131,7 @@ class SourceOfWalk:
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, source_of(value))
             patch.setattr(walk, "stream_key", begin_walk)
-            for module in (sampling, sampling, walk):
+            for module in (sampling, walk):
                 patch.setattr(module, "uniform", lambda _, place: draw(int(place)))
             with pytest.raises(WalkDoneError):
                 self.solver.iterate(1)

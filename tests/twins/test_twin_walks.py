@@ -11,14 +11,12 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.rules.expansion import expand_rules
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
-from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import TwinWarning, known_twin
-from tests import reference
+from mccfr_spiel.tree.twin_trees import TwinWarning
+from tests.rules.test_rule_walks import ALGORITHMS
 from tests.test_solver import assert_equal_bit_for_bit
 from tests.twins.broken import broken
 from tests.twins.key_places import take_places_from_keys
@@ -34,23 +32,10 @@ GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
 LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
 
 
-def sampled(sampling, minimizer=None, averaging=ms.LINEAR, batch=1):
-    minimizer = ms.regret_matching() if minimizer is None else minimizer
-    return ms.Algorithm(sampling, minimizer, averaging, True, batch)
-
-
-ALGORITHMS = {
-    "external": sampled(ms.EXTERNAL),
-    "outcome": sampled(ms.OUTCOME),
-    "chance": sampled(ms.CHANCE),
-    "average_strategy": sampled(ms.AVERAGE_STRATEGY, averaging=ms.UNIFORM),
-    "ftrl_external": sampled(ms.EXTERNAL, ms.ftrl(0.3)),
-    "opponent": sampled(ms.OPPONENT),
-    "baseline": sampled(algorithms.outcome(0.4, baseline="learned")),
-    "batches": sampled(ms.EXTERNAL, batch=3),
-    "plus": sampled(ms.EXTERNAL, ms.regret_matching_plus()),
-    "omd_outcome": sampled(ms.OUTCOME, ms.omd(0.3)),
-}
+NAMES = (
+    *("external", "outcome", "chance", "average_strategy", "ftrl_external"),
+    *("opponent", "baseline", "batches", "plus_external", "omd_outcome"),
+)
 
 
 # --- the same bits --------------------------------------------------------------
@@ -61,34 +46,9 @@ def same_draws(monkeypatch):
     take_places_from_keys(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("game", "name"),
-    [(LEDUC, "external"), (GOOFSPIEL, "external"), (GOOFSPIEL, "outcome")],
-)
-def test_walks_over_twins_are_the_textbook(game, name, monkeypatch):
-    twin = known_twin(turn_based(pyspiel.load_game(game)))
-    assert twin is not None
-    whole = expand_rules(twin, 10**6)
-    players = whole.infosets["player"]
-    names = zip(players.tolist(), KeyNames(twin, whole.keys, players), strict=True)
-    places = dict(zip(names, whole.infosets["place"].tolist(), strict=True))
-    monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
-    sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
-    textbook = reference.Textbook(
-        game, sampling, minimizer, averaging, alternating, seed=11
-    )
-    solver = Solver(game, ALGORITHMS[name], seed=11, store="none")
-    textbook.run(10)
-    solver.iterate(10)
-    mine, theirs = solver.average_policy().to_dict(), textbook.average_policy()
-    for info_state, probabilities in mine.items():
-        assert theirs[info_state] == pytest.approx(probabilities, abs=1e-12)
-    assert solver.nodes_touched == textbook.nodes_touched
-
-
 @pytest.mark.usefixtures("same_draws")
 @pytest.mark.parametrize(
-    ("name", "game"), [*zip(ALGORITHMS, itertools.cycle(GAMES), strict=False)]
+    ("name", "game"), [*zip(NAMES, itertools.cycle(GAMES), strict=False)]
 )
 def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     algorithm = ALGORITHMS[name]
