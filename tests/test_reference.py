@@ -223,27 +223,6 @@ def test_the_expectation_over_all_draws_is_the_full_gradient(name, estimators):
             assert expectation == pytest.approx(exact, abs=1e-12), estimator
 
 
-def test_enumeration_lists_every_path_once_with_its_probability():
-    tables = {"coin": [0.25, 0.75], "die": [0.5, 0.0, 0.5]}
-
-    def run(draw):
-        coin = choose(tables["coin"], draw("coin"))
-        if coin == 0:
-            return (coin,)
-        return (
-            coin,
-            choose(tables["die"], draw("die")),
-            choose([0.25, 0.75], draw("coin")),
-        )
-
-    paths = list(enumerate_draws(run, tables.__getitem__))
-    assert sorted(paths) == [
-        (0.25, (0,)),
-        (0.375, (1, 0, 1)),
-        (0.375, (1, 2, 1)),
-    ]
-
-
 def test_choice_skips_zeros_and_survives_rounding():
     assert [choose([0.0, 0.5, 0.0, 0.5], u) for u in (0.0, 0.49, 0.5)] == [1, 1, 3]
     assert choose([0.5, 0.4999, 0.0], 0.99999) == 1
@@ -257,8 +236,3 @@ def test_nodes_touched_counts_chance_and_terminal_nodes():
     # The deal is two chance nodes. Player 0 acts once or twice after it: 4 to 6 nodes.
     # Player 1 acts after the one sampled first action: 4 to 5 nodes.
     assert 2 * 2 + 4 + 4 <= external.nodes_touched <= 2 * 2 + 6 + 5
-
-
-def test_games_without_perfect_recall_are_refused():
-    with pytest.raises(AssertionError, match="imperfect recall"):
-        Textbook("liars_dice_ir", FULL, RM, UNIFORM)

@@ -57,11 +57,6 @@ def test_a_named_algorithm_keeps_its_name(name):
         ({"algorithm": "cfr", "gamma": 1.0}, "CFR, linear average", None),
         ({"algorithm": "pdcfr_plus", "gamma": 5.0}, "pdcfr_plus", ms.PDCFR_PLUS),
         (
-            {"algorithm": "mirror_prox", "step_size": 2.0},
-            "MirrorProxMethod(step_size=2.0)",
-            offline.MirrorProxMethod(2.0),
-        ),
-        (
             {"algorithm": "lp", "method": "interior_point", "time_limit": 3.0},
             "LinearProgramMethod(method='interior_point', time_limit=3.0)",
             offline.LinearProgramMethod("interior_point", 3.0),
@@ -72,19 +67,9 @@ def test_a_named_algorithm_keeps_its_name(name):
             algorithms.hs_dcfr(9)._replace(alternating=False),
         ),
         (
-            {"algorithm": "pcfr_plus", "prediction": 0.25, "gamma": 2.0},
-            None,
-            None,
-        ),
-        (
             {"algorithm": "outcome_sampling", "batch": "auto"},
             "outcome sampling, growing batches",
             ms.OUTCOME_SAMPLING._replace(batch="auto"),
-        ),
-        (
-            {"sampling": "average_strategy", "epsilon": 0.1, "bonus": 2.0},
-            None,
-            None,
         ),
         (
             {"sampling": "pruned_by_regret"},

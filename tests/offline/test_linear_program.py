@@ -99,16 +99,6 @@ def test_duals_are_feasible_and_prove_the_value(form):
     assert own[0] == pytest.approx(-other[0], abs=1e-10)
 
 
-def test_openspiels_own_program_has_the_same_value():
-    pytest.importorskip("cvxpy")
-    pytest.importorskip("ecos")  # OpenSpiel's choice of cvxpy's solvers
-    from open_spiel.python.algorithms import sequence_form_lp
-
-    game = pyspiel.load_game("kuhn_poker")
-    value = sequence_form_lp.solve_zero_sum_game(game)[0]
-    assert solve_lp(game).value == pytest.approx(value, abs=1e-6)
-
-
 # --- bad input ---------------------------------------------------------------
 
 

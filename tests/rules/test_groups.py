@@ -11,7 +11,7 @@ from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import apply
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
-from mccfr_spiel.rules import grouped, store
+from mccfr_spiel.rules import store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
@@ -102,37 +102,6 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)
         assert {STACK_FULL, LOG_FULL} <= {status for _, status in calls}
-
-
-@pytest.mark.skipif(IS_COMPILED, reason="watches plain Python (NUMBA_DISABLE_JIT=1)")
-def test_nothing_shared_changes_while_threads_walk(monkeypatch):
-    solver = started("leduc_poker", batched(ms.EXTERNAL), 3)
-    solver.iterate(1)
-    state, next_ticket = solver.state, grouped.next_ticket
-    kept, seen = [], set()
-
-    def everything():
-        met = state.store
-        arrays = [met.infosets, *met.known, *state.tables, *state.walk, *state.path]
-        return [array.tobytes() for array in arrays]
-
-    def noted(desk, leads):
-        ticket = next_ticket(desk, leads)
-        now = everything()
-        assert kept in ([], now)  # in a call, what the leader does comes in between
-        kept[:] = now if ticket >= 0 else []
-        seen.add(int(ticket))
-        return ticket
-
-    run = teams.run
-    monkeypatch.setattr(grouped, "next_ticket", noted)
-    monkeypatch.setattr(
-        teams,
-        "run",
-        lambda work, threads, *arguments, **more: run(work, 1, *arguments, **more),
-    )
-    solver.iterate(2)
-    assert len(seen) > 3
 
 
 # --- room, memory, pauses, errors ----------------------------------------------------

@@ -462,15 +462,14 @@ def member(shape: str, data: bytes = b"") -> bytes:
 def bombs() -> dict[str, bytes]:
     """Archives of less than 3 MB that would take gigabytes."""
     made = {}
-    for name, compression in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", compression) as archive:
-            with archive.open("vector.npy", "w", force_zip64=True) as data:
-                data.write(member("(2000000000,)"))
-                for _ in range(200):
-                    data.write(bytes(10**6))
-            archive.writestr("header.npy", member("(2,)", b"{}"))
-        made[name] = file.getvalue()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("vector.npy", "w", force_zip64=True) as data:
+            data.write(member("(2000000000,)"))
+            for _ in range(200):
+                data.write(bytes(10**6))
+        archive.writestr("header.npy", member("(2,)", b"{}"))
+    made["deflated"] = file.getvalue()
     for name, shape in (
         ("a shape too large", "(100000000000,)"),
         ("a product too large", "(4294967296, 4294967296, 4294967296)"),

@@ -3,10 +3,7 @@
 import itertools
 
 import numpy as np
-import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
@@ -62,24 +59,6 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
 
 
 # --- bad input ---------------------------------------------------------------
-
-
-IMPERFECT_RECALL = ["liars_dice_ir(dice_sides=3)", "phantom_ttt_ir", "dark_hex_ir"]
-
-
-def test_the_way_out_of_the_refusal_works():
-    name = IMPERFECT_RECALL[0]
-    way_out = "abstraction=pyspiel.State.information_state_string"
-    with pytest.raises(ValueError, match=way_out):
-        Solver(name, ms.CFR)
-    solver = Solver(name, ms.CFR, abstraction=pyspiel.State.information_state_string)
-    solver.iterate(50)
-    game = pyspiel.load_game(name)
-    learned = solver.average_policy()
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    for player, policies in ((0, [learned, uniform]), (1, [uniform, learned])):
-        scores = expected_game_score.policy_value(game.new_initial_state(), policies)
-        assert scores[player] > 0.2
 
 
 @pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])

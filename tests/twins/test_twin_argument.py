@@ -11,7 +11,6 @@ from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
 
 KUHN = "kuhn_poker"
-NO_TWIN = "misere(game=kuhn_poker())"
 
 
 def uniform(game):
@@ -120,12 +119,3 @@ def test_true_uses_the_twin_and_false_does_not(name, uses, tmp_path):
     assert not uses
     TAKERS[name](KUHN, True, tmp_path / "b")
     assert uses
-
-
-@pytest.mark.parametrize("name", [*TAKERS][::3])
-def test_a_game_without_a_twin_is_as_before(name, uses, tmp_path):
-    for twin in (None, False):
-        TAKERS[name](NO_TWIN, twin, tmp_path)
-    assert not uses
-    with pytest.raises(ValueError, match=r"twin=True, but misere.* has no compiled"):
-        TAKERS[name](NO_TWIN, True, tmp_path / "other")
