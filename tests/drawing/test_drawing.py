@@ -9,7 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
-from tests.tree.test_description import histories
+from tests.tree.test_game_tree import histories
 
 SVG = "{http://www.w3.org/2000/svg}"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"

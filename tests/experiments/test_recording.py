@@ -1,10 +1,13 @@
 """The files of a run: rows, checkpoints, policies, and what ends a run in order."""
 
 import contextlib
+import json
+import linecache
 import pathlib
 import re
 import resource
 import shutil
+import sys
 import types
 
 import pyspiel
@@ -13,13 +16,13 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.experiments import Settings, results, single_run
+from mccfr_spiel.experiments import Settings, results, single_run, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.results import Recording
 from mccfr_spiel.experiments.runs import COLUMNS
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import read_table
+from mccfr_spiel.storage.results_folder import kept_policies, read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 
@@ -246,3 +249,137 @@ def test_a_folder_has_one_run_at_a_time(finished):
     assert solve(finished, resume=True) == 0
     with pytest.raises(ValueError, match="--resume keeps results and --overwrite"):
         solve(finished, resume=True, overwrite=True)
+
+
+# --- policies that a run keeps ---
+
+PART = ".part-0123456789abcdef"
+
+RUN = ["solve", "kuhn_poker", "--figure_format=svg", "--seed=3"]
+
+
+class KilledError(BaseException):
+    """What nothing catches, as a signal that kills."""
+
+
+def keep(folder, *more):
+    return main([*RUN, f"--output_dir={folder}", *more])
+
+
+def vectors(folder):
+    return {
+        iteration: ms.load_policy(path).vector.tolist()
+        for iteration, path in kept_policies(folder).items()
+    }
+
+
+def by_hand(*iterations):
+    """The average policies of the same run without files."""
+    tree = ms.GameTree("kuhn_poker").expand_all()  # whose sequences files have, too
+    solver, found = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=3), {}
+    for iteration in iterations:
+        solver.iterate(iteration - solver.num_iterations)
+        found[iteration] = solver.average_vector().tolist()
+    return found
+
+
+def test_the_policies_of_powers_of_ten_and_of_the_end_are_kept(tmp_path):
+    assert keep(tmp_path / "out", "--iterations=300", "--keep_policies=1") == 0
+    assert vectors(tmp_path / "out") == by_hand(1, 10, 100, 300)
+    assert keep(tmp_path / "none", "--iterations=300") == 0
+    assert kept_policies(tmp_path / "none") == {}
+
+
+def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
+    tmp_path, monkeypatch
+):
+    save = ms.SequencePolicy.save
+
+    def killed(policy, path):
+        if "_100." in str(path):
+            (tmp_path / f"policy_after_100.bin{PART}").write_bytes(b"half")
+            raise KilledError
+        save(policy, path)
+
+    more = "--iterations=1000", "--keep_policies=1", "--checkpoint_every=0"
+    with monkeypatch.context() as patch:
+        patch.setattr(ms.SequencePolicy, "save", killed)
+        with pytest.raises(KilledError):
+            keep(tmp_path, *more)
+    assert list(kept_policies(tmp_path)) == [1, 10]
+    folder = f"--output_dir={tmp_path}"
+    assert main(["solve", "--resume", folder, "--figure_format=svg"]) == 0
+    assert vectors(tmp_path) == by_hand(1, 10, 100, 1000)
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
+    settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
+    with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
+        sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
+
+
+# --- games whose strings forget ---
+
+GAME = "liars_dice_ir(dice_sides=3)"
+STRINGS = pyspiel.State.information_state_string
+
+
+def forget(folder, iterations, *flags):
+    return main(
+        [
+            *("solve", GAME, "--allow_imperfect_recall", "--evaluate=sampled"),
+            *("--evaluation_plays=50", f"--iterations={iterations}"),
+            *(f"--output_dir={folder}", *flags),
+        ]
+    )
+
+
+def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
+    refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
+    assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
+    assert "add --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert forget(tmp_path / "run", 2000) == 0
+    assert "No response was learned" in capsys.readouterr().out
+    solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
+    solver.iterate(2000)
+    policy = ms.load_policy(tmp_path / "run")
+    assert policy.to_dict() == solver.average_policy().to_dict()
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    own = [player["value_against_itself"]["mean"] for player in found["players"]]
+    assert own[0] == -own[1]
+    picture = (tmp_path / "run" / "convergence.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
+
+
+BUCKETS = '''
+def bucket(state, player):
+    """Kuhn poker in which the lower two cards look alike."""
+    return state.information_state_string(player).replace("1", "0", 1)
+'''
+
+
+def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "kuhn_buckets.py"
+    source.write_text(BUCKETS)
+    command = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
+    flag = "--abstraction=kuhn_buckets.py:bucket"
+    assert main([*command, flag, "--iterations=50"]) == 0
+    assert main([*command, "--resume", "--iterations=90"]) == 0
+    play = ["play", "run", flag, "--against=uniform", "--deals=20"]
+    assert main(play) == 0
+    assert "Against uniform:" in capsys.readouterr().out
+    assert main([*play[:-1], "--deals=1"]) == 1
+    assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
+    assert "abstraction=kuhn_buckets.py:bucket, not" in capsys.readouterr().err
+    source.write_text(BUCKETS.replace("look alike", "are one"))
+    monkeypatch.delitem(sys.modules, "kuhn_buckets")
+    linecache.clearcache()
+    assert main([*command, "--resume", "--iterations=95"]) == 1
+    assert "source has changed" in capsys.readouterr().err
+    assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
+    assert "no MODULE:FUNCTION" in capsys.readouterr().err

@@ -20,10 +20,11 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
 from tests.exploring.asking import (
+    HOSTILE,
+    hostile_policy,
     numbers_of_first,
     solved,
 )
-from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
 ARGUMENTS = (

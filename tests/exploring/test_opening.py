@@ -13,8 +13,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring import exporting
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HOST
-from tests.exploring.asking import solved
-from tests.exploring.hostile_game import HOSTILE, hostile_policy
+from tests.exploring.asking import HOSTILE, hostile_policy, solved
 
 
 def fetch(url, **headers):

@@ -18,8 +18,7 @@ from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.twin_trees import TwinWarning
 from tests.rules.test_rule_walks import ALGORITHMS
 from tests.test_solver import assert_equal_bit_for_bit
-from tests.twins.broken import broken
-from tests.twins.key_places import take_places_from_keys
+from tests.twins.broken import broken, take_places_from_keys
 from tests.vectors import LEDUC, tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
