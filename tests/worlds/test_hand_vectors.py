@@ -119,6 +119,23 @@ def test_solvers_go_the_way_of_those_on_histories(name, algorithm):
     assert -best[1] <= ms.solve_lp(name).value <= best[0]
 
 
+def test_a_hand_that_fits_no_hand_that_is_left_gets_exactly_0():
+    """Differences of sums would leave a rounding error."""
+    ranges = "AK,AQ,KK", "AK,AA,KK"
+    spot = {"board": "2s3h4d6c7c", "pot": 20, "stacks": 10, "bets": "a", "raises": ""}
+    tree = GameTree(ms.poker.subgame(ranges=ranges, **spot)).find_worlds()
+    plan, rows = full_pass(tree).plan(random_vector(tree, 0)), []
+    for name, (_, start, _, count, player) in zip(
+        tree.info_states, tree.infosets.tolist(), strict=True
+    ):
+        if player == 0 and "As" not in name:
+            plan[start : start + count] = 0.0
+        elif player == 1 and "As" in name:
+            rows += range(start, start + count)
+    assert len(rows) > 20
+    assert not full_pass(tree).gradient(plan, 1)[rows].any()
+
+
 @pytest.mark.compiled
 def test_threads_share_blocks_of_a_public_tree_with_equal_bits(monkeypatch):
     """A flop in one block and in several, with folds and all-ins on every street."""
