@@ -18,6 +18,7 @@ from mccfr_spiel.twins import (
     kuhn_poker,
     leduc_poker,
     liars_dice,
+    liars_poker,
     oshi_zumo,
     sheriff,
     tiny_bridge,
@@ -33,6 +34,7 @@ TWINS: dict[str, Maker] = {
     "liars_dice": liars_dice.twin,
     "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
+    "python_liars_poker": liars_poker.twin,
     "sheriff": sheriff.twin,
     "tiny_bridge_2p": tiny_bridge.twin,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyspiel
+from open_spiel.python.games import liars_poker  # noqa: F401
 
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.twins import difference_to, twin_of
@@ -47,6 +48,7 @@ VALUES: dict[str, dict[str, Sequence[object]]] = {
         "alesia": BOTH,
     },
     "phantom_ttt": {"obstype": OBSERVED, "gameversion": ("classical", "abrupt")},
+    "python_liars_poker": {"hand_length": range(1, 7), "num_digits": range(1, 11)},
     "sheriff": {
         "num_rounds": range(1, 6),
         "max_items": range(1, 13),

@@ -33,6 +33,7 @@ GAMES = [
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
     "sheriff(num_rounds=2,max_items=3,max_bribe=2,item_value=0.3)",
+    "python_liars_poker(hand_length=1,num_digits=2)",
 ]
 
 ARRAYS = (
