@@ -4,18 +4,23 @@ That estimates are unbiased is in test_estimators.py, that no source of nodes ch
 bit in golden_bits.json.
 """
 
+import math
+
 import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.algorithms import full, predictive_regret_matching_plus
 from mccfr_spiel.evaluation.theory import nash_conv_bound
 from mccfr_spiel.kernels.apply import GROWING, plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.sampling import FLOOR, SKIPPED
 from mccfr_spiel.solving import state
+from mccfr_spiel.storage import checkpoint
 from tests.kernels.test_estimators import SourceOfWalk
+from tests.pruned_reference import PrunedTextbook
 from tests.reference import Textbook, enumerate_draws, full_gradient, random_policy
-from tests.small_games import named
+from tests.small_games import leaf, move, named, small_game
 from tests.vectors import (
     GOOFSPIEL,
     KUHN_3,
@@ -232,3 +237,155 @@ def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words)
     several = ms.OUTCOME_SAMPLING._replace(batch=3)
     with pytest.raises(ValueError, match="about one walk for a player, not 3"):
         nash_conv_bound("kuhn_poker", several)
+
+
+# --- no policy of NaN leaves a solver ---
+
+OF_EXTREMES = [ms.FULL, ms.CHANCE, ms.EXTERNAL, ms.OUTCOME]
+
+
+def is_plain(solver):
+    """Whether a solver's policies are distributions."""
+    for vector in (solver.average_vector(), solver.current_vector()):
+        first = solver.tree.infosets["first_sequence"]
+        sums = np.add.reduceat(vector, first)
+        if not (np.abs(sums - 1) < 1e-9).all() or (vector < 0).any():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("sampling", [ms.FULL, ms.OUTCOME])
+def test_a_run_ends_in_words_before_its_weights_overflow(sampling):
+    algorithm = ms.Algorithm(sampling, ms.regret_matching(), ms.polynomial(100))
+    solver = ms.Solver("kuhn_poker", algorithm)
+    solver.iterate(743)
+    before = solver.average_vector()
+    for more in (1, 10_000):
+        with pytest.raises(ValueError, match=r"more than 743 iterations.*t \*\* 100"):
+            solver.iterate(more)
+    with pytest.raises(ValueError, match="more than 743 iterations"):
+        solver.iterate_until(10**9)
+    assert solver.num_iterations == 743
+    assert (solver.average_vector() == before).all()  # and it can be asked and saved
+    assert is_plain(solver)
+    # The uniform policy has 11 / 12; the worst of these runs has 0.643.
+    assert ms.nash_conv("kuhn_poker", solver.average_policy()) < 0.7
+
+
+@pytest.mark.parametrize(
+    "step",
+    [1e-100, 1e100],
+)
+@pytest.mark.parametrize("rule", [ms.ftrl, ms.omd])
+@pytest.mark.parametrize(
+    ("sampling", "scale"), [*zip(OF_EXTREMES, (1e-100, 3e99, 1.0, 3e99), strict=True)]
+)
+def test_the_extreme_step_sizes_and_payoffs_give_policies(step, rule, sampling, scale):
+    solver = ms.Solver(scaled_pennies(scale), ms.Algorithm(sampling, rule(step)))
+    solver.iterate(100)
+    assert is_plain(solver)
+
+
+def scaled_pennies(scale):
+    replies = [
+        move(1, "1", leaf(scale, -scale), leaf(-2 * scale, 2 * scale)),
+        move(1, "1", leaf(-scale, scale), leaf(3 * scale, -3 * scale)),
+    ]
+    return small_game(
+        move(0, "0", *replies), name="scaled_pennies", max_utility=3 * scale
+    )
+
+
+def test_sums_that_left_the_range_of_doubles_are_refused_not_handed_out():
+    solver = ms.Solver("kuhn_poker", ms.CFR)
+    solver.iterate(3)
+    solver.state.tables.memory[5] = math.inf
+    for ask in (solver.average_policy, solver.current_policy):
+        with pytest.raises(ValueError, match="no longer fit"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("table", "value"),
+    [("policy", math.nan), ("average", math.nan)],
+)
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
+    table, value, tmp_path
+):
+    solver = ms.Solver("kuhn_poker", seed=1)
+    solver.iterate(5)
+    header, arrays = solver.contents()
+    odd = arrays[table].copy()
+    odd[-1] = value
+    contents = checkpoint.Contents(header, arrays | {table: odd})
+    checkpoint.save(tmp_path / "solver", contents)
+    with pytest.raises(checkpoint.DamagedError, match="not finite"):
+        ms.Solver.load(tmp_path / "solver")
+
+
+# --- regret-based pruning of whole passes ---
+
+PRUNED = ms.Algorithm(full(prune="regret"), ms.regret_matching())
+LIARS = "liars_dice(dice_sides=3)"
+
+
+@pytest.mark.parametrize(
+    ("game", "iterations", "alternating"),
+    [("kuhn_poker", 60, True), (LIARS, 50, False), (GOOFSPIEL, 20, True)],
+)
+def test_pruning_by_regret_is_the_textbooks(game, iterations, alternating):
+    algorithm = ms.Algorithm(full(prune="regret"), START, ms.LINEAR, alternating)
+    pieces = 1, 1, iterations - 2
+    _, textbook = follow_textbook(game, algorithm, *pieces, kind=PrunedTextbook)
+    if game == LIARS:
+        assert textbook.seen == {"followed", "skipped", "resumed"}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("game", "iterations", "share", "most"),
+    [("liars_dice(dice_sides=4)", 2_000, 0.4, 0.003), (LEDUC, 2_000, 0.9, 0.03)],
+)
+def test_it_comes_as_close_as_cfr_and_touches_fewer_nodes(
+    game, iterations, share, most
+):
+    tree = GameTree(game).expand_all()
+    touched, nash_conv = [], []
+    for algorithm in (ms.PRUNED_CFR, PRUNED):
+        solver = Solver(tree, algorithm)
+        solver.iterate(iterations)
+        touched.append(solver.nodes_touched)
+        nash_conv.append(ms.nash_conv(tree, solver.average_policy()))
+    assert touched[1] < share * touched[0]
+    assert nash_conv[1] < most
+    assert nash_conv[1] < 1.5 * nash_conv[0]
+
+
+def test_what_cannot_work_is_refused_in_words():
+    for make, words in (
+        (lambda: full(prune="regrets"), "prune='regrets' is not True or False, nor \""),
+        (lambda: ms.EXTERNAL._replace(prune="regret"), "sample nothing"),
+        (lambda: ms.OUTCOME._replace(prune="regret"), "sample nothing"),
+        (lambda: full(prune="regret")._replace(prune_below=-1.0), "only external"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+    for rule in (
+        ms.regret_matching_plus(),
+        ms.discounted_regret_matching(),
+        predictive_regret_matching_plus(),
+        ms.ftrl(1.0),
+    ):
+        words = r'prune="regret" is given, but|moves the policy everywhere'
+        with pytest.raises(ValueError, match=words):
+            Solver("kuhn_poker", PRUNED._replace(minimizer=rule))
+    with pytest.raises(ValueError, match="batch=2"):
+        Solver("kuhn_poker", PRUNED._replace(batch=2))
+    with pytest.raises(ValueError, match=r"has 3 players; use ms\.PRUNED_CFR"):
+        Solver("kuhn_poker(players=3)", PRUNED)
+
+    def told(state, player):
+        return state.information_state_string(player)
+
+    with pytest.raises(ValueError, match='prune="regret" goes by the regrets'):
+        Solver("kuhn_poker", PRUNED, abstraction=told)
