@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import copy
+import errno
 import io
 import itertools
 import multiprocessing
@@ -11,21 +12,36 @@ import pathlib
 import pickle
 import random
 import resource
+import secrets
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 import zipfile
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.test_own_estimator import sampled
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.solving.state import needs_whole_tree
 from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.storage.checkpoint import CheckpointError, DamagedError
+from mccfr_spiel.storage.folders import (
+    UnsafeFolderError,
+    make_private,
+    why_unsafe,
+    write_file,
+)
+from mccfr_spiel.tree import whole as whole_trees
 from mccfr_spiel.tree.game_tree import TreeFullError
+from tests.test_own_rule import HEDGE
+from tests.tree.test_abstraction import without_first_round
+from tests.vectors import KUHN_3, LEDUC
 
 GAMES = {
     "kuhn_poker": 60,
@@ -38,7 +54,6 @@ GAMES = {
 }
 """The games and how many iterations are run."""
 KUHN = "kuhn_poker"
-LEDUC = "leduc_poker(suit_isomorphism=True)"
 
 
 def state_of(solver):
@@ -153,6 +168,51 @@ def test_other_settings_are_kept(tmp_path):
     assert state_of(advanced(loaded, 20)) == state_of(advanced(solver, 20))
 
 
+DARK_HEX = "python_dark_hex(num_rows=2,num_cols=2)"
+HEDGED = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
+DRAWN = ms.Algorithm(ms.own_estimator(sampled), ms.regret_matching_plus())
+PRUNED = ms.Algorithm(ms.full(prune="regret"), ms.regret_matching())
+LEARNED = ms.Algorithm(ms.outcome(0.4, baseline="learned"), ms.regret_matching())
+FORGETS: dict[str, Any] = {"abstraction": without_first_round}
+RULES = "python_goofspiel(num_cards=3,points_order=random)"
+KINDS_OF_SOLVERS: dict[str, tuple[Callable[[], Solver], dict[str, Any]]] = {
+    "own rule": (lambda: Solver(KUHN_3, HEDGED), {"minimizer": HEDGE}),
+    "own estimator": (lambda: Solver(KUHN_3, DRAWN), {"sampling": DRAWN.sampling}),
+    "abstraction": (lambda: Solver(LEDUC, ms.OUTCOME_SAMPLING, **FORGETS), FORGETS),
+    "pruned": (lambda: Solver("liars_dice(dice_sides=3)", PRUNED, threads=2), {}),
+    "batches over rules": (
+        lambda: Solver(RULES, ms.OUTCOME_SAMPLING._replace(batch=3), store="none"),
+        {},
+    ),
+    "baselines over rules": (lambda: Solver(RULES, LEARNED, store="none"), {}),
+    "worlds": (lambda: Solver(DARK_HEX, ms.PCFR_PLUS, store="worlds"), {}),
+    "worlds listed": (lambda: Solver(KUHN, ms.PCFR_PLUS, store="worlds"), {}),
+    "histories": (lambda: Solver(KUHN_3, ms.CFR_PLUS, store="none"), {}),
+    "threads": (lambda: Solver(KUHN_3, ms.PCFR_PLUS, threads=3), {"threads": 2}),
+}
+"""What makes a solver, and what its file has to be loaded with."""
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", KINDS_OF_SOLVERS)
+def test_saved_copied_and_pickled_solvers_go_on_with_equal_bits(
+    kind, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(whole_trees, "LEAST_BLOCK", 40)
+    monkeypatch.setattr("mccfr_spiel.solving.state.LEAST_WORK", 1)
+    make, given = KINDS_OF_SOLVERS[kind]
+    solver, uncut = make(), make()
+    for more in (1, 5, 20):
+        uncut.iterate(more)
+        solver.iterate(more)
+        solver.save(tmp_path / "solver")
+        others = copy.copy(solver), pickle.loads(pickle.dumps(solver))
+        solver = Solver.load(tmp_path / "solver", **given)
+        for one in (solver, *others):
+            assert (one.store, one.algorithm) == (uncut.store, uncut.algorithm)
+            assert state_of(one) == state_of(uncut)
+
+
 # --- refused -----------------------------------------------------------------
 
 
@@ -247,9 +307,15 @@ def test_files_of_something_else_are_refused_in_words(saved):
         Solver.load(saved.parent)
 
 
-@pytest.mark.parametrize("name", ["external_sampling", "cfr_plus", "omd"])
-def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name):
-    contents = run(LEDUC, ms.ALGORITHMS[name], 10).contents()
+@pytest.mark.parametrize(
+    ("name", "store"),
+    [
+        *((name, "tree") for name in ("external_sampling", "cfr_plus", "omd")),
+        ("external_sampling", "none"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_though_the_checksums_are_right(name, store):
+    contents = run(LEDUC, ms.ALGORITHMS[name], 10, store=store).contents()
 
     def refused(contents):
         data = checkpoint.to_bytes(contents)
@@ -313,23 +379,6 @@ def test_no_code_in_a_file_is_run(saved):
 
 def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_a_full_disk_leaves_the_older_files_intact(saved):
-    before = files_in(saved.parent)
-    solver = run(LEDUC, ms.OUTCOME_SAMPLING, 10)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    solver.save(saved.with_name("size"))
-    most = saved.with_name("size").stat().st_size
-    saved.with_name("size").unlink()
-    for size in (0, 10, most // 5, most // 2, most - 1):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-        try:
-            with pytest.raises(OSError, match="File too large"):
-                solver.save(saved)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert files_in(saved.parent) == before
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -423,15 +472,14 @@ def member(shape: str, data: bytes = b"") -> bytes:
 def bombs() -> dict[str, bytes]:
     """Archives of less than 3 MB that would take gigabytes."""
     made = {}
-    for name, compression in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", compression) as archive:
-            with archive.open("vector.npy", "w", force_zip64=True) as data:
-                data.write(member("(2000000000,)"))
-                for _ in range(200):
-                    data.write(bytes(10**6))
-            archive.writestr("header.npy", member("(2,)", b"{}"))
-        made[name] = file.getvalue()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("vector.npy", "w", force_zip64=True) as data:
+            data.write(member("(2000000000,)"))
+            for _ in range(200):
+                data.write(bytes(10**6))
+        archive.writestr("header.npy", member("(2,)", b"{}"))
+    made["deflated"] = file.getvalue()
     for name, shape in (
         ("a shape too large", "(100000000000,)"),
         ("a product too large", "(4294967296, 4294967296, 4294967296)"),
@@ -472,3 +520,161 @@ def test_a_small_file_takes_little_memory_whatever_it_pretends(name, kind, tmp_p
     finally:
         tracemalloc.stop()
     assert peak < 20_000_000
+
+
+# --- files are written whole or not at all ---
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("step", ["content", "fsync", "replace"])
+def test_an_error_at_any_step_leaves_the_older_file_alone(
+    tmp_path, monkeypatch, error, step
+):
+    path = tmp_path / "file"
+    path.write_bytes(b"older")
+
+    def fail(*_):
+        raise error
+
+    def content(file):
+        file.write(b"half")
+        if step == "content":
+            fail()
+
+    if step != "content":
+        monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(error)):
+        write_file(path, content, lasting=True)
+    assert files_of(tmp_path) == {"file": b"older"}
+
+
+def test_only_what_killed_writers_of_this_file_left_long_ago_is_removed(
+    tmp_path, monkeypatch
+):
+    path, number = tmp_path / "a[1]file", "0123456789abcdef"
+    others = [f"{path.name}.part-1", f"a1file.part-{number}", f"x{path.name}"]
+    for name in (f"{path.name}.part-{number}", *others):
+        (tmp_path / name).write_bytes(b"half")
+    write_file(path, b"new")
+    assert len(files_of(tmp_path)) == 5  # its writer may be alive
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3601)
+    write_file(path, b"new")
+    assert set(files_of(tmp_path)) == {path.name, *others}
+
+
+def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_file(tmp_path / "file", b"new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(
+    tmp_path, monkeypatch
+):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    for ending in (".part", ".new", f".part-{'0' * 16}"):
+        (tmp_path / f"file{ending}").symlink_to(victim)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "file", b"new")
+    assert victim.read_bytes() == b"precious"
+    assert (tmp_path / f"file.part-{'0' * 16}").is_symlink()
+    monkeypatch.undo()
+    write_file(tmp_path / "file", b"new")
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
+    path = tmp_path / "file"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="make room or choose") as caught:
+            write_file(path, bytes(20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == errno.EFBIG
+    assert str(caught.value).endswith(f": '{path}'")
+    with pytest.raises(FileNotFoundError, match=r"no/folder'$"):
+        write_file(tmp_path / "no" / "folder", b"new")
+
+
+# --- the cache folder ---
+
+needs_modes = pytest.mark.skipif(
+    not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
+)
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0,
+    reason="only root can give a folder to another user",
+)
+ANOTHER_USER = 12345
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
+def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert str(folder) in (why_unsafe(folder) or "")
+    with pytest.raises(UnsafeFolderError, match="shared"):
+        make_private(folder)
+
+
+@needs_modes
+def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path):
+    parent = tmp_path / "shared"
+    inner = parent / "one" / "two"
+    inner.mkdir(parents=True, mode=0o700)
+    parent.chmod(0o777)
+    assert f"write to {parent}" in (why_unsafe(inner) or "")
+    parent.chmod(0o1777)
+    assert why_unsafe(inner) is None
+
+
+@needs_root
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True, mode=0o700)
+    place = [folder, *folder.parents][above]
+    os.chown(place, ANOTHER_USER, -1)
+    assert f"{place} belongs to another user" in (why_unsafe(folder) or "")
+
+
+def elsewhere(before="", **environment):
+    """The user's cache folder in a process with another environment."""
+    given = {"HOME": None, "XDG_CACHE_HOME": None, "MCCFR_SPIEL_CACHE": None}
+    variables = os.environ | given | environment
+    program = f"""
+import os
+from mccfr_spiel.storage.folders import user_cache_folder
+{before}
+print(user_cache_folder())
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={name: value for name, value in variables.items() if value is not None},
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names are those of Linux")
+def test_variables_move_the_cache_folder(tmp_path):
+    home, other = str(tmp_path / "home"), str(tmp_path / "other")
+    assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
+    assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"
+    assert elsewhere(XDG_CACHE_HOME=other, MCCFR_SPIEL_CACHE=home) == home

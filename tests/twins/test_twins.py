@@ -67,7 +67,7 @@ def check_trees_are_equal(text: str) -> None:
 
 
 def test_every_game_with_a_twin_has_random_settings():
-    assert settings.SETTINGS.keys() == TWINS.keys()
+    assert {*TWINS} == settings.SETTINGS
     assert set(TWINS) <= set(pyspiel.registered_names())
 
 
