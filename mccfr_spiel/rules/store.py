@@ -112,6 +112,23 @@ class RuleStore:
         """How many infosets and sequences there is room for."""
         return len(self.infosets), len(self.known.actions)
 
+    def least_rates(self) -> tuple[int, int]:
+        """The least bytes of the budget that an infoset takes, its key and all tables
+        included, and each of its sequences."""
+        budget = self._budget
+        return budget.per_infoset + _BYTES_PER_KEY_VALUE, budget.per_sequence
+
+    def bytes_used(self) -> int:
+        """The bytes of the budget for the infosets met, tables included."""
+        num_infosets, num_sequences = self.sizes()
+        num_values = int(self.known.rows[num_infosets]["start"])
+        return self._bytes_of(num_infosets, num_sequences, num_values)
+
+    def bytes_that_fit(self) -> int:
+        """The bytes that infosets, those met included, may take of the budget."""
+        room = self._bytes_of(*self.room(), len(self.known.values))
+        return room + self._budget.left
+
     def _bytes_of(self, infosets: int, sequences: int, values: int) -> int:
         budget = self._budget
         size = budget.per_infoset * infosets + budget.per_sequence * sequences

@@ -21,9 +21,9 @@ from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import (
     PROBES,
+    PROBES_OF_INFOSETS,
     Growth,
     WalkTooLargeError,
-    infosets_fill,
     present_walk,
 )
 from mccfr_spiel.tree.infosets import no_recall
@@ -33,6 +33,10 @@ from mccfr_spiel.twins.twin import BoundTwin
 _LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
 """A walk that has visited so many nodes, some seconds, is looked at; one of more than
 the second number takes days."""
+
+_SMALL_SHARE = 1 / 64
+"""Once what has been met takes this share of the memory that there is for it, the walk
+that has met most of it is looked at."""
 
 
 class RuleGrowth:
@@ -57,7 +61,7 @@ class RuleGrowth:
             probes: what would grow the tree, of which the forecast is used.
         """
         self._tree, self._store, self._path = tree, store, path
-        self._probes, self._is_forecast = probes, False
+        self._probes, self._is_forecast, self._is_measured = probes, False, False
         self.lock = tree.lock
         self.generation = tree.generation
 
@@ -72,14 +76,21 @@ class RuleGrowth:
         """Looks once, in the middle of the first large walk, whether it is hopeless.
 
         Raises:
-            WalkTooLargeError: it would visit more than `_MOST_NODES`, or it is one of
-                the first and has visited more than the tree's `walk_limit`.
+            WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
+                fits, or it is one of the first and has visited more than the tree's
+                `walk_limit`.
         """
-        visited = int(walk.marks[TOUCHED] - walk.marks[TOUCHED_BEFORE])
+        visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
         if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
-            raise _too_large(self._tree, f"visits more than {limit:,} nodes")
+            raise WalkTooLargeError(
+                f"A single walk over {brief(self._tree.source)} visits more than "
+                f"{limit:,} "
+                "nodes, since this sampling follows all of a player's actions. Use "
+                "outcome sampling, which follows one history."
+            )
+        self._measure(tables, walk)
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
@@ -87,22 +98,65 @@ class RuleGrowth:
         tree.note_met()
         if self._probes.surely_meets_more(_MOST_NODES, tables, player, PROBES):
             self._is_forecast = False
-            raise _too_large(
-                tree, f"surely visits more than {_MOST_NODES:,} nodes (some days)"
+            raise WalkTooLargeError(
+                f"A single walk over {brief(tree.source)} surely visits more than "
+                f"{_MOST_NODES:,} nodes, which would take days, since this sampling "
+                "follows all of a player's actions. Use outcome sampling, which "
+                "follows one history."
+            )
+
+    def _measure(self, tables: Tables, walk: Walk) -> None:
+        """Looks once, in the middle of the first walk that takes much memory, whether
+        what it meets surely does not fit.
+
+        All that is certain is that a walk meets each of the updated player's infosets
+        at most once, so that all of them that it meets must be in memory in the end.
+
+        Raises:
+            WalkTooLargeError: they are too many.
+        """
+        if self._is_measured or not self._probes.follows_all_own:
+            return
+        if self._tree.walk_limit is not None:  # which ends a walk long before
+            return
+        store, tree = self._store, self._tree
+        most = store.bytes_that_fit()
+        if (
+            2 * _visited(walk) < store.sizes()[0]
+            or store.bytes_used() < _SMALL_SHARE * most
+        ):
+            return
+        self._is_measured = True
+        tree.note_met()
+        player, rates = walk.marks.item(WALKER), store.least_rates()
+        if self._probes.surely_meets_more(
+            most, tables, player, PROBES_OF_INFOSETS, rates
+        ):
+            self._is_measured = False
+            raise WalkTooLargeError(
+                f"A single walk over {brief(tree.source)} surely meets more "
+                f"information sets than fit {tree.budget.in_words()}, since this "
+                "sampling follows all of a player's actions. Use outcome sampling, "
+                "which follows one history."
             )
 
     def must_finish(self, walk: Walk) -> bool:
         """Whether the present walk must end before others may come in."""
         return False
 
-    @held_step
     def grow(self, tables: Tables, walk: Walk) -> None:
         """Makes room for the infoset at which the walk stopped, and more.
 
         Raises:
-            WalkTooLargeError: the infosets that the first walk meets do not fit.
+            WalkTooLargeError: the infosets that the first walk meets do not fit, or
+                those that a walk would meet surely do not.
             MemoryBudgetError: the infosets met fill the tree's `max_memory`.
         """
+        self._measure(tables, walk)
+        self._make_room(walk)
+
+    @held_step
+    def _make_room(self, walk: Walk) -> None:
         try:
             self._store.grow()
         except MemoryBudgetError as error:
@@ -119,7 +173,13 @@ class RuleGrowth:
                 f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
                 "history, or raise max_memory if memory allows."
             )
-        return infosets_fill(tree)
+        return MemoryBudgetError(
+            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
+            f"their keys and tables, fill {tree.budget.in_words()}. The solver can be "
+            "asked, saved, and loaded with a larger max_memory to go on (on the "
+            "command line: --resume --max_memory=...). It stopped before the walk that "
+            "does not fit."
+        )
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
@@ -141,8 +201,7 @@ class RuleGrowth:
         raise error
 
 
-def _too_large(tree: GameTree, how: str) -> WalkTooLargeError:
-    return WalkTooLargeError(
-        f"A single walk over {brief(tree.source)} {how}, since this sampling follows "
-        "all of a player's actions. Use outcome sampling, which follows one history."
-    )
+def _visited(walk: Walk) -> int:
+    """The nodes that the present walk has visited."""
+    marks = walk.marks
+    return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)

@@ -41,8 +41,12 @@ _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-PROBES = 25
-"""The most histories that tell of a walk's nodes, for each `_MANY` of them."""
+PROBES, PROBES_OF_INFOSETS = 25, 400
+"""The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
+infosets. Those must tell a walk that does not fit from one that just fits."""
+
+Rates = tuple[int, int]
+"""The bytes that an infoset takes, and each of its sequences."""
 
 _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
@@ -66,6 +70,9 @@ class Growth:
     Attributes:
         lock: the tree's.
         generation: that of the nodes which the walk has on its stack.
+        follows_all_own: whether a walk follows all actions of the updated player, and
+            one of each other player and of chance. It then meets each of that player's
+            infosets at most once.
     """
 
     def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
@@ -85,6 +92,10 @@ class Growth:
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
         self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
+        is_external = (
+            sampling.chance and sampling.opponents and sampling.player == "all"
+        )
+        self.follows_all_own = is_external and not self._is_choosy
         # For each player: whether a walk that updates it draws among the moves of each
         # player and, last, of chance.
         self._draws: list[list[bool]] = []
@@ -270,6 +281,7 @@ class Growth:
         tables: Tables,
         player: int,
         probes: int,
+        rates: Rates | None = None,
     ) -> bool:
         """Whether walks for a player visit more nodes than that, by all probability.
 
@@ -277,10 +289,12 @@ class Growth:
         walks that follow one history, or choose which actions to follow, it says no.
 
         Args:
-            most: nodes.
+            most: nodes, or bytes if there are `rates`.
             tables: those of the walk.
             player: the updated one.
             probes: the most histories to follow.
+            rates: if given, what the player's infosets take that the walk meets is
+                compared with `most`. Then it must have `follows_all_own`.
         """
         if self._follows_one or self._is_choosy:
             return False
@@ -288,7 +302,7 @@ class Growth:
         end = time.monotonic() + SECONDS
         estimates, look_at = [], 1
         while time.monotonic() < end and len(estimates) < probes:
-            size = self._probe(tables, player, generator, _ENOUGH * most)
+            size = self._probe(tables, player, generator, _ENOUGH * most, rates)
             estimates.append(size)
             if len(estimates) == look_at:
                 if exceeds(estimates, most):
@@ -302,13 +316,15 @@ class Growth:
         player: int,
         generator: random.Random,
         most: int,
+        rates: Rates | None,
     ) -> int:
-        """Estimates without bias how many nodes a walk visits (Knuth 1975).
+        """Estimates without bias how many nodes a walk visits (Knuth 1975), or what the
+        updated player's infosets take by `rates`.
 
         It follows a random history of the walk, until the estimate is above `most`.
         """
         state = self._tree.new_state()
-        size, weight = 1, 1
+        size, weight = int(rates is None), 1
         length, longest = 0, self._tree.longest_history
         # One pass goes down by one node, which stands for `weight` nodes of the walk.
         while size <= most and not state.is_terminal() and length < longest:
@@ -319,12 +335,15 @@ class Growth:
             else:
                 actions = state.legal_actions()
                 probs = self._probs(tables, player, state, len(actions))
+            if rates is not None and acting == player:
+                size += weight * (rates[0] + rates[1] * len(actions))
             if not self._draws[player][acting]:
                 weight *= len(actions)
                 action = generator.choice(actions)
             else:
                 (action,) = generator.choices(actions, probs)
-            size += weight
+            if rates is None:
+                size += weight
             state.apply_action(action)
         return size
 
@@ -355,17 +374,13 @@ class Growth:
         nodes = budget.held(NODES) + budget.held(UNCOUNTED)
         if nodes + budget.left > budget.limit // 2:
             return self._too_large("more than fit")
-        return infosets_fill(tree)
-
-
-def infosets_fill(tree: GameTree) -> MemoryBudgetError:
-    """The error for a walk that does not fit, as the infosets met take the budget."""
-    return MemoryBudgetError(
-        f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, their "
-        f"names and tables, fill {tree.budget.in_words()}. The solver can be asked, "
-        "saved, and loaded with a larger max_memory to go on (on the command line: "
-        "--resume --max_memory=...). It stopped before the walk that does not fit."
-    )
+        return MemoryBudgetError(
+            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
+            f"their strings and tables, fill {budget.in_words()}. The solver can be "
+            "asked, saved, and loaded with a larger max_memory to go on (on the "
+            "command line: --resume --max_memory=...). It stopped before the walk that "
+            "does not fit."
+        )
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:
