@@ -374,13 +374,17 @@ class Growth:
         nodes = budget.held(NODES) + budget.held(UNCOUNTED)
         if nodes + budget.left > budget.limit // 2:
             return self._too_large("more than fit")
-        return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            f"their strings and tables, fill {budget.in_words()}. The solver can be "
-            "asked, saved, and loaded with a larger max_memory to go on (on the "
-            "command line: --resume --max_memory=...). It stopped before the walk that "
-            "does not fit."
-        )
+        return infosets_fill(tree)
+
+
+def infosets_fill(tree: GameTree) -> MemoryBudgetError:
+    """The error for a walk that does not fit, as the infosets met take the budget."""
+    return MemoryBudgetError(
+        f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, their "
+        f"names and tables, fill {tree.budget.in_words()}. The solver can be asked, "
+        "saved, and loaded with a larger max_memory to go on (on the command line: "
+        "--resume --max_memory=...). It stopped before the walk that does not fit."
+    )
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:
