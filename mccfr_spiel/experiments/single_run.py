@@ -516,8 +516,9 @@ def _draw(work: Work, plotting: ModuleType) -> None:
     for one in work.request.figure_formats:
         picture = (folder / PICTURE).with_suffix(f".{one}")
         if settings.evaluate == "exact" and settings.is_iterative:
-            label = plotting.legend_name(name_of(settings.algorithm))
-            plotting.save_convergence({label: folder}, picture, title=settings.game)
+            label = name_of(settings.algorithm)
+            figure = plotting.convergence_figure({label: folder}, title=settings.game)
+            plotting.save_figure(figure, picture)
         elif (folder / EVALUATION).exists():
             result = json.loads((folder / EVALUATION).read_text())
-            plotting.save_estimates(result, picture, title=brief(settings.game))
+            plotting.save_estimates(result, picture, brief(settings.game))

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import naming, write_file
 
@@ -171,6 +173,13 @@ class Table(NamedTuple):
 
     rows: list[dict[str, str]]
     columns: list[str]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Column -> `[rows]` its numbers, nan for an empty field; raises ValueError."""
+        return {
+            name: np.array([float(row[name] or "nan") for row in self.rows])
+            for name in self.columns
+        }
 
 
 def read_table(path: pathlib.Path) -> Table:
