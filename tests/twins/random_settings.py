@@ -70,17 +70,6 @@ def _battleship(draw: Choice) -> dict[str, object]:
     }
 
 
-def _oshi_zumo(draw: Choice) -> dict[str, object]:
-    coins = draw.randint(1, 60)
-    return {
-        "coins": coins,
-        "size": draw.randint(1, 5),
-        "horizon": draw.choice((1, 2, 5, 20, 200)),
-        "min_bid": draw.choice((0, draw.randint(0, coins))),
-        "alesia": draw.random() < 0.5,
-    }
-
-
 def _phantom_ttt(draw: Choice) -> dict[str, object]:
     return {
         "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
@@ -99,10 +88,6 @@ def _sheriff(draw: Choice) -> dict[str, object]:
     }
 
 
-def _tiny_bridge(draw: Choice) -> dict[str, object]:
-    return {"abstracted": draw.random() < 0.5}
-
-
 def _dark_hex(draw: Choice) -> dict[str, object]:
     return {
         "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
@@ -119,10 +104,8 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "kuhn_poker": _kuhn_poker,
     "leduc_poker": _leduc_poker,
     "liars_dice": _liars_dice,
-    "oshi_zumo": _oshi_zumo,
     "phantom_ttt": _phantom_ttt,
     "sheriff": _sheriff,
-    "tiny_bridge_2p": _tiny_bridge,
 }
 """Game -> random values of its parameters."""
 
