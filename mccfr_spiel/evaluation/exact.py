@@ -8,6 +8,7 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.display import brief
 from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
@@ -191,9 +192,7 @@ def best_response_policy(
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)
-    is_theirs = tree.infosets["player"] == player
-    plays = np.repeat(is_theirs, tree.infosets["num_actions"])
     vector = vector.copy()
-    vector[tree.num_players :][plays] = 0
-    vector[response.choice[is_theirs]] = 1
+    vector[sequences_of(tree, player)] = 0
+    vector[response.choice[tree.infosets["player"] == player]] = 1
     return SequencePolicy(tree, vector)

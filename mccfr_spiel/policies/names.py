@@ -180,6 +180,18 @@ def checked_vector(
     return vector
 
 
+def uniform_vector(tree: GameTree | Names) -> np.ndarray:
+    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
+    counts = tree.infosets["num_actions"]
+    return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
+
+
+def sequences_of(tree: GameTree, player: int) -> np.ndarray:
+    """The numbers of a player's sequences, the empty one excepted."""
+    owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
+    return tree.num_players + np.flatnonzero(owners == player)
+
+
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
     """A policy in the form that storage/checkpoint.py writes."""
     header = {
