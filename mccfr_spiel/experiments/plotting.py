@@ -2,7 +2,7 @@
 
 Only this module and comparison_table.py import matplotlib (the extra `plot`).
 
-How figures look: their styles, the ticks of logarithmic axes, legends, and files.
+How figures look: their styles, legends, and files.
 
 There are two styles, "paper" for print and "dark" for slides and dark pages. Sizes are
 those on the page: three panels are as wide as the text of a page, and letters have 8
@@ -23,14 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    ScalarFormatter,
-)
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
@@ -58,6 +50,9 @@ _DASHES = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)))
 """Five, so that two families of four curves do not share them."""
 
 _COMMON: dict[Any, Any] = {
+    "axes.formatter.limits": (-3, 4),
+    "axes.formatter.min_exponent": 4,  # 0.001 and 1000 are written so
+    "axes.formatter.use_mathtext": True,
     "axes.grid": True,
     "axes.grid.which": "major",
     "axes.labelsize": 8,
@@ -197,63 +192,6 @@ class ShownFigure(Figure):
     def _repr_png_(self) -> bytes:
         """The picture as notebooks ask for it."""
         return to_bytes(self, "png", dpi=150)
-
-
-# --- axes ------------------------------------------------------------------------
-
-
-def finish_axes(axes: Any, *, x_scale: str, y_scale: str = "log") -> None:
-    """Sets the scales and ticks of a panel in which all curves have been drawn."""
-    for axis, scale in ((axes.xaxis, x_scale), (axes.yaxis, y_scale)):
-        if scale == "log":
-            _log_axis(axes, axis)
-        else:
-            _linear_axis(axis)
-
-
-def _linear_axis(axis: Any) -> None:
-    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    formatter = ScalarFormatter(useMathText=True)
-    formatter.set_powerlimits((-3, 4))
-    axis.set_major_formatter(formatter)
-
-
-def _log_axis(axes: Any, axis: Any) -> None:
-    """Ticks at powers of ten; where there are less than two, at other round numbers.
-
-    Labels are plain numbers from 0.001 to 1,000, and powers of ten beyond.
-    """
-    axis_name = axis.axis_name
-    getattr(axes, f"set_{axis_name}scale")("log")
-    low, high = sorted(getattr(axes, f"get_{axis_name}lim")())
-    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
-    axis.set_minor_formatter(NullFormatter())
-    if powers >= 2:
-        axis.set_major_locator(LogLocator(numticks=6))
-        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=12))
-        if powers > 8:
-            axis.set_minor_locator(NullLocator())
-        is_plain = low >= 0.0009 and high <= 1100
-        axis.set_major_formatter(FuncFormatter(_plain if is_plain else _power))
-        return
-    if high / low >= 4:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(LogLocator(subs=(3, 4, 6, 7, 8, 9)))
-    else:
-        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-        axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_plain))
-
-
-def _plain(value: float, _position: int) -> str:
-    """0.02, 5 or 20,000; numbers below 0.001 as 2e-4."""
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}".replace("e-0", "e-")
-
-
-def _power(value: float, _position: int) -> str:
-    return f"$10^{{{round(math.log10(value))}}}$"
 
 
 # --- legends ---------------------------------------------------------------------
@@ -409,7 +347,7 @@ def lines_figure(
                     _draw(panel, legend_name(label), kind, line, x, (x_scale, scale))
             panel.set_title(_title(title, width))
             panel.set_xlabel(LABELS.get(x, x.replace("_", " ")))
-            finish_axes(panel, x_scale=x_scale, y_scale=scale)
+            panel.set(xscale=x_scale, yscale=scale)
         for panel in grid[:, 0]:
             panel.set_ylabel(LABELS.get(y, y.replace("_", " ")))
         for panel in grid.flat[len(places) :]:

@@ -17,7 +17,6 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,17 +149,6 @@ class RowWriter:
             there = False
         if not there:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
-
-    def __enter__(self) -> "RowWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Table(NamedTuple):
