@@ -18,7 +18,6 @@ from mccfr_spiel.twins import (
     kuhn_poker,
     leduc_poker,
     liars_dice,
-    sheriff,
 )
 from mccfr_spiel.twins.twin import BoundTwin, Maker
 
@@ -30,7 +29,6 @@ TWINS: dict[str, Maker] = {
     "leduc_poker": leduc_poker.twin,
     "liars_dice": liars_dice.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
-    "sheriff": sheriff.twin,
 }
 """OpenSpiel's name of a game -> what makes its twin."""
 

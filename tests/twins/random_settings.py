@@ -77,17 +77,6 @@ def _phantom_ttt(draw: Choice) -> dict[str, object]:
     }
 
 
-def _sheriff(draw: Choice) -> dict[str, object]:
-    return {
-        "num_rounds": draw.randint(1, 5),
-        "max_items": draw.randint(1, 12),
-        "max_bribe": draw.randint(0, 12),
-        "item_value": draw.choice((1.0, 0.3, 5.0)),
-        "item_penalty": draw.choice((2.0, 0.7)),
-        "sheriff_penalty": draw.choice((3.0, 0.1)),
-    }
-
-
 def _dark_hex(draw: Choice) -> dict[str, object]:
     return {
         "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
@@ -105,7 +94,6 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "leduc_poker": _leduc_poker,
     "liars_dice": _liars_dice,
     "phantom_ttt": _phantom_ttt,
-    "sheriff": _sheriff,
 }
 """Game -> random values of its parameters."""
 

@@ -31,7 +31,6 @@ GAMES = [
     "dark_hex(num_rows=2,num_cols=2)",
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
-    "sheriff(num_rounds=2,max_items=3,max_bribe=2,item_value=0.3)",
 ]
 
 ARRAYS = (

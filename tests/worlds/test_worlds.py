@@ -37,7 +37,6 @@ LISTED = (
     "liars_dice(dice_sides=3)",
     "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
     "liars_dice(numdice=2,dice_sides=2)",
-    "sheriff(num_rounds=2,max_items=3,max_bribe=1,item_value=0.3)",
     "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
     "num_shots=2,allow_repeated_shots=false,loss_multiplier=2.0)",
     "battleship(board_width=2,board_height=2,ship_sizes=[1;2],ship_values=[1;2],"
