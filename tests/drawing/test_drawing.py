@@ -3,7 +3,6 @@
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pyspiel
 import pytest
 
