@@ -21,8 +21,8 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in, names_at
 from mccfr_spiel.tree.game_tree import GameTree
 
-_MOST = 2_000
-"""Cells with values that a grid has at most; twice as many hands."""
+_MOST = 4_000
+"""Hands that a grid has at most."""
 
 _RANKS = "AKQJT98765432"
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
@@ -45,9 +45,6 @@ def grid(
     origin: Origin | None = None,
 ) -> dict[str, Any]:
     """The policy of the player who acts after a history, for all of its own cards.
-
-    With a tree, and if the player and another one have one card each, it has the
-    player's value for each pair of cards, too.
 
     Args:
         game: the turn-based game.
@@ -73,8 +70,8 @@ def grid(
             "it has no grid."
         )
     choices = [_cards_at(game, at) for at in own]
-    if math.prod(map(len, choices)) > 2 * _MOST:
-        raise NoGridError(f"There are more than {2 * _MOST:,} hands, too many to show.")
+    if math.prod(map(len, choices)) > _MOST:
+        raise NoGridError(f"There are more than {_MOST:,} hands, too many to show.")
     names: dict[str, None] = {}  # of all hands' moves, in order
     rows: dict[str, Any] = {}
     for dealt in itertools.product(*choices):
@@ -100,8 +97,6 @@ def grid(
         "player": player,
         "actions": list(names),
         "rows": [*rows.values()],
-        "columns": [],
-        "cells": [],
         "ranks": None,
     }
     if len(own) == 2 and all(
@@ -109,23 +104,6 @@ def grid(
     ):
         found = {label: row["probabilities"] for label, row in rows.items()}
         view["ranks"] = _by_ranks(found)
-    others = [at for at, seer in enumerate(seers) if seer != player]
-    single = [at for at in others if seers.count(seers[at]) == 1]
-    if len(own) == 1 and single and tree is not None and numbers is not None:
-        mine, theirs = choices[0], _cards_at(game, single[0])
-        if len(mine) * len(theirs) <= _MOST:
-            nobody = {"probabilities": None}
-            view["rows"] = [
-                rows.get(one, {"label": one, **nobody}) for one in mine.values()
-            ]
-            view["columns"] = list(theirs.values())
-            view["cells"] = [
-                [
-                    _value(tree, history, {own[0]: a, single[0]: b}, numbers)
-                    for b in theirs
-                ]
-                for a in mine
-            ]
     return view
 
 
@@ -180,8 +158,6 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
                 names, found.frequencies, found.action_evs, extras, strict=True
             )
         ],
-        "columns": [],
-        "cells": [],
         "ranks": _by_ranks(hands, weights.tolist()),
     }
 
@@ -257,20 +233,6 @@ def replayed(
             taken.add(action)
         state.apply_action(action)
     return None if state.is_terminal() else state
-
-
-def _value(
-    tree: GameTree, history: Sequence[int], cards: dict[int, int], numbers: Numbers
-) -> float | None:
-    """The value, to who acts after a history, of that history with two other deals;
-    None if two players cannot have these cards."""
-    changed = [cards.get(at, action) for at, action in enumerate(history)]
-    try:
-        place = places.follow(tree.game, tree, changed)
-    except ValueError:
-        return None
-    values = places.value_of_node(tree, place.node or 0, numbers.policy)
-    return float(values[place.state.current_player()])
 
 
 def _by_ranks(
