@@ -199,7 +199,7 @@ def known_value(
 
     What counts are the payoffs at the ends of the game, not what it declares.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:

@@ -26,9 +26,7 @@ from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import has_name, same_name
 
 
-def policy_vector(
-    tree: GameTree, policy: Any, *, threads: int | None = 1
-) -> np.ndarray:
+def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
     """`[S]` any policy as a vector over the sequences of a complete tree.
 
     Args:
@@ -38,16 +36,12 @@ def policy_vector(
             probability, such as json.load makes of a `policy.json`; or a function, see
             `_asked_in_batches`. Or a list `[P]` of these, one for each player, which
             are asked at that player's states only.
-        threads: at most so many threads look whether a vector is a policy; None for one
-            for each core.
 
     Raises:
         ValueError: the policy was made for another game, or it lacks a state or gives
             no distribution there; or a list has too many or too few.
     """
     if not is_one_for_each(policy):
-        if isinstance(policy, np.ndarray):
-            return checked_vector(tree, policy, threads)
         return _vector(tree, policy, None)
     check_one_for_each(policy, tree.source)
     vector = np.ones(tree.num_sequences)
