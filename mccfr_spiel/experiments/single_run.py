@@ -310,10 +310,8 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
     if cluster is not None:
         runs.check_cluster(settings)
     whole = ", its whole tree for NashConv (not with --evaluate=sampled)"
-    print(
-        f"Preparing {brief(settings.game)}{whole * (settings.evaluate == 'exact')} ...",
-        flush=True,
-    )
+    is_whole = settings.evaluate == "exact" and settings.store in ("auto", "tree")
+    print(f"Preparing {brief(settings.game)}{whole * is_whole} ...", flush=True)
     about = description(settings, request.flags)
     if resumed:
         try:

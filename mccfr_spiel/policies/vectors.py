@@ -74,7 +74,9 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
             return checked_vector(tree, moved(tree, *known, policy.vector))
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
         if not callable(policy):
-            raise ValueError(f"{policy!r} is not a policy.")
+            solved = hasattr(policy, "average_policy")
+            hint = " Give its average_policy()." if solved else ""
+            raise ValueError(f"{policy!r} is not a policy.{hint}")
         return checked_vector(tree, _asked_in_batches(tree, policy, player))
     vector = np.ones(tree.num_sequences)
     actions, table = tree.actions.tolist(), _table_of(policy)

@@ -158,4 +158,5 @@ def known_twin(game: pyspiel.Game) -> BoundTwin | None:
         game: in its turn-based form.
     """
     twin = twin_of(game)
-    return twin if twin is not None and told_by_string(game) else None
+    is_openspiels = type(game).__module__.startswith("open_spiel.python.games.")
+    return twin if is_openspiels or told_by_string(game) else None

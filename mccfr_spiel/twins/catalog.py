@@ -18,6 +18,7 @@ from mccfr_spiel.twins import (
     kuhn_poker,
     leduc_poker,
     liars_dice,
+    liars_poker,
 )
 from mccfr_spiel.twins.twin import BoundTwin, Maker
 
@@ -29,6 +30,7 @@ TWINS: dict[str, Maker] = {
     "leduc_poker": leduc_poker.twin,
     "liars_dice": liars_dice.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
+    "python_liars_poker": liars_poker.twin,
 }
 """OpenSpiel's name of a game -> what makes its twin."""
 

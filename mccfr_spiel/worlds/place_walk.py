@@ -217,7 +217,6 @@ class PlaceWalk(SlicedPass):
             (kept.edges, count * actions),
             (kept.returns, count),
             (store.known.table, 0),
-            (store.known.table, 0),
         ):
             resize(array, int(size))
         if len(self.walk.noted):

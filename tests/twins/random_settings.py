@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 
 import pyspiel
+from open_spiel.python.games import liars_poker  # noqa: F401
 
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.twins import difference_to, twin_of
@@ -32,6 +33,10 @@ def _liars_dice(draw: Choice) -> dict[str, object]:
         "dice_sides": draw.randint(1, 9 if dice > 1 else 20),
         "bidding_rule": draw.choice(("reset-face", "reset-quantity")),
     }
+
+
+def _liars_poker(draw: Choice) -> dict[str, object]:
+    return {"hand_length": draw.randint(1, 6), "num_digits": draw.randint(1, 10)}
 
 
 def _goofspiel(draw: Choice) -> dict[str, object]:
@@ -94,6 +99,7 @@ SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
     "leduc_poker": _leduc_poker,
     "liars_dice": _liars_dice,
     "phantom_ttt": _phantom_ttt,
+    "python_liars_poker": _liars_poker,
 }
 """Game -> random values of its parameters."""
 

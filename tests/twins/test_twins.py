@@ -31,6 +31,7 @@ GAMES = [
     "dark_hex(num_rows=2,num_cols=2)",
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
+    "python_liars_poker(hand_length=1,num_digits=2)",
 ]
 
 ARRAYS = (

@@ -1,0 +1,194 @@
+"""The twin of OpenSpiel's python_liars_poker for two players.
+
+Each player is dealt some digits in secret. In turn the players bid how often a digit
+occurs in both hands, each bid above the one before. A bid that was challenged may be
+raised once by its bidder, or counted; a raise that is challenged is counted at once.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.twins.spelling import put, put_number, word
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_HAND, _DIGITS = range(2)  # in settings
+# The state has the digits dealt, the moves made since, the newest bid + 1, whether it
+# raises the bidder's own, the challenges since, whether it was counted, the digits as
+# they were dealt, by turns, and two sets, 16 members to a number: of the bids made, and
+# of those challenged. Since bids ascend, the two sets tell all moves.
+_DEALT, _MOVES, _BID, _IS_RAISE, _CHALLENGES, _COUNTED, _FIRST = range(7)
+_CHALLENGE = 0  # the action; a bid is action - 1
+_BITS = 16
+_PLAYER, _OWN, _RAISED = word("p"), word(" hand:["), word("] rebid:[")
+_OPEN, _COMMA = word("] counts:[0]"), word(", ")
+_NAMES = word(" b:"), word(" c:")
+
+
+@compiled
+def _bids(settings):
+    """How many bids there are."""
+    return 2 * int(settings[_HAND]) * int(settings[_DIGITS])
+
+
+@compiled
+def _parts(settings):
+    """How many numbers a set of bids takes."""
+    return (_bids(settings) + _BITS - 1) // _BITS
+
+
+@compiled
+def _acting(settings, state):
+    if state[_COUNTED] != 0:
+        return TERMINAL
+    if state[_DEALT] < 2 * int(settings[_HAND]):
+        return CHANCE
+    return state[_MOVES] % 2
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    if state[_DEALT] < 2 * int(settings[_HAND]):
+        for k in range(int(settings[_DIGITS])):
+            actions[k] = (k + 1) % 10
+        return int(settings[_DIGITS])
+    count = 0
+    if state[_BID] > 0:
+        actions[count] = _CHALLENGE
+        count += 1
+    for bid in range(state[_BID], _bids(settings)):
+        actions[count] = bid + 1
+        count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    for k in range(int(settings[_DIGITS])):
+        probs[k] = 1.0 / settings[_DIGITS]
+
+
+@compiled
+def _apply_action(settings, state, action):
+    sets = _FIRST + 2 * int(settings[_HAND])
+    if state[_DEALT] < 2 * int(settings[_HAND]):
+        state[_FIRST + state[_DEALT]] = action
+        state[_DEALT] += 1
+        return
+    state[_MOVES] += 1
+    if action == _CHALLENGE:
+        bid = state[_BID] - 1
+        state[sets + _parts(settings) + bid // _BITS] |= 1 << bid % _BITS
+        state[_COUNTED] = int(state[_IS_RAISE] + state[_CHALLENGES] > 0)
+        state[_CHALLENGES] += 1
+        return
+    bid = action - 1
+    state[_IS_RAISE], state[_CHALLENGES] = state[_CHALLENGES], 0
+    state[_BID] = action
+    state[sets + bid // _BITS] |= 1 << bid % _BITS
+
+
+@compiled
+def _write_sets(settings, state, key, length):
+    """Writes both sets behind the length; returns the new length."""
+    first = _FIRST + 2 * int(settings[_HAND])
+    for k in range(2 * _parts(settings)):
+        key[length + k] = state[first + k]
+    return length + 2 * _parts(settings)
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    hand = int(settings[_HAND])
+    for k in range(hand):
+        key[k] = state[_FIRST + 2 * k + player]
+    return _write_sets(settings, state, key, hand)
+
+
+@compiled
+def _world_key(settings, state, key):
+    """How many digits were dealt, whether they were counted, and both sets."""
+    key[0], key[1] = state[_DEALT], state[_COUNTED]
+    return _write_sets(settings, state, key, 2)
+
+
+@compiled
+def _leaf_class(settings, state, player):
+    """How many digits of a player are that of the last bid.
+
+    The tenth digit of the deck is 0 and that of bids is 10, so none is.
+    """
+    digit, matches = (state[_BID] - 1) % int(settings[_DIGITS]) + 1, 0
+    for k in range(int(settings[_HAND])):
+        matches += int(state[_FIRST + 2 * k + player] == digit)
+    return matches
+
+
+@compiled
+def _class_returns(settings, state, class0, class1, returns):
+    # The bidder made the last move, unless that was the challenge of a raise.
+    bidder = (state[_MOVES] - 1 + state[_IS_RAISE]) % 2
+    is_true = class0 + class1 > (state[_BID] - 1) // int(settings[_DIGITS])
+    returns[bidder] = 1.0 if is_true else -1.0
+    returns[1 - bidder] = -returns[bidder]
+
+
+@compiled
+def _returns(settings, state, returns):
+    first, second = _leaf_class(settings, state, 0), _leaf_class(settings, state, 1)
+    _class_returns(settings, state, first, second, returns)
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    hand, parts = int(settings[_HAND]), _parts(settings)
+    # A player who is about to answer a raise: the bid before it was challenged.
+    challenged, newest, before = 0, -1, -1
+    for bid in range(_bids(settings)):
+        if key[hand + bid // _BITS] >> bid % _BITS & 1:
+            newest, before = bid, newest
+    at = put(text, 0, _PLAYER)
+    at = put(text, put_number(text, at, player), _OWN)
+    for k in range(hand):
+        if k > 0:
+            at = put(text, at, _COMMA)
+        at = put_number(text, at, key[k])
+    at = put(text, at, _RAISED)
+    if before >= 0:
+        challenged = key[hand + parts + before // _BITS] >> before % _BITS & 1
+    at = put(text, put_number(text, at, challenged), _OPEN)
+    for which in range(2):
+        for bid in range(_bids(settings)):
+            if key[hand + which * parts + bid // _BITS] >> bid % _BITS & 1:
+                at = put(text, at, _NAMES[which])
+                at = put_number(text, at, bid)
+                text[at] = 46  # a full stop
+                at += 1
+    return at
+
+
+def twin(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin for OpenSpiel's parameters; None for more players."""
+    if set(parameters) != {"players", "hand_length", "num_digits"}:
+        return None
+    hand, digits = parameters["hand_length"], parameters["num_digits"]
+    if parameters["players"] != 2 or hand < 1 or not 1 <= digits <= 10:
+        return None
+    bids = 2 * hand * digits
+    parts = 2 * ((bids + _BITS - 1) // _BITS)
+    sizes = Sizes(
+        state=_FIRST + 2 * hand + parts,
+        num_actions=bids + 1,
+        max_chance_outcomes=10,
+        max_moves=2 * bids + 1,
+        max_chance_moves=2 * hand,
+        key=(*(10,) * hand, *(2**_BITS,) * parts),
+    )
+    return make_twin(
+        "python_liars_poker",
+        globals(),
+        num_players=2,
+        values={"hand_length": hand, "num_digits": digits},
+        sizes=sizes,
+        text_size=40 + 3 * hand + 16 * bids,
+    )
