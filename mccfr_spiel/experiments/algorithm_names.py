@@ -187,22 +187,17 @@ def make_method(given: Mapping[str, Any]) -> Method:
         method = SCHEDULES[text](parts.pop("horizon"), **more)
     else:
         method = read_method(text)
-    if "horizon" in parts:
+    known = PARTS.keys() - {*_OF_PROGRAMS, "horizon"}
+    if isinstance(method, OfflineMethod):
+        known = {one.name for one in dataclasses.fields(method)}
+    for name in parts.keys() - known:
+        other = f"choose {_choices('algorithm', SCHEDULES)}, or "
         raise ValueError(
-            f"horizon={parts['horizon']} is given, but {text} has none; choose "
-            f"{_choices('algorithm', SCHEDULES)}, or drop it."
+            f"{name}={parts[name]} is given, but {text} has none; "
+            f"{other * (name == 'horizon')}drop it."
         )
     if isinstance(method, OfflineMethod):
-        for name in parts.keys() - {one.name for one in dataclasses.fields(method)}:
-            raise ValueError(
-                f"{name}={parts[name]} is given, but {method.name} has none; drop it."
-            )
         return method._replace(**parts)
-    for name in parts.keys() & {*_OF_PROGRAMS}:
-        raise ValueError(
-            f"{name}={parts[name]} is given, but {text} solves no linear program; "
-            "drop it."
-        )
     return _algorithm(method, parts)
 
 

@@ -78,34 +78,28 @@ def compare(
 
     Args:
         games: load strings or games, one or several, or label -> game. A game of your
-            own must be registered. If it is in a module, or in a file that is imported
-            by its name, that is imported in each worker; if it is in the main script or
-            in a notebook, all runs are done in this process, one after the other.
+            own must be registered. The module that does so is imported in each worker;
+            if it is the main script or a notebook, all runs are done in this process.
         algorithms: values such as `ms.CFR_PLUS`, or their names, one or several, or
-            label -> algorithm. They may have an own rule or estimator; in a folder rows
-            are of that function's source, and another one is refused.
+            label -> algorithm.
         seeds: how many runs of each algorithm on each game.
         nodes: a run ends with the first iteration after which so many nodes of the tree
             have been touched, a cost that all algorithms share.
         metrics: what is measured: functions of the solver, or names in
-            `ms.metrics.METRICS`, one or several, or label -> function. By default it is
+            `ms.metrics.METRICS`, one or several, or label -> function; by default
             NashConv. Without a metric that has a name, games may be too large for a
             whole tree.
-        iterations: how long a run is, in iterations, in place of `nodes`. Offline
-            methods take this.
-        folder: for the rows. A comparison that is called again with the same folder
-            goes on where it was, also with more seeds, games or algorithms. Whether a
-            function has changed cannot be seen, so choose another folder then. By
-            default the rows are not kept.
-        workers: processes; one for each core if not given. With 1, all runs are done in
-            this process.
+        iterations: how long a run is, in place of `nodes`. Offline methods take this.
+        folder: for the rows, which are not kept by default. The same call goes on where
+            it was, also with more seeds, games or algorithms. Whether a metric has
+            changed cannot be seen, so choose another folder then.
+        workers: processes; one for each core if not given.
         executor: what runs the runs, in place of processes of this machine, such as
             `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
         imports: more modules, or paths of Python files, that each worker imports first.
         rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
-        max_memory, twin: as in `Solver`, for each run.
-        threads: as in `Solver`, for each run, but never more than leave a core for each
-            thread of all workers together.
+        max_memory, twin, threads: as in `Solver`, for each run; but all workers
+            together have no more threads than there are cores.
         progress: whether to show a bar on standard error; by default only if that is a
             terminal.
 
@@ -139,9 +133,6 @@ def compare(
     modules = _modules_of(chosen.values())
     if executor is None:
         executor = _executor(workers, table, modules)
-    carried = measures
-    if executor is not in_this_process:
-        carried = {label: _carried(one) for label, one in measures.items()}
     with (
         _folder(folder) as place,
         tqdm(
@@ -156,7 +147,7 @@ def compare(
             executor,
             lambda share: bar.update(100 * share - bar.n),
             imports=[*imports, *modules - {"__main__"}],
-            metrics=carried,
+            metrics=measures,
         )
         if failures:
             raise ComparisonError(_words_of_failures(failures, table, folder))
@@ -273,27 +264,6 @@ def _executor(
     if workers == 1 or "__main__" in modules:
         return in_this_process
     return functools.partial(local, workers=workers, run_main=False)
-
-
-def _carried(metric: Metric) -> Metric:
-    """The metric in a form that other processes can be given: a function is pickled
-    with its code, as those of notebooks must be."""
-    if metric in METRICS.values():
-        return metric
-    import cloudpickle
-
-    return functools.partial(_measure, cloudpickle.dumps(metric))
-
-
-def _measure(pickled: bytes, solver: Any) -> float:
-    return _unpickled(pickled)(solver)
-
-
-@functools.lru_cache
-def _unpickled(pickled: bytes) -> Metric:
-    import cloudpickle
-
-    return cloudpickle.loads(pickled)
 
 
 @contextlib.contextmanager

@@ -17,8 +17,9 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import naming, write_file
@@ -149,17 +150,6 @@ class RowWriter:
         if not there:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
-    def __enter__(self) -> "RowWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 class Table(NamedTuple):
     """What a CSV file holds.
@@ -171,6 +161,13 @@ class Table(NamedTuple):
 
     rows: list[dict[str, str]]
     columns: list[str]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Column -> `[rows]` its numbers, nan for an empty field; raises ValueError."""
+        return {
+            name: np.array([float(row[name] or "nan") for row in self.rows])
+            for name in self.columns
+        }
 
 
 def read_table(path: pathlib.Path) -> Table:

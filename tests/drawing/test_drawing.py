@@ -101,15 +101,13 @@ def test_strange_strings_make_valid_xml():
     assert any(text.startswith("player 0: a\\x00<&>") for text in titles)
 
 
-def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
+def test_a_drawing_is_saved_as_it_is_shown(tmp_path):
     drawing = ms.draw_tree("matrix_rps")
-    for kind, begins in (("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")):
-        drawing.save(tmp_path / f"tree.{kind}")
-        assert (tmp_path / f"tree.{kind}").read_bytes().startswith(begins)
+    drawing.save(tmp_path / "tree.svg")
     saved = (tmp_path / "tree.svg").read_text(encoding="utf-8")
     assert saved == drawing.svg == drawing._repr_svg_()
     assert "prefers-color-scheme: dark" in saved
-    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf or \.png"):
+    with pytest.raises(ValueError, match=r"end with \.svg.*as PDF"):
         drawing.save(tmp_path / "tree.gif")
 
 
