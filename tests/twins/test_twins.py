@@ -29,8 +29,10 @@ GAMES = [
     "liars_dice(numdice=2,dice_sides=2,bidding_rule=reset-quantity)",
     "goofspiel(num_cards=3,imp_info=True,players=3,returns_type=total_points)",
     "dark_hex(num_rows=2,num_cols=2)",
+    "oshi_zumo(coins=2,size=1,horizon=2)",
     "battleship(board_height=1,board_width=2,ship_sizes=[1],ship_values=[0.1],"
     "num_shots=2,loss_multiplier=0.3)",
+    "sheriff(num_rounds=2,max_items=3,max_bribe=2,item_value=0.3)",
     "python_liars_poker(hand_length=1,num_digits=2)",
 ]
 

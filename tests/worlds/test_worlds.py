@@ -37,6 +37,7 @@ LISTED = (
     "liars_dice(dice_sides=3)",
     "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
     "liars_dice(numdice=2,dice_sides=2)",
+    "sheriff(num_rounds=2,max_items=3,max_bribe=1,item_value=0.3)",
     "python_liars_poker(hand_length=2,num_digits=1)",
     "python_liars_poker(hand_length=1,num_digits=2)",
     "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
