@@ -167,7 +167,7 @@ def test_the_solver_is_the_textbook_from_a_random_start(rule, estimator, game, m
     alternating, gamma = mode
     algorithm = ms.Algorithm(sampling, minimizer, ms.polynomial(gamma), alternating)
     is_tied = "regret" in rule and not has_start
-    more = {"start": start_without_ties} if is_tied else {}
+    more: dict[str, Any] = {"start": start_without_ties} if is_tied else {}
     follow_textbook(named(game), algorithm, 1, 2, 3, seed=12, **more)
 
 

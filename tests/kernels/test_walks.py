@@ -5,6 +5,7 @@ bit in golden_bits.json.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ GIBSON = ms.average_strategy(0.1, 1.5, 0.5)
 SOON = ms.EXTERNAL._replace(prune_below=-1.0)
 
 
-def walks(sampling, batch=1, *, rule=START, alternating=True):
+def walks(sampling, batch: Any = 1, *, rule: Any = START, alternating=True):
     return ms.Algorithm(sampling, rule, ms.LINEAR, alternating, batch)
 
 

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.test_own_estimator import sampled
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
@@ -39,7 +38,7 @@ from mccfr_spiel.storage.folders import (
 )
 from mccfr_spiel.tree import whole as whole_trees
 from mccfr_spiel.tree.game_tree import TreeFullError
-from tests.test_own_rule import HEDGE
+from tests.test_own_rule import HEDGE, sampled
 from tests.tree.test_abstraction import without_first_round
 from tests.vectors import KUHN_3, LEDUC
 
