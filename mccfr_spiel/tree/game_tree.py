@@ -129,11 +129,14 @@ class GameTree(ReadableTree):
 
     # --- all at once ---------------------------------------------------------
 
-    def expand_all(self, *, most: int | None = None) -> "GameTree":
+    def expand_all(
+        self, *, most: int | None = None, most_memory: int | None = None
+    ) -> "GameTree":
         """Expands every unexpanded node, depth first; returns the tree itself.
 
         Args:
             most: stop with an error beyond so many nodes already.
+            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -141,11 +144,11 @@ class GameTree(ReadableTree):
         """
         if not self.is_complete:
             most = self.max_nodes if most is None else min(most, self.max_nodes)
-            self._expand_all(most)
+            self._expand_all(most, most_memory)
         return self
 
     @changes
-    def _expand_all(self, most: int) -> None:
+    def _expand_all(self, most: int, most_memory: int | None) -> None:
         if self.is_complete:  # by another thread, while this one waited
             return
         if self.rule_store is not None:
@@ -158,7 +161,7 @@ class GameTree(ReadableTree):
         num_infosets, num_sequences = self.sizes()
         self.node_store.take_everything(True)
         try:
-            expand_depth_first(self, self.expand_held, most)
+            expand_depth_first(self, self.expand_held, most, most_memory)
         except TreeFullError:
             self._forget_nodes()
             self.node_store.give_back()
@@ -173,6 +176,7 @@ class GameTree(ReadableTree):
 
         Args:
             most: stop with an error beyond so many nodes already.
+            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.

@@ -43,8 +43,9 @@ _CHECKED = 1024
 class _Watch:
     """Looks at an expansion every now and then, for what counting does not show."""
 
-    def __init__(self, tree: ReadableTree, most: int) -> None:
+    def __init__(self, tree: ReadableTree, most: int, most_memory: int | None) -> None:
         self._tree, self._most = tree, most
+        self._most_memory = tree.budget.limit if most_memory is None else most_memory
         self._resident, self._taken = resident(), tree.budget.taken
         self._is_forecast = False
 
@@ -65,7 +66,7 @@ class _Watch:
         counted = budget.taken - uncounted - self._taken
         grown = resident() - self._resident
         budget.measured(UNCOUNTED, max(grown - counted, 0))
-        if budget.left < 0:
+        if budget.left < 0 or budget.taken - self._taken > self._most_memory:
             raise self._tree.node_store.full(", with the states on the way,")
 
     def _check_forecast(self) -> None:
@@ -163,19 +164,22 @@ def expand_depth_first(
     tree: ReadableTree,
     expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
     most: int,
+    most_memory: int | None,
 ) -> None:
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 
     Args:
         tree, expand: as in `expand_below`.
         most: how many nodes there may be.
+        most_memory: how many bytes the expansion may take, all of the budget by
+            default.
 
     Raises:
         TreeFullError, MemoryBudgetError: there are more.
         ValueError: see `GameTree.expand`.
     """
     nodes = tree.node_store
-    watch = _Watch(tree, most)
+    watch = _Watch(tree, most, most_memory)
 
     def look(state: pyspiel.State) -> int:
         if nodes.count > most:

@@ -187,7 +187,6 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     return make_twin(
         "python_liars_poker",
         globals(),
-        globals(),
         num_players=2,
         values={"hand_length": hand, "num_digits": digits},
         sizes=sizes,

@@ -280,8 +280,6 @@ def _spell(settings, player, key, length, text):
     return at - 1
 
 
-
-
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
     """The twin for OpenSpiel's parameters."""
     if set(parameters) != {"abstracted"}:

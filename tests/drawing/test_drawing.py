@@ -4,6 +4,7 @@ import io
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pyspiel
 import pytest
 
