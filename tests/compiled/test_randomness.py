@@ -76,7 +76,7 @@ def test_every_history_and_infoset_has_its_own_place():
     assert len(names) == 3000
 
 
-# --- frames ---
+# --- frames ------------------------------------------------------------------
 
 
 FLOAT = np.dtype(np.float64)

@@ -130,7 +130,7 @@ class Silent(pyspiel.Bot):
         return False
 
 
-# --- duplicate play ---
+# --- duplicate play ----------------------------------------------------------
 
 
 LEDUC = pyspiel.load_game("leduc_poker")

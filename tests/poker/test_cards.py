@@ -107,7 +107,7 @@ def test_a_list_of_cards_that_is_none_is_refused(text, message):
         cards_of(text, "board")
 
 
-# --- ranges ---
+# --- ranges ------------------------------------------------------------------
 
 
 def kinds_in(text):

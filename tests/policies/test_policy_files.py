@@ -84,7 +84,7 @@ def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
         ms.load_policy(path, "kuhn_poker")
 
 
-# --- load_policy ---
+# --- load_policy -------------------------------------------------------------
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -27,7 +27,7 @@ def broken(game: pyspiel.Game) -> BoundTwin:
     )
 
 
-# --- draws ---
+# --- draws -------------------------------------------------------------------
 
 
 def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:
