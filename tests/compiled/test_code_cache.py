@@ -1,4 +1,4 @@
-"""Cached code is what was written, or is compiled again."""
+"""Cached code is what was written, or is compiled again, also after any edit."""
 
 import concurrent.futures
 import os

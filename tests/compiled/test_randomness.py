@@ -1,4 +1,5 @@
-"""Draws are independent between seeds, iterations, players and places."""
+"""Draws are independent between seeds, iterations, players and places; arrays that
+compiled code gets by their addresses are the arrays themselves."""
 
 import itertools
 from typing import Annotated, NamedTuple

@@ -1,4 +1,5 @@
-"""Linear programs against known values, OpenSpiel's NashConv and other solvers."""
+"""Linear programs against known values, OpenSpiel's NashConv and other solvers; the
+sequence form and its factors."""
 
 import importlib
 import importlib.util

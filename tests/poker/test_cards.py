@@ -1,4 +1,5 @@
-"""Hand strengths, against full enumeration and an evaluator of the rule book."""
+"""Hand strengths, against full enumeration and an evaluator of the rule book; ranges in
+the notation of players."""
 
 import itertools
 import math

@@ -1,4 +1,5 @@
-"""Every policy that the package writes is read back, or refused in words."""
+"""Every policy that the package writes is read back, or refused in words; so is every
+other file by `load_policy`."""
 
 import json
 import pathlib

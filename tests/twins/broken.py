@@ -1,4 +1,4 @@
-"""A twin that does not play as its game does, which two test modules load."""
+"""A twin that does not play as its game does, and trees that draw as walks over twins."""
 
 import pyspiel
 import pytest
