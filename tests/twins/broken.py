@@ -1,4 +1,4 @@
-"""A twin that does not play as its game does, and trees that draw as walks over twins."""
+"""A twin that plays another game than it should, and trees that draw as twins do."""
 
 import pyspiel
 import pytest
