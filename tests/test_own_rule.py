@@ -1,4 +1,5 @@
-"""Rules that users write: the textbook's numbers, the same bits, refusals in words."""
+"""Rules and estimators that users write: the textbook's numbers, the same bits,
+refusals in words."""
 
 import copy
 import math
@@ -274,7 +275,7 @@ def test_weights_that_are_none_are_refused():
         ms.own_averaging(lambda t, power: t**power)
 
 
-# --- estimators of ones own ---
+# --- estimators of ones own --------------------------------------------------
 
 CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 

@@ -1,4 +1,5 @@
-"""Objects print as one line that says what matters, at no cost and without errors."""
+"""Objects print as one line that says what matters, at no cost and without errors;
+algorithms are values, equal by what they say."""
 
 import copy
 import math
@@ -80,7 +81,7 @@ def test_reprs_expand_nothing_and_change_no_later_bit():
     assert "NashConv" not in repr(shown)
 
 
-# --- their words ---
+# --- their words -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_repr_that_fails_is_a_bare_one():
     assert repr(Broken()).startswith("<Broken at 0x")
 
 
-# --- algorithms are values ---
+# --- algorithms are values ---------------------------------------------------
 
 PARTS_OF_RULES = [
     ms.regret_matching(),

@@ -329,7 +329,7 @@ def test_only_the_seed_decides(estimator):
     assert np.random.RandomState(5).rand() == np.random.rand()  # still as seeded
 
 
-# --- rules of 2019 and later ---
+# --- rules of 2019 and later -------------------------------------------------
 
 DISCOUNTED = algorithms.discounted_regret_matching(1.5, -0.5)
 UNPREDICTED = algorithms.predictive_regret_matching_plus(0.0, alpha=1.5, offset=1.5)

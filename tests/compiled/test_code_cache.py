@@ -1,4 +1,4 @@
-"""Cached code is what was written, or is compiled again."""
+"""Cached code is what was written, or is compiled again, also after any edit."""
 
 import concurrent.futures
 import os
@@ -207,7 +207,7 @@ def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
     assert len(list(tmp_path.glob("code-*"))) == 1
 
 
-# --- edits ---
+# --- edits -------------------------------------------------------------------
 
 
 PACKAGE = pathlib.Path(mccfr_spiel.__file__).parent

@@ -1,4 +1,5 @@
-"""Draws are independent between seeds, iterations, players and places."""
+"""Draws are independent between seeds, iterations, players and places; arrays that
+compiled code gets by their addresses are the arrays themselves."""
 
 import itertools
 from typing import Annotated, NamedTuple
@@ -76,7 +77,7 @@ def test_every_history_and_infoset_has_its_own_place():
     assert len(names) == 3000
 
 
-# --- frames ---
+# --- frames ------------------------------------------------------------------
 
 
 FLOAT = np.dtype(np.float64)

@@ -180,7 +180,7 @@ def test_game_values(game, value):
     assert returns.sum() == pytest.approx(0, abs=1e-12)
 
 
-# --- a policy for each player ---
+# --- a policy for each player ------------------------------------------------
 
 FOR_EACH = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker(suit_isomorphism=True)"]
 

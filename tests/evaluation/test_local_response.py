@@ -1,4 +1,5 @@
-"""Local best responses: below the best response, above nothing, and as by hand."""
+"""Local best responses: below the best response, above nothing, and as by hand;
+duplicate play: swapped seats, the same chance, intervals that hold the truth."""
 
 import pyspiel
 import pytest
@@ -130,7 +131,7 @@ class Silent(pyspiel.Bot):
         return False
 
 
-# --- duplicate play ---
+# --- duplicate play ----------------------------------------------------------
 
 
 LEDUC = pyspiel.load_game("leduc_poker")

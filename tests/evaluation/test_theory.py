@@ -1,4 +1,5 @@
-"""M-values and bounds: the definition by dictionaries, published tables, real runs."""
+"""M-values and bounds: the definition by dictionaries, published tables, real runs;
+the value of a game, and which algorithm is recommended."""
 
 import collections
 import math
@@ -110,7 +111,7 @@ def test_gap_bound_is_proposition_2():
     assert estimate_range(players[0], "outcome") == pytest.approx(4 / 0.09)
 
 
-# --- the theorems' bounds beside what runs of the solver measure ---
+# --- the theorems' bounds beside what runs of the solver measure -------------
 
 P = 0.1  # probability with which a sampled run may be above its bound
 REGRET_BOUNDS = {
@@ -178,7 +179,7 @@ def average_regrets(form, solver, num_iterations):
         now = after
 
 
-# --- the value of a game lies within the bounds that any policy gives ---
+# --- the value of a game lies within the bounds that any policy gives --------
 
 VALUES = {
     "kuhn_poker": -1 / 18,
@@ -233,7 +234,7 @@ def test_games_without_a_value_are_refused():
             game_value(name, policy)
 
 
-# --- recommendations ---
+# --- recommendations ---------------------------------------------------------
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 

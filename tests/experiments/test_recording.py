@@ -1,4 +1,5 @@
-"""The files of a run: rows, checkpoints, policies, and what ends a run in order."""
+"""The files of a run: rows, checkpoints, policies, and what ends a run in order;
+runs of games whose strings forget."""
 
 import contextlib
 import json
@@ -272,7 +273,7 @@ def test_a_folder_has_one_run_at_a_time(finished):
         solve(finished, resume=True, overwrite=True)
 
 
-# --- policies that a run keeps ---
+# --- policies that a run keeps -----------------------------------------------
 
 PART = ".part-0123456789abcdef"
 
@@ -340,7 +341,7 @@ def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
         sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
 
 
-# --- games whose strings forget ---
+# --- games whose strings forget ----------------------------------------------
 
 GAME = "liars_dice_ir(dice_sides=3)"
 STRINGS = pyspiel.State.information_state_string

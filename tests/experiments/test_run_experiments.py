@@ -229,7 +229,7 @@ def test_flags_of_runs_and_of_experiments_do_not_mix():
     assert "makes one walk at a time. Give it a batch" in message
 
 
-# --- offline methods ---
+# --- offline methods ---------------------------------------------------------
 
 VALUE = -1 / 18
 

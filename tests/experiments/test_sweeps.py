@@ -133,7 +133,7 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
         assert table(copy, ["one"]) == table(whole, ["one"])
 
 
-# --- threads ---
+# --- threads -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

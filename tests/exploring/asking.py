@@ -142,7 +142,7 @@ def solved(game: str, iterations: int = 200) -> ms.Solver:
     return solver
 
 
-# --- strings that try to become HTML ---
+# --- strings that try to become HTML -----------------------------------------
 
 HOSTILE = "</script><script>window.stolen=1</script><img src=x onerror='stolen=1'>"
 

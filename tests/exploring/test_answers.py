@@ -1,4 +1,5 @@
-"""What the page is told, asked as a browser asks, without one."""
+"""What the page is told, asked as a browser asks, without one; how it is opened,
+served and exported."""
 
 import json
 import re
@@ -209,7 +210,7 @@ def test_policies_of_another_game_are_refused():
         look_at({"0": {0: 0.5, 1: 0.5}})
 
 
-# --- changes ---
+# --- changes -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_two_pages_have_changes_of_their_own():
     assert len(page.ask("visit")["changes"]) == 1
 
 
-# --- hands ---
+# --- hands -------------------------------------------------------------------
 
 
 def first(options):
@@ -319,7 +320,7 @@ def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
             assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)
 
 
-# --- opened, exported, still being written ---
+# --- opened, exported, still being written -----------------------------------
 
 
 def fetch(url, **headers):

@@ -11,7 +11,8 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import shared_walks
+from mccfr_spiel.kernels import apply, shared_walks
+from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
 from mccfr_spiel.tree import whole as cutting
 from tests.small_games import named
@@ -132,6 +133,51 @@ def test_what_cannot_be_shared_runs_in_one_thread_with_its_bits(helped):
                 solver.iterate(more)
         assert bits(shared) == bits(alone)
     assert not helped
+
+
+# --- interruptions --------------------------------------------------------------
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="stretches are too long to be cut")
+@pytest.mark.parametrize("engine", ["blocks", "groups"])
+@pytest.mark.parametrize("alternating", [True, False])
+def test_a_batch_goes_on_after_ctrl_c_at_the_end_of_a_call(
+    engine, alternating, monkeypatch
+):
+    """It takes the status of the call away."""
+    monkeypatch.setattr(sharing, "_NODES_OF_SLICE", (1, 1))  # several stretches
+    algorithm = batched(ms.EXTERNAL, 70, alternating=alternating)
+
+    def make(threads):
+        if engine == "groups":
+            return Solver("leduc_poker", algorithm, store="none")
+        return Solver(whole(KUHN_3), algorithm, threads=threads)
+
+    alone, cut = make(1), make(3)
+    for solver in (alone, cut):
+        solver.iterate(1)
+    mean = alone.nodes_touched // (2 * 70)
+    monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
+    pauses, run = [], teams.run
+
+    def interrupted(*arguments, **more):
+        status = run(*arguments, **more)
+        if status == PAUSED:
+            pauses.append(status)
+            if len(pauses) % 3 == 1:
+                raise KeyboardInterrupt
+        return status
+
+    monkeypatch.setattr(teams, "run", interrupted)
+    cut._slice = 100
+    while cut.num_iterations < 3:
+        try:
+            cut.iterate(1)
+        except KeyboardInterrupt:
+            cut._slice = 10**6
+    alone.iterate(2)
+    assert pauses
+    assert bits(cut) == bits(alone)
 
 
 # --- who writes where ----------------------------------------------------------------

@@ -240,7 +240,7 @@ def test_walks_of_some_actions_have_no_abstraction_and_no_bound(sampling, words)
         nash_conv_bound("kuhn_poker", several)
 
 
-# --- no policy of NaN leaves a solver ---
+# --- no policy of NaN leaves a solver ----------------------------------------
 
 OF_EXTREMES = [ms.FULL, ms.CHANCE, ms.EXTERNAL, ms.OUTCOME]
 
@@ -324,7 +324,7 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(
         ms.Solver.load(tmp_path / "solver")
 
 
-# --- regret-based pruning of whole passes ---
+# --- regret-based pruning of whole passes ------------------------------------
 
 PRUNED = ms.Algorithm(full(prune="regret"), ms.regret_matching())
 LIARS = "liars_dice(dice_sides=3)"

@@ -112,20 +112,6 @@ def test_a_tree_that_does_not_fit_gives_its_memory_back():
     assert tree.budget.taken < MIB / 2
 
 
-def test_a_failed_expansion_leaves_a_grown_tree_as_it_was():
-    solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory=8 * MIB)
-    solver.iterate(100)
-    infosets, names = solver.tree.infosets.copy(), solver.tree.info_states
-    with pytest.raises(MemoryBudgetError):
-        solver.tree.expand_all()
-    assert (solver.tree.infosets == infosets).all()
-    assert solver.tree.info_states == names
-    solver.iterate(100)
-    expected = Solver("liars_dice", ms.OUTCOME_SAMPLING)
-    expected.iterate(200)
-    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
-
-
 # --- the growth of the process ---------------------------------------------------
 
 

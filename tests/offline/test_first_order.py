@@ -9,7 +9,7 @@ import pyspiel
 import pytest
 
 from mccfr_spiel.offline import ExcessiveGap, MirrorProx
-from mccfr_spiel.offline.dilated_entropy import make_sides, prox, regularizer_range
+from mccfr_spiel.offline.dilated_entropy import make_sides, prox
 from mccfr_spiel.offline.sequence_form import (
     NotZeroSumError,
     constraints,
@@ -83,16 +83,6 @@ def test_pieces_equal_the_whole_bit_for_bit(solver):
     assert whole.gradient_evaluations == pieces.gradient_evaluations
 
 
-def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
-    egt, mirror = ExcessiveGap("kuhn_poker"), MirrorProx("kuhn_poker")
-    assert egt.nodes_touched == 2 * 58
-    assert mirror.nodes_touched == 0
-    egt.iterate(10)
-    mirror.iterate(10)
-    assert egt.nodes_touched == (2 + 3 * 10) * 58
-    assert mirror.nodes_touched == 4 * 10 * 58
-
-
 # --- the prox map ------------------------------------------------------------
 
 
@@ -110,13 +100,6 @@ def test_prox_neither_overflows_nor_underflows(size):
     assert np.isfinite(plan).all()
     matrix, right = constraints(form.treeplexes[1])
     assert np.abs(matrix @ plan - right).max() < 1e-12
-
-
-def test_regularizer_range_is_that_of_the_pure_plans():
-    # Kuhn, player 0: three cards; pass then (call or fold): weights 2 and 2 + 2 * 2.
-    side = make_sides(sequence_form("kuhn_poker"))[0]
-    assert sorted(side.weight) == [2, 2, 2, 6, 6, 6]
-    assert regularizer_range(side) == pytest.approx(3 * (6 + 2) * np.log(2))
 
 
 # --- policies and bad input --------------------------------------------------

@@ -1,4 +1,5 @@
-"""Linear programs against known values, OpenSpiel's NashConv and other solvers."""
+"""Linear programs against known values, OpenSpiel's NashConv and other solvers; the
+sequence form and its factors."""
 
 import importlib
 import importlib.util
@@ -160,7 +161,7 @@ def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
     assert read.a_matrix_.start_[-1] == program.num_nonzeros
 
 
-# --- sparsification ---
+# --- sparsification ----------------------------------------------------------
 
 METHODS = [difference_factors, rank_one_factors]
 
@@ -213,7 +214,7 @@ def test_leduc_and_liars_dice_shrink():
     assert rank_one_factors(sequence_form("leduc_poker").payoffs).num_nonzeros <= 4100
 
 
-# --- the sequence form ---
+# --- the sequence form -------------------------------------------------------
 
 GAMES = [
     "kuhn_poker",

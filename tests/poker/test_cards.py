@@ -1,4 +1,5 @@
-"""Hand strengths, against full enumeration and an evaluator of the rule book."""
+"""Hand strengths, against full enumeration and an evaluator of the rule book; ranges in
+the notation of players."""
 
 import itertools
 import math
@@ -107,7 +108,7 @@ def test_a_list_of_cards_that_is_none_is_refused(text, message):
         cards_of(text, "board")
 
 
-# --- ranges ---
+# --- ranges ------------------------------------------------------------------
 
 
 def kinds_in(text):

@@ -190,7 +190,7 @@ def test_a_policy_of_a_game_whose_rules_changed_is_refused_where_it_shows(tmp_pa
         policy.action_probabilities(game.new_initial_state())
 
 
-# --- tables ---
+# --- tables ------------------------------------------------------------------
 
 SHARED = [
     "goofspiel(num_cards=3)",

@@ -1,4 +1,5 @@
-"""Every policy that the package writes is read back, or refused in words."""
+"""Every policy that the package writes is read back, or refused in words; so is every
+other file by `load_policy`."""
 
 import json
 import pathlib
@@ -84,7 +85,7 @@ def test_what_is_no_file_of_a_policy_is_refused(data, tmp_path):
         ms.load_policy(path, "kuhn_poker")
 
 
-# --- load_policy ---
+# --- load_policy -------------------------------------------------------------
 
 ROOT = pathlib.Path(__file__).parents[2]
 

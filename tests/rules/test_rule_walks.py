@@ -238,7 +238,7 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
     assert len(met) == len(policy) > 50
 
 
-# --- mistakes found when a game is loaded, checked or expanded ---
+# --- mistakes found when a game is loaded, checked or expanded ---------------
 
 
 @pytest.mark.parametrize("fault", EXPANDED)

@@ -149,7 +149,7 @@ def test_games_with_little_to_decide_run(algorithm):
         assert ms.expected_returns(game, solver.average_policy()).sum() == 0
 
 
-# --- a tree in numbers ---
+# --- a tree in numbers -------------------------------------------------------
 
 DESCENDING = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 COUNTED = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", DESCENDING]

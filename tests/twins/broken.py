@@ -1,4 +1,4 @@
-"""A twin that does not play as its game does, which two test modules load."""
+"""A twin that plays another game than it should, and trees that draw as twins do."""
 
 import pyspiel
 import pytest
@@ -27,7 +27,7 @@ def broken(game: pyspiel.Game) -> BoundTwin:
     )
 
 
-# --- draws ---
+# --- draws -------------------------------------------------------------------
 
 
 def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:

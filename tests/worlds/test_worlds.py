@@ -1,7 +1,5 @@
 """Games taken world by world have the sizes, values and solvers of their trees."""
 
-import csv
-
 import numpy as np
 import pytest
 from open_spiel.python import policy as openspiel_policy
@@ -25,6 +23,7 @@ from mccfr_spiel.worlds.independence import check_independence
 from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.place_walk import PlaceWalk
 from mccfr_spiel.worlds.places import Places
+from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (
     "python_dark_hex(num_rows=2,num_cols=2)",
@@ -544,28 +543,21 @@ def test_a_player_of_dark_hex_knows_own_moves_and_their_answers_only():
     assert str(state) == "..o\n.x.\n..."
 
 
-# --- runs of the command line ---
-
-HEX = "python_dark_hex(num_rows=2,num_cols=2)"
-
-
-def rows_of(folder):
-    with open(folder / "results.csv") as file:
-        return list(csv.DictReader(file))
+# --- runs of the command line ------------------------------------------------
 
 
 @pytest.mark.parametrize("store", ["worlds", "none"])
 def test_a_run_is_resumed_with_the_rows_of_a_whole_one(store, tmp_path):
-    words = "solve", HEX, "--algorithm=cfr_plus", f"--store={store}", "--resume"
+    words = "solve", GAMES[0], "--algorithm=cfr_plus", f"--store={store}", "--resume"
     whole, parts, tree = tmp_path / "whole", tmp_path / "parts", tmp_path / "tree"
     assert main([*words, "--iterations=6", f"--output_dir={whole}"]) == 0
     for iterations in (3, 6):
         part = f"--iterations={iterations}", f"--output_dir={parts}"
         assert main([*words, *part]) == 0
-    words = "solve", HEX, "--algorithm=cfr_plus", "--store=tree", "--iterations=6"
+    words = "solve", GAMES[0], "--algorithm=cfr_plus", "--store=tree", "--iterations=6"
     assert main([*words, f"--output_dir={tree}"]) == 0
     found = [
-        {row["iteration"]: float(row["nash_conv"]) for row in rows_of(folder)}
+        {row["iteration"]: float(row["nash_conv"]) for row in read_rows(folder)}
         for folder in (whole, parts, tree)
     ]
     assert found[1] == found[0]
@@ -574,6 +566,6 @@ def test_a_run_is_resumed_with_the_rows_of_a_whole_one(store, tmp_path):
 
 
 def test_a_run_that_samples_is_measured_by_worlds(tmp_path):
-    words = "solve", HEX, "--algorithm=external_sampling", "--max_nodes=50"
+    words = "solve", GAMES[0], "--algorithm=external_sampling", "--max_nodes=50"
     assert main([*words, "--iterations=20", f"--output_dir={tmp_path}"]) == 0
-    assert all(float(row["nash_conv"]) > 0 for row in rows_of(tmp_path))
+    assert all(float(row["nash_conv"]) > 0 for row in read_rows(tmp_path))
