@@ -15,11 +15,8 @@ from typing import Annotated, Any, TypeVar
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
-    LINEAR,
-    QUADRATIC,
     RULES,
     SCHEDULES,
-    UNIFORM,
     Algorithm,
     Averaging,
     Minimizer,
@@ -51,16 +48,12 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    "full": sampling.FULL,
-    "pruned": sampling.full(prune=True),
-    "pruned_by_regret": sampling.full(prune="regret"),
-    "chance": sampling.CHANCE,
-    "opponent": sampling.OPPONENT,
-    "external": sampling.EXTERNAL,
-    "outcome": sampling.OUTCOME,
-    "balanced_outcome": sampling.BALANCED_OUTCOME,
-    "average_strategy": sampling.AVERAGE_STRATEGY,
+    name.lower(): one
+    for name, one in vars(sampling).items()
+    if isinstance(one, Sampling)
 }
+SAMPLINGS["pruned"] = sampling.full(prune=True)
+SAMPLINGS["pruned_by_regret"] = sampling.full(prune="regret")
 """The estimators, as settings call them."""
 
 
@@ -75,9 +68,7 @@ MINIMIZERS: dict[str, Minimizer] = {
 """The local rules with their default parameters; the step size is 1."""
 
 AVERAGINGS = {
-    "uniform": UNIFORM,
-    "linear": LINEAR,
-    "quadratic": QUADRATIC,
+    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Averaging)
 }
 """The averages, as settings call them."""
 

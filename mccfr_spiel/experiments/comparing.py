@@ -10,7 +10,7 @@ import importlib
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyspiel
@@ -71,44 +71,46 @@ def compare(
         table = ms.compare("kuhn_poker", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
         table.plot().savefig("kuhn.pdf")
 
-    The table is a pandas DataFrame with one row for each point recorded, see
-    `experiments.comparison_table.Comparison`. Its numbers are the same for any number
-    of workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`,
-    is run with seed 0 only, since all its runs would be the same.
+    The table is a pandas DataFrame, see `experiments.comparison_table.Comparison`. Its
+    numbers are the same for any number of workers, except for the seconds. An algorithm
+    that draws nothing, as `CFR_PLUS`, is run with seed 0 only.
 
     Args:
-        games: load strings or games, one or several, or label -> game. A game of your
-            own must be registered. The module that does so is imported in each worker;
-            if it is the main script or a notebook, all runs are done in this process.
-        algorithms: values such as `ms.CFR_PLUS`, or their names, one or several, or
-            label -> algorithm.
+        games: load strings or registered games, one or several, or label -> game. The
+            module that registers a game is imported in each worker; if it is the main
+            script or a notebook, all runs are done in this process.
+        algorithms: values or names, one or several, or label -> algorithm.
         seeds: how many runs of each algorithm on each game.
         nodes: a run ends with the first iteration after which so many nodes of the tree
             have been touched, a cost that all algorithms share.
-        metrics: what is measured: functions of the solver, or names in
-            `ms.metrics.METRICS`, one or several, or label -> function; by default
-            NashConv. Without a metric that has a name, games may be too large for a
-            whole tree.
+        metrics: functions of the solver, or names in `ms.metrics.METRICS`, one or
+            several, or label -> function; by default NashConv. Without a metric that
+            has a name, games may be too large for a whole tree.
         iterations: how long a run is, in place of `nodes`. Offline methods take this.
         folder: for the rows, which are not kept by default. The same call goes on where
-            it was, also with more seeds, games or algorithms. Whether a metric has
-            changed cannot be seen, so choose another folder then.
+            it was, also with more seeds, games or algorithms, but not with another
+            function under the name of a metric.
         workers: processes; one for each core if not given.
-        executor: what runs the runs, in place of processes of this machine, such as
+        executor: what runs the runs in place of processes, such as
             `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
         imports: more modules, or paths of Python files, that each worker imports first.
         rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
         max_memory, twin, threads: as in `Solver`, for each run; but all workers
             together have no more threads than there are cores.
-        progress: whether to show a bar on standard error; by default only if that is a
-            terminal.
+        progress: whether to show a bar; by default on terminals.
 
     Raises:
-        ImportError: pandas is missing.
+        ImportError: pandas or matplotlib is missing.
         ValueError: a game or an algorithm is wrong, or the folder has rows of others.
         ComparisonError: runs have failed; the message says which, and why.
     """
-    make_table = _load_comparison()
+    try:
+        tables = importlib.import_module("mccfr_spiel.experiments.comparison_table")
+    except ImportError as error:
+        raise ImportError(
+            "A comparison is a pandas DataFrame that matplotlib draws, and one of them "
+            "is not installed here: pip install 'mccfr_spiel[plot]'."
+        ) from error
     measures = named_metrics(metrics, default=["nash_conv"])
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
@@ -151,7 +153,7 @@ def compare(
         )
         if failures:
             raise ComparisonError(_words_of_failures(failures, table, folder))
-        return make_table(runs, place, list(measures))
+        return tables.read_comparison(runs, place, list(measures))
 
 
 # --- what is compared ------------------------------------------------------------
@@ -291,17 +293,3 @@ def _words_of_failures(
         f"{len(failures)} of {len(table)} runs failed, first {first.key}: "
         f"{first.error}\n{kept}"
     )
-
-
-def _load_comparison() -> Callable[..., "Comparison"]:
-    """What makes the table; raises ImportError with the way out without pandas."""
-    try:
-        importlib.import_module("pandas")
-    except ImportError as error:
-        raise ImportError(
-            "A comparison is a pandas DataFrame, and pandas is not installed here: "
-            "pip install 'mccfr_spiel[plot]'."
-        ) from error
-    return importlib.import_module(
-        "mccfr_spiel.experiments.comparison_table"
-    ).read_comparison

@@ -39,7 +39,7 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.policies.game_solver import GameSolver, Resumable
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
@@ -372,7 +372,7 @@ class Recording:
         """
         self.sync()
         done = self._solver.num_iterations
-        if isinstance(self._solver, Resumable) and done != self._saved:
+        if isinstance(self._solver, Solver) and done != self._saved:
             self._solver.save(self._checkpoint)
             self._saved = done
         self._has_new_row = False

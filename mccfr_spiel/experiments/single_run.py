@@ -36,8 +36,9 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.limits import in_words, resident
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
-from mccfr_spiel.policies.game_solver import GameSolver, Resumable
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
@@ -330,7 +331,7 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
             return Work(request, settings, folder, solver, kept)
     solver = runs.make_solver(settings, cluster=cluster)
     results.begin(folder, about)
-    if isinstance(solver, Resumable):
+    if isinstance(solver, Solver):
         solver.save(folder / CHECKPOINT)
     return Work(request, settings, folder, solver, [])
 

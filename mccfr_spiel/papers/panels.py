@@ -5,8 +5,6 @@ An experiment is panels of curves; a curve is a setting that is run with some se
 of its results, and experiments/plotting.py draws from that file alone.
 """
 
-import csv
-import io
 import math
 import pathlib
 import re
@@ -15,34 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.experiments.runs import aligned, row_dues
+from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
-from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import read_table
+from mccfr_spiel.storage.results_folder import read_table, write_rows
 
 SUMMARY = "summary.csv"
-SUMMARY_COLUMNS: tuple[str, ...] = (
-    "panel",
-    "curve",
-    "family",
-    "seeds",
-    "due",
-    "iteration",
-    "nodes_touched",
-    "gradient_evaluations",
-    "seconds",
-    "nash_conv",
-    "nash_conv_std",
-    "bound",
-    "last_nash_conv",
-)
-"""The header of a summary. A row has means over seeds, and the standard deviation of
+"""The file of a summary. A row has means over seeds, and the standard deviation of
 NashConv, at the point where each seed has reached `due` iterations (or nodes touched,
 if the settings go by those)."""
-
-
-_MEASURED = "nash_conv", "bound", "last_nash_conv"
 
 
 class Curve(NamedTuple):
@@ -120,13 +99,8 @@ def sweep(
 def summarize(experiment: Experiment, folder: pathlib.Path) -> pathlib.Path:
     """Writes the means over the finished runs in a sweep's folder; returns the path."""
     path = folder / SUMMARY
-    text = io.StringIO()
-    writer = csv.DictWriter(text, SUMMARY_COLUMNS)
-    writer.writeheader()
-    for panel in experiment.panels:
-        for curve in panel.curves:
-            writer.writerows(_means(panel, curve, folder))
-    write_file(path, text.getvalue().encode())
+    curves = ((panel, curve) for panel in experiment.panels for curve in panel.curves)
+    write_rows(path, [row for pair in curves for row in _means(*pair, folder)])
     return path
 
 
@@ -156,7 +130,8 @@ def _means(
             return
         means = {
             name: np.mean([row.get(name, math.nan) for row in rows])
-            for name in ("iteration", "nodes_touched", "seconds", *_MEASURED)
+            for name in COLUMNS
+            if name not in ("due", "exploitability")
         }
         gaps = [row["nash_conv"] for row in rows]
         yield {

@@ -23,6 +23,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET
 from mccfr_spiel.display import brief, counted, line, never_raises, title
+from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.storage.checkpoint import (
     POLICY,
@@ -57,6 +58,10 @@ _ARRAYS = {
 
 _MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
+
+
+MANY_INFOSETS = 2**13
+"""From so many on, compiled code looks at a policy's vector."""
 
 
 class Names:
@@ -135,6 +140,11 @@ def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
         )
     if tree.num_infosets == 0:
         return vector
+    if tree.num_infosets >= MANY_INFOSETS:
+        # NumPy may round sums in another way, and has the last word.
+        policy = np.ascontiguousarray(vector, np.float64)
+        if are_distributions(tree.infosets, policy, 0.9 * _MOST_OFF):
+            return vector
     first = tree.infosets["first_sequence"]
     sums = np.add.reduceat(vector, first)
     wrong = np.flatnonzero(~(np.abs(sums - 1) < _MOST_OFF))

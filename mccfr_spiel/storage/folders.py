@@ -12,14 +12,12 @@ last one wins with all of its bytes.
 
 import contextlib
 import errno
-import glob
 import os
 import pathlib
 import secrets
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import IO
 
@@ -177,11 +175,8 @@ def held(folder: pathlib.Path) -> Iterator[None]:
 
 
 PARTS = ".part-" + "[0-9a-f]" * 16
-"""What the name of an unfinished file ends with, as a pattern of `glob`."""
-
-STALE = 3600.0
-"""Seconds after which a file that is still unfinished was left by a killed writer. One
-that is alive touches its file far more often."""
+"""What the name of an unfinished file ends with, as a pattern of `glob`. Only a killed
+writer leaves one; the next run in a folder of results removes it."""
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -208,7 +203,7 @@ def write_file(
             other exception, be it of `content` or Ctrl-C, and nothing unfinished stays.
     """
     path = pathlib.Path(path)
-    part = part_of(path)
+    part = path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
     with naming(path), contextlib.ExitStack() as at_the_end:
         # Not "w", which would follow a link of this name, and share a file with others.
         with open(part, "x+b") as file:
@@ -221,14 +216,8 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    _remove_stale(path)
     if lasting:
         _sync_folder(path.parent)
-
-
-def part_of(path: pathlib.Path) -> pathlib.Path:
-    """A name beside a file that nobody has used; it matches PARTS."""
-    return path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
 
 
 @contextlib.contextmanager
@@ -243,18 +232,6 @@ def naming(path: pathlib.Path) -> Iterator[None]:
             error.filename = str(path)
             del error.filename2  # the other name of a rename
         raise
-
-
-def _remove_stale(path: pathlib.Path) -> None:
-    """Removes what killed writers of a file have left.
-
-    The time of the last change of the inode is asked for: it also changes when a file
-    gets a second name.
-    """
-    with contextlib.suppress(OSError):
-        for part in path.parent.glob(glob.escape(path.name) + PARTS):
-            if time.time() - part.lstat().st_ctime > STALE:
-                part.unlink()
 
 
 def _sync_folder(folder: pathlib.Path) -> None:

@@ -151,6 +151,15 @@ class RowWriter:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
 
+def write_rows(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes rows with the same keys as a CSV file; it appears whole or not at all."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0] if rows else ())
+    writer.writeheader()
+    writer.writerows(rows)
+    write_file(path, text.getvalue().encode())
+
+
 class Table(NamedTuple):
     """What a CSV file holds.
 

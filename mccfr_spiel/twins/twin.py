@@ -16,7 +16,6 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     Description,
     Parameter,
-    Parameters,
     ParameterValue,
     Rules,
     Sizes,
@@ -115,25 +114,12 @@ class BoundTwin(BoundRules):
         return text[:length].tobytes().decode("ascii")
 
 
-def _state_words(parameters: Parameters, state: np.ndarray) -> str:
-    return str(state.tolist())
-
-
-def _action_words(parameters: Parameters, player: int, action: int) -> str:
-    return str(action)
-
-
-def _info_state_words(parameters: Parameters, player: int, key: np.ndarray) -> str:
-    return str(key.tolist())
-
-
-def _observation(
-    parameters: Parameters, state: np.ndarray, player: int
-) -> dict[str, tuple[int, list[int]]]:
-    return {}
-
-
-_WORDS = Words(_state_words, _action_words, _info_state_words, _observation)
+_WORDS = Words(
+    lambda parameters, state: str(state.tolist()),
+    lambda parameters, player, action: str(action),
+    lambda parameters, player, key: str(key.tolist()),
+    lambda parameters, state, player: {},
+)
 """Words for errors in a twin itself; what users see comes from OpenSpiel's game."""
 
 Maker = Callable[[Mapping[str, Any]], Twin | None]
