@@ -51,20 +51,9 @@ class Layer(NamedTuple):
     probs: np.ndarray
 
 
-class Rows(NamedTuple):
-    """Layers joined.
-
-    Attributes:
-        hashes: `[I]` uint64, see `hashes_of`, ascending.
-        starts, counts: `[I]` int64, where its actions begin, and how many it has.
-        actions, probs: `[S]` int64 and float64.
-    """
-
-    hashes: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    actions: np.ndarray
-    probs: np.ndarray
+Rows = tuple[np.ndarray, ...]
+"""Layers joined: `hashes`, `starts`, `counts`, `actions` and `probs` of `played.Game`.
+"""
 
 
 def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
@@ -180,13 +169,10 @@ def _joined(layers: list[Layer]) -> Rows:
         for layer, offset in zip(layers, offsets, strict=True)
     ]
     counts = [layer.infosets["num_actions"].astype(np.int64) for layer in layers]
-    return Rows(
-        hashes=hashes,
-        starts=np.concatenate(starts)[first],
-        counts=np.concatenate(counts)[first],
-        actions=np.concatenate([layer.actions for layer in layers]),
-        probs=np.concatenate([layer.probs for layer in layers]),
-    )
+    actions = np.concatenate([layer.actions for layer in layers])
+    probs = np.concatenate([layer.probs for layer in layers])
+    rows = np.concatenate(starts)[first], np.concatenate(counts)[first]
+    return hashes, *rows, actions, probs
 
 
 def rules_faced(rules: BoundRules, player: int, rows: Rows) -> BoundRules:

@@ -30,6 +30,7 @@ from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.minimizers import code_for, start_tables
 from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     DONE,
     FLAG,
@@ -527,18 +528,6 @@ def p_keep(tree, game, known, path, rules, acting, start, count):
 
 
 @inlined
-def p_place(tree, game, known, path, rules, infoset):
-    """The place of the infoset."""
-    return tree.infosets[infoset]["place"]
-
-
-@inlined
-def p_policy(tree, game, known, path, rules, tables, acting, start, count):
-    """The row of the table."""
-    return tables.policy, start
-
-
-@inlined
 def p_descend(tree, game, known, path, rules, first, acting, start, chosen):
     """Makes the move."""
     if acting >= 0:
@@ -568,10 +557,18 @@ def p_fetch(tree, at):
     """Nothing: children are not in memory."""
 
 
-PLAYED = Source(
-    *(p_enter, p_acting, p_pay, p_arrive, p_keep),
-    *(p_place, p_policy, p_descend, p_stop, p_start, p_fetch),
+PLAYED: Source = STORED._replace(
+    enter=p_enter,
+    acting_at=p_acting,
+    pay=p_pay,
+    arrive=p_arrive,
+    keep=p_keep,
+    descend=p_descend,
+    stop=p_stop,
+    start=p_start,
+    fetch=p_fetch,
 )
+"""Infosets have their places and their rows of tables as over stored trees."""
 
 
 @functools.cache

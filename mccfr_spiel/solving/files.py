@@ -28,7 +28,6 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import (
     has_name,
-    is_saved_game,
     load_game,
     saved_game,
     saved_print,
@@ -179,7 +178,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
-    if not is_saved_game(source, header):
+    if header["identity"] != saved_print(source):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
@@ -270,11 +269,10 @@ def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> 
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
     mine = _own_fields(part)
-    for name in (key, "source", "numbers"):
-        if mine.get(name) != fields.get(name):
+    for field, words in (key, "name"), ("source", "source"), ("numbers", "parameters"):
+        if mine.get(field) != fields.get(field):
             raise checkpoint.CheckpointError(
-                f"The {name} of {fields[key]} is {fields.get(name)} in the checkpoint, "
-                f"and here that of {mine[key]} is {mine.get(name)}. Give the function "
-                "as it was, or begin anew."
+                f"The checkpoint's function has the {words} {fields.get(field)}, not "
+                f"{mine.get(field)}. Give {fields[key]} as it was, or begin anew."
             )
     return part

@@ -106,14 +106,16 @@ def cached_tree(
 def shared_tree(
     game: pyspiel.Game | str,
     folder: str | os.PathLike[str] | None = None,
+    max_memory: MaxMemory = None,
     twin: bool | None = None,
 ) -> GameTree:
     """The whole tree of any game, as `cached_tree` where that is possible and else in
     this process's memory."""
     source = load_game(game)
     if _why_not_kept(source) is None:
-        return _mapped_tree(source, folder, MAX_INDEX, None, twin)
-    return GameTree(source, max_nodes=MAX_INDEX, twin=twin).expand_all()
+        return _mapped_tree(source, folder, MAX_INDEX, max_memory, twin)
+    tree = GameTree(source, max_nodes=MAX_INDEX, max_memory=max_memory, twin=twin)
+    return tree.expand_all()
 
 
 def _why_not_kept(game: pyspiel.Game) -> str | None:

@@ -14,6 +14,7 @@ from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.levels import members_of
 from mccfr_spiel.tree.whole import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
@@ -148,15 +149,9 @@ class WorldPass(FullPass):
     @functools.cached_property
     def arrays(self) -> Passes:
         """The infosets by player, and no rows."""
-        players = self.tree.infosets["player"]
-        mine = [np.flatnonzero(players == p) for p in range(self.tree.num_players)]
-        return Passes(
-            ends=np.zeros(1, np.int64),
-            others=np.zeros((0, 1), np.int32),
-            payoffs=np.zeros(0),
-            members=np.concatenate(mine).astype(np.int32),
-            member_ends=np.append(0, np.cumsum([*map(len, mine)])),
-        )
+        members = members_of(self.tree.infosets, self.tree.num_players)
+        nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
+        return Passes(*nothing, *members)
 
     def _cut(self) -> Blocks:
         if not isinstance(self.worlds, Hands):
