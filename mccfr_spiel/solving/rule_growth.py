@@ -118,39 +118,6 @@ class RuleGrowth:
             or store.bytes_used() < _SMALL_SHARE * most
         ):
             return
-        self._is_measured = True
-        tree.note_met()
-        player, rates = walk.marks.item(WALKER), store.least_rates()
-        if self._probes.surely_meets_more(
-            most, tables, player, PROBES_OF_INFOSETS, rates
-        ):
-            self._is_measured = False
-            limit = tree.budget.in_words()
-            raise _too_large(
-                tree, f"surely meets more information sets than fit {limit}"
-            )
-
-    def _measure(self, tables: Tables, walk: Walk) -> None:
-        """Looks once, in the middle of the first walk that takes much memory, whether
-        what it meets surely does not fit.
-
-        All that is certain is that a walk meets each of the updated player's infosets
-        at most once, so that all of them that it meets must be in memory in the end.
-
-        Raises:
-            WalkTooLargeError: they are too many.
-        """
-        if self._is_measured or not self._probes.follows_all_own:
-            return
-        if self._tree.walk_limit is not None:  # which ends a walk long before
-            return
-        store, tree = self._store, self._tree
-        most = store.bytes_that_fit()
-        if (
-            2 * _visited(walk) < store.sizes()[0]
-            or store.bytes_used() < _SMALL_SHARE * most
-        ):
-            return
         self._is_measured, budget = True, tree.budget
         tree.note_met()
         player, rates = walk.marks.item(WALKER), store.least_rates()

@@ -87,9 +87,7 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     assert tree.take_vectors() is not one
 
 
-@pytest.mark.parametrize("many", [4, 4000])
-def test_what_is_no_policy_is_found(many, monkeypatch):
-    monkeypatch.setattr(names, "MANY_INFOSETS", many)  # by compiled code, or by NumPy
+def test_what_is_no_policy_is_found():
     tree = GameTree(KUHN_3).expand_all()
     vector = policy_of(tree)
     for infoset in (0, tree.num_infosets // 2, tree.num_infosets - 1):
