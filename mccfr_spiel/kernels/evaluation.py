@@ -171,18 +171,15 @@ def pass_up(
 
 
 @jit(nogil=True)
-def are_distributions(
-    infosets: np.ndarray, policy: np.ndarray, begin: int, stop: int, most: float
-) -> bool:
-    """Whether a policy `[S]` is a distribution at each of `begin .. stop - 1`.
+def are_distributions(infosets: np.ndarray, policy: np.ndarray, most: float) -> bool:
+    """Whether a policy `[S]`, all finite, is a distribution at each infoset.
 
     Args:
         infosets: of any tree.
-        policy: all finite, or the answer is no.
-        begin, stop: infosets.
+        policy: the policy.
         most: how far from 1 a sum may be.
     """
-    for number in range(begin, stop):
+    for number in range(len(infosets)):
         infoset = np.uint64(number)  # see `add_rows`
         start = np.uint64(infosets[infoset]["first_sequence"])
         total, least = 0.0, 0.0

@@ -118,17 +118,15 @@ class RuleGrowth:
             or store.bytes_used() < _SMALL_SHARE * most
         ):
             return
-        self._is_measured = True
+        self._is_measured, budget = True, tree.budget
         tree.note_met()
         player, rates = walk.marks.item(WALKER), store.least_rates()
         if self._probes.surely_meets_more(
             most, tables, player, PROBES_OF_INFOSETS, rates
         ):
             self._is_measured = False
-            limit = tree.budget.in_words()
-            raise _too_large(
-                tree, f"surely meets more information sets than fit {limit}"
-            )
+            what = f"surely meets more information sets than fit {budget.in_words()}"
+            raise _too_large(tree, what)
 
     def must_finish(self, walk: Walk) -> bool:
         """Whether the present walk must end before others may come in."""

@@ -176,6 +176,7 @@ class GameTree(ReadableTree):
 
         Args:
             most: stop with an error beyond so many nodes already.
+            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.

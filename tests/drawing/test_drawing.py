@@ -12,6 +12,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
+from tests.tree.test_game_tree import histories
 
 SVG = "{http://www.w3.org/2000/svg}"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
@@ -26,21 +27,9 @@ def words(root):
     return [element.text for element in root.iter(f"{SVG}text")]
 
 
-def histories(name):
-    game = pyspiel.load_game(name)
-    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
-        game = pyspiel.convert_to_turn_based(game)
-    stack = [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        yield state
-        if not state.is_terminal():
-            stack.extend(state.child(action) for action in state.legal_actions())
-
-
 @pytest.mark.parametrize("name", GAMES)
 def test_every_node_move_and_return_is_drawn(name):
-    states = list(histories(name))
+    states = list(histories(pyspiel.load_game(name)))
     root = parsed(ms.draw_tree(name, max_nodes=700))
     written = words(root)
     assert len([*root.iter(f"{SVG}path")]) >= len(states) - 1  # edges, and links
