@@ -31,7 +31,9 @@ def test_matches_of_bots_pay_what_the_policy_gets(name):
             for seed in range(1_000)
         ]
     )
-    expected = expected_game_score.policy_value(game.new_initial_state(), policy)
+    expected = expected_game_score.policy_value(
+        game.new_initial_state(), [policy, policy]
+    )
     error = returns[:, 0].std() / math.sqrt(len(returns))
     assert abs(returns[:, 0].mean() - expected[0]) < 4 * error
     uniform = openspiel_policy.UniformRandomPolicy(game)
