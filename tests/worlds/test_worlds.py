@@ -87,7 +87,7 @@ def test_values_and_best_responses_are_openspiels(game, kind):
     policy = random_policy(game, kind)
     tree = GameTree(game).expand_all()
     _, best = full_pass(tree).values(policy_vector(tree, policy))
-    if str(game) == LISTED[-1]:  # which takes OpenSpiel's Python long
+    if "ship_sizes=[1;2]" in str(game):  # which takes OpenSpiel's Python long
         table = pyspiel.TabularPolicy(policy.to_dict())
         value = pyspiel.expected_returns(game.new_initial_state(), table, -1, False)
         gain = pyspiel.nash_conv(game, table)
