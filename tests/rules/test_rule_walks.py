@@ -4,6 +4,7 @@ import importlib
 import itertools
 import pickle
 
+import numpy as np
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
