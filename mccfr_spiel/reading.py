@@ -69,10 +69,12 @@ def _file_in(folder: pathlib.Path) -> pathlib.Path:
     names = POLICY, BINARY_POLICY
     found = [folder / name for name in names if (folder / name).exists()]
     if not found:
-        found = [path for path in (folder / CHECKPOINT,) if path.exists()]
+        names = CHECKPOINT, CHECKPOINT + checkpoint.PREVIOUS
+        found = [folder / name for name in names if (folder / name).exists()][:1]
     if not found:
         raise ValueError(
-            f"{folder} has neither {' nor '.join(names)}, which a run writes when it "
-            f"ends, nor {CHECKPOINT}, which it writes on the way: it has no policy."
+            f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
+            f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
+            "policy."
         )
     return max(found, key=lambda path: path.stat().st_mtime_ns)

@@ -1,7 +1,5 @@
 """A user's own rule, estimator or average, written as a function."""
 
-import functools
-import importlib.util
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,15 +26,18 @@ class OwnPart(Part):
         key: the field that holds the function, and its name in files.
         maker: what makes the part of the function.
         arguments: of the function.
+        digest: see `digest_of`.
     """
 
+    digest: str
     key: ClassVar[str] = ""
     maker: ClassVar[str] = ""
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         given = _checked_function(getattr(self, self.key), self.key, self.arguments)
-        self.fill(**{self.key: given})
+        # Another process that gets the function by value does not have its source.
+        self.fill(**{self.key: given}, digest=digest_of(given))
 
     def __repr__(self) -> str:
         return self.call(self.maker)
@@ -51,32 +52,11 @@ class OwnPart(Part):
         """The function's name with that of its module, `module:name`."""
         return name_of(self.function)
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """See `digest_of`."""
-        return digest_of(self.function)
-
     def call(self, name: str, **more: Any) -> str:
         """The call by which files name the part."""
         more["source"] = self.digest
         values = [f"{key}={value!r}" for key, value in more.items()]
         return f"{name}({', '.join([repr(self.name), *values])})"
-
-    def __reduce__(self) -> Any:
-        if importlib.util.find_spec("cloudpickle") is None:
-            return super().__reduce__()
-        import cloudpickle  # other processes may not be able to import the function
-
-        fields = cloudpickle.dumps(self._asdict())
-        return _from_pickled, (type(self), fields, self.digest)
-
-
-def _from_pickled(kind: type[OwnPart], fields: bytes, digest: str) -> OwnPart:
-    import cloudpickle
-
-    part = kind(**cloudpickle.loads(fields))
-    part.__dict__["digest"] = digest  # what was pickled by value has no source
-    return part
 
 
 def _checked_function(value: Any, name: str, arguments: Sequence[str]) -> Any:

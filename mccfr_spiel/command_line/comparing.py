@@ -1,6 +1,5 @@
 """The command `compare`."""
 
-import functools
 import pathlib
 import re
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from absl import flags
 
 from mccfr_spiel.algorithms import SCHEDULES
 from mccfr_spiel.command_line.flags import FORMATS
-from mccfr_spiel.command_line.running import FLAGS, imported_games
+from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import (
     Method,
@@ -21,7 +20,6 @@ from mccfr_spiel.experiments.comparing import compare
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.single_run import has_bars, show
-from mccfr_spiel.experiments.sweeps import Executor, on_ray
 from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 
@@ -80,7 +78,7 @@ def run(values: flags.FlagValues, games: Sequence[str]) -> int:
         iterations=values.iterations,
         folder=folder / "runs",
         workers=values.workers,
-        executor=_executor(values),
+        executor=executor(values),
         imports=imports,
         rows_per_decade=values.rows_per_decade,
         max_memory=values.max_memory,
@@ -146,10 +144,3 @@ def _metric(name: str, opponent: str) -> Metric:
         return value_of(f"{module}:{function}")
     except ValueError as error:
         raise ValueError(f"--metrics={name}: {error}") from error
-
-
-def _executor(values: flags.FlagValues) -> Executor | None:
-    """Ray, or None for the processes of this machine."""
-    if values.executor == "local":
-        return None
-    return functools.partial(on_ray, workers=values.workers, address=values.ray_address)

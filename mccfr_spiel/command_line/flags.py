@@ -124,7 +124,7 @@ class _Program:
         evaluation_seconds: Seconds of learning a response for each player, with
             --evaluate=sampled.
         output_dir: Folder for the results; by default a new one below results/, named
-            after the game, the algorithm and the seed.
+            after the game, the algorithm and the seed, or results/EXPERIMENT.
         overwrite: Replace the results in --output_dir.
         checkpoint_every: The most seconds between two checkpoints. A run also begins
             and ends with one, and makes one with a row if saving takes less than a
@@ -139,8 +139,9 @@ class _Program:
         experiment: A table or figure of the papers, in place of a single run.
         seeds: How many seeds an experiment runs; as many as in the paper if not given.
         only: Run only the settings of an experiment whose names contain this.
-        executor: What runs the settings of an experiment, or makes the walks of a
-            single run's batches.
+        executor: What runs the settings of an experiment or a comparison, or makes the
+            walks of a single run's batches: processes of this machine, or a Ray
+            cluster.
         workers: Processes of an experiment, or of a run with --executor=ray; if not
             given, one for each core, or as many as the cluster has room for.
         ray_address: Address of a Ray cluster; one is started here if not given.

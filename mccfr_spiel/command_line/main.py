@@ -8,8 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
-import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from absl import flags
@@ -49,7 +48,6 @@ class Command(NamedTuple):
         own: the class of its other flags, see `tables.table_of`.
         run: runs it, given the flags, the words that are no flags, and the handlers of
             signals; returns the exit code.
-        words: the help of shared flags that are something else in this command.
     """
 
     usage: str
@@ -57,7 +55,6 @@ class Command(NamedTuple):
     shared: Sequence[str]
     own: type
     run: Callable[[flags.FlagValues, list[str], Signals], int]
-    words: Mapping[str, str] = types.MappingProxyType({})
 
 
 def version() -> str:
@@ -84,12 +81,6 @@ def _play(values: flags.FlagValues, words: list[str], _: Signals) -> int:
     return playing.run(values, take_game(values, words))
 
 
-_THREADS_OF_RUNS = (
-    "The most threads of each run; if not given, as many as there are cores for each "
-    "worker. All workers together never have more threads than there are cores. No "
-    "result depends on them."
-)
-
 COMMANDS = {
     "solve": Command(
         "[GAME]",
@@ -104,13 +95,6 @@ COMMANDS = {
         ),
         object,
         _solve,
-        {
-            "figure_format": "png, svg, pdf, or several of these; png if not given.",
-            "executor": "What makes the walks of the batches: this process, or the "
-            "workers of a Ray cluster, which takes a --batch.",
-            "workers": "Workers of the cluster; if not given, as many as it has room "
-            "for.",
-        },
     ),
     "compare": Command(
         "GAME [GAME ...]",
@@ -122,15 +106,6 @@ COMMANDS = {
         ),
         comparing.Own,
         lambda values, words, _: comparing.run(values, words),
-        {
-            "executor": "Where the runs are done: in processes of this machine, or on "
-            "a Ray cluster.",
-            "max_memory": "The most memory that a run may take, such as 4GiB; by "
-            "default half of what is free when it begins.",
-            "threads": _THREADS_OF_RUNS,
-            "rows_per_decade": "How many points a curve has from 1,000 to 10,000 "
-            "nodes, and so on.",
-        },
     ),
     "experiment": Command(
         "NAME",
@@ -142,13 +117,6 @@ COMMANDS = {
         ),
         object,
         _experiment,
-        {
-            "experiment": "Another way to give NAME.",
-            "figure_format": "png, svg, pdf, or several of these; png,svg if not "
-            "given.",
-            "threads": _THREADS_OF_RUNS,
-            "output_dir": "Folder for the results; results/NAME if not given.",
-        },
     ),
     "play": Command(
         "[GAME | RESULTS]",
@@ -273,8 +241,7 @@ def _help(name: str, values: flags.FlagValues, *, full: bool) -> str:
     lines += [*textwrap.wrap(command.about, width), ""]
     for flag_name in values:
         flag = values[flag_name]
-        words = command.words.get(flag_name, str(flag.help))
-        lines += _help_of_flag(flag, words, width, full=full)
+        lines += _help_of_flag(flag, width, full=full)
     if not full:
         lines += ["", "--helpfull says more about each flag."]
     return "\n".join(lines)
@@ -284,8 +251,8 @@ def _width() -> int:
     return min(shutil.get_terminal_size().columns, 100)
 
 
-def _help_of_flag(flag: Any, words: str, width: int, *, full: bool) -> Iterable[str]:
-    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(words.split()))
+def _help_of_flag(flag: Any, width: int, *, full: bool) -> Iterable[str]:
+    text = re.sub(r"^<[^>]*>:\s*", "", " ".join(str(flag.help).split()))
     text = re.sub(r"\s*\(a comma separated list\)$", "", text)
     choices = getattr(flag.parser, "enum_values", None)
     if choices:

@@ -15,6 +15,7 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.duplicate import duplicate_returns, local_best_response
 from mccfr_spiel.experiments.importing import value_of
+from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.reading import load_policy
 from mccfr_spiel.solver import Solver
@@ -111,29 +112,21 @@ def _games(
     """Plays one game after the other; yields what the user got in each."""
     while True:
         print("--- A new game.")
-        state = game.new_initial_state()
-        while not state.is_terminal():
-            player = state.current_player()
-            if player == seat:
-                action = _ask(state, policy)
-                if action is None:
-                    return
-            elif player >= 0:
-                action = _draw(policy.action_probabilities(state), generator)
-                moves = state.legal_actions()
-                move = said_at(state, player, moves)[moves.index(action)]
-                print(f"Player {player}: {move}")
-            else:
-                action = _draw(dict(state.chance_outcomes()), generator)
-            state.apply_action(action)
+        hand, told = Hand(game, seat, policy.action_probabilities, generator), 0
+        while True:
+            for one in hand.log[told:]:
+                if one["player"] not in (seat, pyspiel.PlayerId.CHANCE):
+                    print(f"Player {one['player']}: {one['name'] or 'an unseen move'}")
+            told = len(hand.log)
+            if hand.state.is_terminal():
+                break
+            action = _ask(hand.state, policy)
+            if action is None:
+                return
+            hand.move(action)
         print("--- The end.")
-        print(_indented(str(state)))
-        yield state.returns()[seat]
-
-
-def _draw(probabilities: dict[int, float], generator: random.Random) -> int:
-    actions = list(probabilities)
-    return generator.choices(actions, [probabilities[one] for one in actions])[0]
+        print(_indented(str(hand.state)))
+        yield hand.state.returns()[seat]
 
 
 def _ask(state: pyspiel.State, policy: Policy) -> int | None:

@@ -127,7 +127,10 @@ def run_experiment(name: str) -> int:
         failures = sweeps.run_sweep(
             table,
             folder,
-            executor(),
+            executor(FLAGS)
+            or functools.partial(
+                local, workers=FLAGS.workers or os.cpu_count() or 1, run_main=False
+            ),
             lambda share: bar.update(100 * share - bar.n),
             imports=imports,
             trees=trees,
@@ -141,14 +144,11 @@ def run_experiment(name: str) -> int:
     return 1 if failures else 0
 
 
-def executor() -> Executor:
-    """What runs the settings of an experiment."""
-    if FLAGS.executor == "ray":
-        return functools.partial(
-            on_ray, workers=FLAGS.workers, address=FLAGS.ray_address
-        )
-    workers = FLAGS.workers or os.cpu_count() or 1
-    return functools.partial(local, workers=workers, run_main=False)
+def executor(values: flags.FlagValues) -> Executor | None:
+    """A Ray cluster for the runs, or None for the processes of this machine."""
+    if values.executor == "local":
+        return None
+    return functools.partial(on_ray, workers=values.workers, address=values.ray_address)
 
 
 def summarize_and_draw(experiment: panels.Experiment, folder: pathlib.Path) -> None:

@@ -25,7 +25,8 @@ class Spot:
     Attributes:
         parent: None at the root.
         player: who acts, as in OpenSpiel.
-        infoset: its number in the tree; -1 where no player acts.
+        infoset: its number in the drawing; -1 where no player acts.
+        known: what the player knows there, as people say it.
         label: what is written at the edge to the node.
         odds: the probability of a player's move to it; None if there is no policy, or
             if chance has made the move.
@@ -36,7 +37,8 @@ class Spot:
 
     parent: "Spot | None"
     player: int
-    infoset: int
+    infoset: int = -1
+    known: str = ""
     label: str = ""
     odds: float | None = None
     end: str = ""

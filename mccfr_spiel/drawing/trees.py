@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pyspiel
 from open_spiel.python.policy import Policy
 
@@ -36,12 +35,12 @@ from mccfr_spiel.drawing.layout import (
     lay_out,
 )
 from mccfr_spiel.drawing.printing import printed
-from mccfr_spiel.limits import MemoryBudgetError, TreeFullError
 from mccfr_spiel.policies.names import said_at, said_info_state
+from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.whole_trees import complete_tree
 
 MOST_NODES = 400
 """A larger tree could not be read, with one leaf on each row."""
@@ -162,35 +161,33 @@ def draw_tree(
             possible; or the policy is of another game.
     """
     max_nodes = refusals.integer(max_nodes, "max_nodes", 1)
-    if around is None:
-        tree, node, most, moves = _small_tree(game, max_nodes), 0, None, []
-        ask = policy_vector
-    else:
+    source = game.source if isinstance(game, GameTree) else game
+    tree = GameTree(source)
+    if isinstance(game, GameTree) and game.abstraction is None:
+        tree = game
+    state, moves, most, name = tree.new_state(), [], None, title(tree.source)
+    if around is not None:
         most, moves = refusals.integer(depth, "depth", 0), _moves_in(around)
-        tree, node = _part_of_tree(game, moves, most, max_nodes)
-        ask = _asked
-    vector = None if policy is None else ask(tree, policy)
-    name = title(tree.source)
-    if moves:
-        name += f", after {', '.join(map(str, moves))}"
-    picture = _Picture(tree, spots_of(tree, vector, node, most), name)
+        name += f", after {', '.join(map(str, moves))}" if moves else ""
+        if not isinstance(policy, Policy | pyspiel.Policy | None):
+            raise ValueError(
+                "A part of a tree is drawn with an OpenSpiel policy, not with "
+                f"{policy!r}."
+            )
+    for move in moves:
+        if move not in state.legal_actions():
+            raise ValueError(
+                f"around={moves}: {move} is none of the moves {state.legal_actions()} "
+                f"after {state.history()}."
+            )
+        state.apply_action(move)
+    _check_size(tree.source, state, most, max_nodes)
+    if policy is not None and around is None:
+        tree = complete_tree(tree)
+        policy = SequencePolicy(tree, policy_vector(tree, policy))
+    picture = _Picture(spots_of(state, policy, most), tree.num_players, name)
     words = f"{name}, {counted(len(picture.spots), 'node')}"
     return TreeDrawing(picture.svg(), words)
-
-
-def _asked(tree: GameTree, policy: Any) -> np.ndarray:
-    """`[S]` an OpenSpiel policy at the infosets of a part of a tree."""
-    if not isinstance(policy, Policy | pyspiel.Policy):
-        raise ValueError(
-            f"A part of a tree is drawn with an OpenSpiel policy, not with {policy!r}."
-        )
-    vector = np.ones(tree.num_sequences)
-    for node in np.flatnonzero(tree.nodes["player"] >= 0).tolist():
-        _, start, _, count, _ = tree.nodes[node].item()
-        odds = dict(policy.action_probabilities(tree.state_at(node)[0]))
-        actions = tree.actions[start : start + count].tolist()
-        vector[start : start + count] = [odds.get(action, 0.0) for action in actions]
-    return vector
 
 
 def _moves_in(history: Sequence[int] | str) -> list[int]:
@@ -204,108 +201,72 @@ def _moves_in(history: Sequence[int] | str) -> list[int]:
         ) from None
 
 
-def _part_of_tree(
-    game: pyspiel.Game | str | GameTree, moves: list[int], depth: int, max_nodes: int
-) -> tuple[GameTree, int]:
-    """A tree that has no more than what is drawn and the way there, and the node where
-    the drawing begins."""
-    source = game.source if isinstance(game, GameTree) else load_game(game)
-    tree, node = GameTree(source, max_nodes=2**31 - 1), 0
-    for move in moves:
-        state, sequences = tree.state_at(node)
-        actions = state.legal_actions()
-        if move not in actions:
-            raise ValueError(
-                f"around={moves}: {move} is none of the moves {actions} after "
-                f"{state.history()}."
-            )
-        first = tree.expand(node, state, sequences)[2]
-        node = first + actions.index(move)
-    level, num_drawn = [node], 0
-    for _ in range(depth + 1):
-        num_drawn += len(level)
-        if num_drawn > max_nodes:
-            raise _too_large(source, f"more than {max_nodes:,} nodes there", max_nodes)
-        below: list[int] = []
-        for one in level:
-            children, _, first, *_ = tree.expand(one, *tree.state_at(one))
-            below += range(first, first + len(children))
-        level = below
-    return tree, node
+def _check_size(
+    game: pyspiel.Game, state: pyspiel.State, depth: int | None, max_nodes: int
+) -> None:
+    """Raises ValueError if more nodes follow a state than are drawn."""
+    most = max_nodes if depth is not None else max(_MOST_COUNTED, max_nodes)
+    count, stack = 0, [(state, 0)]
+    while stack and count <= most:
+        state, level = stack.pop()
+        count += 1
+        if level != depth and not state.is_terminal():
+            stack += [(state.child(move), level + 1) for move in state.legal_actions()]
+    if count > max_nodes:
+        there = "" if depth is None else " there"
+        nodes = counted(count, "node")
+        if count > most:
+            nodes = f"more than {most:,} nodes{there}"
+        raise ValueError(
+            f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} "
+            "cannot be read. Draw a smaller game, or look at policy.table(); max_nodes "
+            "allows more."
+        )
 
 
-def _small_tree(game: pyspiel.Game | str | GameTree, max_nodes: int) -> GameTree:
-    """The whole tree of a game; raises ValueError if it is too large to draw."""
-    if isinstance(game, GameTree) and game.is_complete and game.abstraction is None:
-        tree = game
-    else:
-        source = game.source if isinstance(game, GameTree) else load_game(game)
-        most = max(_MOST_COUNTED, max_nodes)
-        try:
-            tree = GameTree(source, max_nodes=most).expand_all()
-        except (TreeFullError, MemoryBudgetError):
-            raise _too_large(source, f"more than {most:,} nodes", max_nodes) from None
-    if tree.num_nodes > max_nodes:
-        raise _too_large(tree.source, counted(tree.num_nodes, "node"), max_nodes)
-    return tree
-
-
-def _too_large(game: pyspiel.Game, nodes: str, max_nodes: int) -> ValueError:
-    return ValueError(
-        f"{brief(game)} has {nodes}, and a drawing of more than {max_nodes:,} cannot "
-        "be read. Draw a smaller game, or look at policy.table(); max_nodes allows "
-        "more."
-    )
-
-
-def spots_of(
-    tree: GameTree, vector: np.ndarray | None, top: int = 0, depth: int | None = None
-) -> list[Spot]:
-    """The nodes in depth-first order, with the words of people for moves.
+def spots_of(state: pyspiel.State, policy: Any, depth: int | None) -> list[Spot]:
+    """The nodes from a state on in depth-first order, with the words of people.
 
     Args:
-        tree: a tree that has all of them.
-        vector: `[S]` a policy, if there is one.
-        top: the first node.
+        state: the first one.
+        policy: what answers for states, if there is a policy.
         depth: how many moves the nodes go further; None for to the end.
     """
     spots: list[Spot] = []
-    record = tree.nodes[top]
-    root = Spot(None, int(record["player"]), int(record["infoset"]))
-    stack = [(top, tree.state_at(top)[0], root)]
+    answers = None if policy is None else Answers(policy)
+    infosets: dict[tuple[int, str], int] = {}
+    stack = [(state, Spot(None, int(state.current_player())))]
     # One pass takes a node off the stack and puts its children on, the last one first.
     while stack:
-        node, state, spot = stack.pop()
+        state, spot = stack.pop()
         spots.append(spot)
-        first, start, infoset, count, player = tree.nodes[node].item()
-        if player == TERMINAL:
-            spot.infoset = -1
-            spot.end = ", ".join(f"{one:g}" for one in tree.utilities[start].tolist())
+        player = spot.player
+        if state.is_terminal():
+            spot.end = ", ".join(f"{one:g}" for one in state.returns())
             continue
+        odds: dict[int, float] = {}
+        if player >= 0:
+            known = state.information_state_string(player)
+            spot.infoset = infosets.setdefault((player, known), len(infosets))
+            spot.known = said_info_state(state.get_game(), player, known)
         if spot.level == depth:
             spot.end = "\u2026"
-            spot.infoset = infoset
             continue
-        values = None if vector is None else vector[start : start + count].tolist()
-        if player == CHANCE_NODE:
-            spot.infoset = -1
-            actions, values = zip(*state.chance_outcomes(), strict=True)
-        else:
-            actions = tree.actions[start : start + count].tolist()
-        names = said_at(state, player, actions)
+        if player < 0:
+            odds = dict(state.chance_outcomes())
+        elif answers is not None:
+            odds = answers.action_probabilities(state)
+        actions = state.legal_actions() if player >= 0 else list(odds)
         below = []
-        for child in range(count):
-            label = one_line(names[child], _MOST_OF_NAME)
-            odds = None
-            if values is not None:
-                label += f" {values[child]:.2f}"
-                odds = values[child] if player >= 0 else None
-            record = tree.nodes[first + child]
-            made = Spot(
-                spot, int(record["player"]), int(record["infoset"]), label, odds
-            )
-            made.level = spot.level + 1
-            below.append((first + child, state.child(actions[child]), made))
+        for action, name in zip(actions, said_at(state, player, actions), strict=True):
+            label, odd = one_line(name, _MOST_OF_NAME), None
+            if odds:
+                odd = odds.get(action, 0.0)
+                label += f" {odd:.2f}"
+            child = state.child(action)
+            one = Spot(spot, int(child.current_player()), label=label)
+            one.odds, one.level = odd if player >= 0 else None, spot.level + 1
+            below.append((child, one))
         stack += reversed(below)
     return spots
 
@@ -313,13 +274,13 @@ def spots_of(
 class _Picture:
     """The drawing of one tree as an SVG element."""
 
-    def __init__(self, tree: GameTree, spots: list[Spot], name: str) -> None:
-        self._tree, self.spots, self._name = tree, spots, name
+    def __init__(self, spots: list[Spot], num_players: int, name: str) -> None:
+        self.spots, self._name = spots, name
         self._layout = lay_out(spots)
-        drawn = sorted({(one.infoset, one.player) for one in spots if one.player >= 0})
+        self._known = {one.infoset: one for one in spots if one.player >= 0}
         self._owned = [
-            [infoset for infoset, owner in drawn if owner == player]
-            for player in range(tree.num_players)
+            [infoset for infoset, one in sorted(self._known.items()) if one.player == p]
+            for p in range(num_players)
         ]
         self._numbers = {  # within their players
             infoset: number
@@ -330,7 +291,7 @@ class _Picture:
     def svg(self) -> str:
         """The text of an SVG file."""
         layout, name = self._layout, self._name
-        words = ", ".join(map(str, range(self._tree.num_players)))
+        words = ", ".join(map(str, range(len(self._owned))))
         words = f"At the ends: the returns of players {words}."
         if layout.links:
             words += " Dots on a dashed line: one information set."
@@ -408,21 +369,16 @@ class _Picture:
             place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{RADIUS:g}"}
             kind = f"fill{player % _PLAYERS}"
             shape = _child(group, "circle", kind=kind, **place)
-            name = one_line(self._said(spot.infoset))
-            _child(shape, "title").text = f"player {player}: {name}"
+            _child(shape, "title").text = f"player {player}: {one_line(spot.known)}"
             _text(group, x, y + 4, str(self._numbers[spot.infoset]), "number")
-
-    def _said(self, infoset: int) -> str:
-        player = int(self._tree.infosets[infoset]["player"])
-        string = self._tree.info_state(infoset)
-        return said_info_state(self._tree.game, player, string)
 
     def _draw_legend(self, group: ElementTree.Element, top: float) -> tuple[float, int]:
         """The list of each player's information states; returns where it ends at the
         right, and its rows."""
         x, rows = MARGIN, 0
         for player, mine in enumerate(self._owned):
-            names = one_lines([*map(self._said, mine)], _MOST_OF_STRING)
+            known = [self._known[infoset].known for infoset in mine]
+            names = one_lines(known, _MOST_OF_STRING)
             lines = [f"player {player}"]
             lines += [f"{number}:  {name}" for number, name in enumerate(names, 1)]
             for row, words in enumerate(lines):

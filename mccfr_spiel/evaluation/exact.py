@@ -8,12 +8,12 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.display import brief
 from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.whole import checked_threads
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
@@ -33,13 +33,10 @@ def read_policy(
     game: Game,
     policy: Any,
     max_memory: MaxMemory,
-    threads: int | None,
     twin: bool | None = None,
     store: str = "auto",
 ) -> tuple[GameTree, np.ndarray]:
     """The whole tree of the game, and the policy as a vector `[S]` over its sequences.
-
-    Threads share the look whether a vector is a policy.
 
     A tree that a solver has grown is left as it is; a whole one is kept beside it.
     """
@@ -64,7 +61,7 @@ def read_policy(
     if tree.worlds is None and not isinstance(policy, np.ndarray):
         size += _BYTES_OF_INFOSET * infosets
     tree.budget.require(size, "Reading the policy and its plans takes")
-    return tree, policy_vector(tree, policy, threads=checked_threads(threads))
+    return tree, policy_vector(tree, policy)
 
 
 def _named(tree: GameTree, policy: Any) -> Any:
@@ -114,7 +111,7 @@ def expected_returns(
             ValueErrors. `sampled_returns` and `learned_response` need no tree.
         ValueError: see `GameTree` and `policy_vector`.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
+    tree, vector = read_policy(game, policy, max_memory, twin, store)
     return full_pass(tree, threads).values(vector)[0]
 
 
@@ -132,7 +129,7 @@ def nash_conv(
     In a two-player zero-sum game this is the saddle-point gap and twice
     `exploitability`. Arguments and errors are those of `expected_returns`.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
+    tree, vector = read_policy(game, policy, max_memory, twin, store)
     return full_pass(tree, threads).nash_conv(vector)
 
 
@@ -152,7 +149,7 @@ def exploitability(
     Raises:
         ValueError: the game is not a two-player constant-sum game.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
+    tree, vector = read_policy(game, policy, max_memory, twin, store)
     if not is_two_player_constant_sum(tree.game):
         raise ValueError(
             f"{brief(tree.source)} is not a two-player constant-sum game, for which "
@@ -187,13 +184,11 @@ def best_response_policy(
     Raises:
         ValueError: there is no such player.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin, store)
+    tree, vector = read_policy(game, policy, max_memory, twin, store)
     player = refusals.player(player, tree.num_players)
     passes = full_pass(tree, threads)
     response = passes.respond(vector, player)
-    is_theirs = tree.infosets["player"] == player
-    plays = np.repeat(is_theirs, tree.infosets["num_actions"])
     vector = vector.copy()
-    vector[tree.num_players :][plays] = 0
-    vector[response.choice[is_theirs]] = 1
+    vector[sequences_of(tree, player)] = 0
+    vector[response.choice[tree.infosets["player"] == player]] = 1
     return SequencePolicy(tree, vector)

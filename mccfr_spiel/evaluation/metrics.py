@@ -21,6 +21,7 @@ from mccfr_spiel.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.evaluation import exact
 from mccfr_spiel.evaluation.exact import Game, read_policy
 from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.reading import load_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
@@ -99,13 +100,6 @@ class HeadToHead:
             found = exact.expected_returns(tree, seats, threads=_threads(solver))
             returns.append(found[seat])
         return float(np.mean(returns))
-
-
-def uniform_vector(tree: GameTree) -> np.ndarray:
-    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
-    counts = tree.infosets["num_actions"]
-    empty_sequences = np.ones(tree.num_players)
-    return np.concatenate([empty_sequences, np.repeat(1 / counts, counts)])
 
 
 METRICS: dict[str, Metric] = {
@@ -205,7 +199,7 @@ def known_value(
 
     What counts are the payoffs at the ends of the game, not what it declares.
     """
-    tree, vector = read_policy(game, policy, max_memory, threads, twin)
+    tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:

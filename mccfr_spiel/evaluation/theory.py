@@ -25,6 +25,7 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
+from mccfr_spiel.policies.names import sequences_of, uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -137,12 +138,10 @@ def least_sampling_probability(
     epsilon = refusals.number(epsilon, "epsilon", 0, 1, open_low=True)
     tree = complete_tree(game)
     player = refusals.player(player, tree.num_players)
-    counts = tree.infosets["num_actions"]
-    draws = np.ones(tree.num_sequences)
-    draws[tree.num_players :] = np.repeat(epsilon / counts, counts)
-    mine = tree.infosets["player"] == player
-    sequences = tree.num_players + np.flatnonzero(np.repeat(mine, counts))
-    return float(full_pass(tree).plan(draws)[sequences].min(initial=1.0))
+    draws = uniform_vector(tree)
+    draws[tree.num_players :] *= epsilon
+    plan = full_pass(tree).plan(draws)
+    return float(plan[sequences_of(tree, player)].min(initial=1.0))
 
 
 def least_history_probability(
@@ -169,12 +168,8 @@ def least_history_probability(
     player = refusals.player(player, tree.num_players)
     epsilon = refusals.number(epsilon, "epsilon", 0, 1)
     draws = policy_vector(tree, policy).copy()
-    counts = tree.infosets["num_actions"]
-    mine = tree.num_players + np.flatnonzero(
-        np.repeat(tree.infosets["player"] == player, counts)
-    )
-    uniform = np.repeat(1 / counts, counts)[mine - tree.num_players]
-    draws[mine] += epsilon * (uniform - draws[mine])
+    mine = sequences_of(tree, player)
+    draws[mine] += epsilon * (uniform_vector(tree)[mine] - draws[mine])
     level, reach, least = np.zeros(1, np.int64), np.ones(1), 1.0
     for below, parents, moves in levels_below(tree.nodes):
         above = tree.nodes[level[parents]]

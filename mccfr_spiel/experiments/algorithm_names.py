@@ -15,11 +15,8 @@ from typing import Annotated, Any, TypeVar
 from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
-    LINEAR,
-    QUADRATIC,
     RULES,
     SCHEDULES,
-    UNIFORM,
     Algorithm,
     Averaging,
     Minimizer,
@@ -51,16 +48,12 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    "full": sampling.FULL,
-    "pruned": sampling.full(prune=True),
-    "pruned_by_regret": sampling.full(prune="regret"),
-    "chance": sampling.CHANCE,
-    "opponent": sampling.OPPONENT,
-    "external": sampling.EXTERNAL,
-    "outcome": sampling.OUTCOME,
-    "balanced_outcome": sampling.BALANCED_OUTCOME,
-    "average_strategy": sampling.AVERAGE_STRATEGY,
+    name.lower(): one
+    for name, one in vars(sampling).items()
+    if isinstance(one, Sampling)
 }
+SAMPLINGS["pruned"] = sampling.full(prune=True)
+SAMPLINGS["pruned_by_regret"] = sampling.full(prune="regret")
 """The estimators, as settings call them."""
 
 
@@ -75,9 +68,7 @@ MINIMIZERS: dict[str, Minimizer] = {
 """The local rules with their default parameters; the step size is 1."""
 
 AVERAGINGS = {
-    "uniform": UNIFORM,
-    "linear": LINEAR,
-    "quadratic": QUADRATIC,
+    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Averaging)
 }
 """The averages, as settings call them."""
 
@@ -187,22 +178,17 @@ def make_method(given: Mapping[str, Any]) -> Method:
         method = SCHEDULES[text](parts.pop("horizon"), **more)
     else:
         method = read_method(text)
-    if "horizon" in parts:
+    known = PARTS.keys() - {*_OF_PROGRAMS, "horizon"}
+    if isinstance(method, OfflineMethod):
+        known = {one.name for one in dataclasses.fields(method)}
+    for name in parts.keys() - known:
+        other = f"choose {_choices('algorithm', SCHEDULES)}, or "
         raise ValueError(
-            f"horizon={parts['horizon']} is given, but {text} has none; choose "
-            f"{_choices('algorithm', SCHEDULES)}, or drop it."
+            f"{name}={parts[name]} is given, but {text} has none; "
+            f"{other * (name == 'horizon')}drop it."
         )
     if isinstance(method, OfflineMethod):
-        for name in parts.keys() - {one.name for one in dataclasses.fields(method)}:
-            raise ValueError(
-                f"{name}={parts[name]} is given, but {method.name} has none; drop it."
-            )
         return method._replace(**parts)
-    for name in parts.keys() & {*_OF_PROGRAMS}:
-        raise ValueError(
-            f"{name}={parts[name]} is given, but {text} solves no linear program; "
-            "drop it."
-        )
     return _algorithm(method, parts)
 
 

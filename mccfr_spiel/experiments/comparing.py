@@ -10,7 +10,7 @@ import importlib
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyspiel
@@ -71,50 +71,46 @@ def compare(
         table = ms.compare("kuhn_poker", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
         table.plot().savefig("kuhn.pdf")
 
-    The table is a pandas DataFrame with one row for each point recorded, see
-    `experiments.comparison_table.Comparison`. Its numbers are the same for any number
-    of workers, except for the seconds. An algorithm that draws nothing, as `CFR_PLUS`,
-    is run with seed 0 only, since all its runs would be the same.
+    The table is a pandas DataFrame, see `experiments.comparison_table.Comparison`. Its
+    numbers are the same for any number of workers, except for the seconds. An algorithm
+    that draws nothing, as `CFR_PLUS`, is run with seed 0 only.
 
     Args:
-        games: load strings or games, one or several, or label -> game. A game of your
-            own must be registered. If it is in a module, or in a file that is imported
-            by its name, that is imported in each worker; if it is in the main script or
-            in a notebook, all runs are done in this process, one after the other.
-        algorithms: values such as `ms.CFR_PLUS`, or their names, one or several, or
-            label -> algorithm. They may have an own rule or estimator; in a folder rows
-            are of that function's source, and another one is refused.
+        games: load strings or registered games, one or several, or label -> game. The
+            module that registers a game is imported in each worker; if it is the main
+            script or a notebook, all runs are done in this process.
+        algorithms: values or names, one or several, or label -> algorithm.
         seeds: how many runs of each algorithm on each game.
         nodes: a run ends with the first iteration after which so many nodes of the tree
             have been touched, a cost that all algorithms share.
-        metrics: what is measured: functions of the solver, or names in
-            `ms.metrics.METRICS`, one or several, or label -> function. By default it is
-            NashConv. Without a metric that has a name, games may be too large for a
-            whole tree.
-        iterations: how long a run is, in iterations, in place of `nodes`. Offline
-            methods take this.
-        folder: for the rows. A comparison that is called again with the same folder
-            goes on where it was, also with more seeds, games or algorithms. Whether a
-            function has changed cannot be seen, so choose another folder then. By
-            default the rows are not kept.
-        workers: processes; one for each core if not given. With 1, all runs are done in
-            this process.
-        executor: what runs the runs, in place of processes of this machine, such as
+        metrics: functions of the solver, or names in `ms.metrics.METRICS`, one or
+            several, or label -> function; by default NashConv. Without a metric that
+            has a name, games may be too large for a whole tree.
+        iterations: how long a run is, in place of `nodes`. Offline methods take this.
+        folder: for the rows, which are not kept by default. The same call goes on where
+            it was, also with more seeds, games or algorithms, but not with another
+            function under the name of a metric.
+        workers: processes; one for each core if not given.
+        executor: what runs the runs in place of processes, such as
             `functools.partial(ms.experiments.on_ray, workers=None, address=None)`.
         imports: more modules, or paths of Python files, that each worker imports first.
         rows_per_decade: rows from 1,000 to 10,000 nodes, and so on.
-        max_memory, twin: as in `Solver`, for each run.
-        threads: as in `Solver`, for each run, but never more than leave a core for each
-            thread of all workers together.
-        progress: whether to show a bar on standard error; by default only if that is a
-            terminal.
+        max_memory, twin, threads: as in `Solver`, for each run; but all workers
+            together have no more threads than there are cores.
+        progress: whether to show a bar; by default on terminals.
 
     Raises:
-        ImportError: pandas is missing.
+        ImportError: pandas or matplotlib is missing.
         ValueError: a game or an algorithm is wrong, or the folder has rows of others.
         ComparisonError: runs have failed; the message says which, and why.
     """
-    make_table = _load_comparison()
+    try:
+        tables = importlib.import_module("mccfr_spiel.experiments.comparison_table")
+    except ImportError as error:
+        raise ImportError(
+            "A comparison is a pandas DataFrame that matplotlib draws, and one of them "
+            "is not installed here: pip install 'mccfr_spiel[plot]'."
+        ) from error
     measures = named_metrics(metrics, default=["nash_conv"])
     chosen = _labelled_games(games)
     methods = _labelled_algorithms(algorithms)
@@ -139,9 +135,6 @@ def compare(
     modules = _modules_of(chosen.values())
     if executor is None:
         executor = _executor(workers, table, modules)
-    carried = measures
-    if executor is not in_this_process:
-        carried = {label: _carried(one) for label, one in measures.items()}
     with (
         _folder(folder) as place,
         tqdm(
@@ -156,11 +149,11 @@ def compare(
             executor,
             lambda share: bar.update(100 * share - bar.n),
             imports=[*imports, *modules - {"__main__"}],
-            metrics=carried,
+            metrics=measures,
         )
         if failures:
             raise ComparisonError(_words_of_failures(failures, table, folder))
-        return make_table(runs, place, list(measures))
+        return tables.read_comparison(runs, place, list(measures))
 
 
 # --- what is compared ------------------------------------------------------------
@@ -275,27 +268,6 @@ def _executor(
     return functools.partial(local, workers=workers, run_main=False)
 
 
-def _carried(metric: Metric) -> Metric:
-    """The metric in a form that other processes can be given: a function is pickled
-    with its code, as those of notebooks must be."""
-    if metric in METRICS.values():
-        return metric
-    import cloudpickle
-
-    return functools.partial(_measure, cloudpickle.dumps(metric))
-
-
-def _measure(pickled: bytes, solver: Any) -> float:
-    return _unpickled(pickled)(solver)
-
-
-@functools.lru_cache
-def _unpickled(pickled: bytes) -> Metric:
-    import cloudpickle
-
-    return cloudpickle.loads(pickled)
-
-
 @contextlib.contextmanager
 def _folder(folder: str | os.PathLike[str] | None) -> Iterator[pathlib.Path]:
     """The folder for the rows: the user's, or one that is deleted in the end."""
@@ -321,17 +293,3 @@ def _words_of_failures(
         f"{len(failures)} of {len(table)} runs failed, first {first.key}: "
         f"{first.error}\n{kept}"
     )
-
-
-def _load_comparison() -> Callable[..., "Comparison"]:
-    """What makes the table; raises ImportError with the way out without pandas."""
-    try:
-        importlib.import_module("pandas")
-    except ImportError as error:
-        raise ImportError(
-            "A comparison is a pandas DataFrame, and pandas is not installed here: "
-            "pip install 'mccfr_spiel[plot]'."
-        ) from error
-    return importlib.import_module(
-        "mccfr_spiel.experiments.comparison_table"
-    ).read_comparison

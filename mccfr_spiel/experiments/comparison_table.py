@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.plotting import curves_figure, save_figure
-from mccfr_spiel.experiments.runs import COLUMNS
+from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
+from mccfr_spiel.experiments.runs import COLUMNS, aligned
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.experiments.sweeps import FINISHED, key
 
@@ -98,12 +98,12 @@ class Comparison(pd.DataFrame):
             raise ValueError("The table has no rows to draw.")
         curves = {
             str(game): {
-                str(algorithm): _aligned(rows, x, y, band)
+                str(algorithm): _line(rows, x, y, band)
                 for algorithm, rows in part.groupby("algorithm", sort=False)
             }
             for game, part in self.groupby("game", sort=False)
         }
-        figure = curves_figure(curves, x, y, x_scale, y_scale, style=style)
+        figure = lines_figure(curves, [(x, x_scale)], y, y_scale, style=style)
         if path is not None:
             save_figure(figure, path)
         return figure
@@ -127,30 +127,24 @@ class Comparison(pd.DataFrame):
         return pd.DataFrame(columns)
 
 
-def _aligned(rows: Any, x: str, y: str, band: str) -> dict[str, np.ndarray]:
+def _line(rows: Any, x: str, y: str, band: str) -> Line:
     """The means of a curve over its seeds, where its rows were due, and the band."""
     seeds = [one for _, one in rows.groupby("seed", sort=True)]
     reached = [one["due"].to_numpy() for one in seeds]
-    points = []
-    before = None
-    # As in `panels.summarize`: at each number at which some row was due, the first row
-    # of every seed that has reached it.
-    for due in np.unique(np.concatenate(reached)):
-        at = [int(np.searchsorted(one, due)) for one in reached]
-        if any(i == len(one) for i, one in zip(at, reached, strict=True)):
-            break
-        if at != before:
-            before = at
-            chosen = [one.iloc[i] for i, one in zip(at, seeds, strict=True)]
-            across = np.mean([float(row[x]) for row in chosen])
-            up = np.array([float(row[y]) for row in chosen])
-            spread = up.std(ddof=1) if len(up) > 1 else 0.0
-            low, high = up.mean() - spread, up.mean() + spread
-            if band == "range":
-                low, high = up.min(), up.max()
-            points.append((across, up.mean(), low, high))
-    columns = np.array(points).reshape(-1, 4).T
-    return dict(zip(("x", "mean", "low", "high"), columns, strict=True))
+    dues = np.unique(np.concatenate(reached))
+    dues = dues[dues <= min(one[-1] for one in reached)]
+    at = np.array([places for _, places in aligned(reached, dues)])
+    across, up = (
+        np.stack([s[name].to_numpy(float)[at[:, k]] for k, s in enumerate(seeds)])
+        for name in (x, y)
+    )
+    mean, spread = up.mean(axis=0), 0.0
+    if len(seeds) > 1:
+        spread = up.std(axis=0, ddof=1)
+    low, high = mean - spread, mean + spread
+    if band == "range":
+        low, high = up.min(axis=0), up.max(axis=0)
+    return Line({x: across.mean(axis=0)}, mean, low, high)
 
 
 def read_comparison(

@@ -1,7 +1,6 @@
 """Modules that register games, by their names or by the paths of their files."""
 
 import importlib
-import importlib.util
 import operator
 import os
 import pathlib
@@ -58,10 +57,19 @@ def import_module(name: str) -> ModuleType:
     Raises:
         ImportError: there is no such module or file, or another module has its name.
     """
-    if name.endswith(".py"):
-        return _import_file(pathlib.Path(name).absolute())
-    _add_to_path(os.getcwd())
-    return importlib.import_module(name)
+    path, folder = pathlib.Path(name).absolute(), os.getcwd()
+    is_file = name.endswith(".py")
+    if is_file:
+        if not path.is_file():
+            raise ImportError(f"there is no file {path}")
+        name, folder = path.stem, str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    importlib.invalidate_caches()  # the file may be a moment old
+    module = importlib.import_module(name)
+    if is_file and pathlib.Path(module.__file__ or "").absolute() != path:
+        raise ImportError(f"another module is called {name!r}; rename the file")
+    return module
 
 
 def value_of(text: str) -> Any:
@@ -78,30 +86,3 @@ def value_of(text: str) -> Any:
             f"{text!r} is not MODULE:NAME of something in a module that is installed "
             f"or in this folder, nor FILE.py:NAME: {error}."
         ) from error
-
-
-def _import_file(path: pathlib.Path) -> ModuleType:
-    if not path.is_file():
-        raise ImportError(f"there is no file {path}")
-    known = sys.modules.get(path.stem)
-    if known is not None:
-        if pathlib.Path(getattr(known, "__file__", None) or "").absolute() == path:
-            return known
-        raise ImportError(f"another module is called {path.stem!r}; rename the file")
-    _add_to_path(str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None  # for the name ends with .py
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[path.stem]
-        raise
-    return module
-
-
-def _add_to_path(folder: str) -> None:
-    if folder not in sys.path:
-        sys.path.append(folder)

@@ -5,7 +5,7 @@ from typing import Any
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.evaluation.sampled import Estimate, learned_response, sampled_returns
+from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
 from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy
 
@@ -58,12 +58,8 @@ def evaluation(
     for player in range(num_players):
         seats: list[Any] = [uniform] * num_players
         seats[player] = policy
-        against_uniform = sampled_returns(game, seats, seed=seed, **how)[player]
-        if forgets:
-            found = _means(
-                value_against_itself=own[player], value_against_uniform=against_uniform
-            )
-        else:
+        response = None
+        if not forgets:
             response = learned_response(
                 game,
                 policy,
@@ -73,12 +69,19 @@ def evaluation(
                 max_memory=max_memory,
                 **how,
             )
-            found = _means(
-                value_against_itself=response.own,
-                value_against_uniform=against_uniform,
-                value_of_learned_response=response.value,
-                gain_of_learned_response=response.gain,
-            )
+        against_uniform = sampled_returns(game, seats, seed=seed, **how)
+        estimates = {
+            "value_against_itself": response.own if response else own[player],
+            "value_against_uniform": against_uniform[player],
+        }
+        if response:
+            estimates["value_of_learned_response"] = response.value
+            estimates["gain_of_learned_response"] = response.gain
+        found: dict[str, Any] = {
+            name: {"mean": one.mean, "half_width": one.half_width}
+            for name, one in estimates.items()
+        }
+        if response:
             found["iterations_of_learning"] = response.iterations
         players.append(found)
     return {
@@ -86,12 +89,4 @@ def evaluation(
         + (NO_RESPONSE if forgets else ONLY_A_BOUND),
         "plays": plays,
         "players": players,
-    }
-
-
-def _means(**estimates: Estimate) -> dict[str, Any]:
-    """The estimates as they are written."""
-    return {
-        name: {"mean": estimate.mean, "half_width": estimate.half_width}
-        for name, estimate in estimates.items()
     }

@@ -2,7 +2,7 @@
 
 Only this module and comparison_table.py import matplotlib (the extra `plot`).
 
-How figures look: their styles, the ticks of logarithmic axes, legends, and files.
+How figures look: their styles, legends, and files.
 
 There are two styles, "paper" for print and "dark" for slides and dark pages. Sizes are
 those on the page: three panels are as wide as the text of a page, and letters have 8
@@ -14,21 +14,15 @@ import io
 import math
 import os
 import pathlib
+import re
 import textwrap
+import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    ScalarFormatter,
-)
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
@@ -56,6 +50,9 @@ _DASHES = ("-", "--", "-.", ":", (0, (7, 1, 1, 1, 1, 1)))
 """Five, so that two families of four curves do not share them."""
 
 _COMMON: dict[Any, Any] = {
+    "axes.formatter.limits": (-3, 4),
+    "axes.formatter.min_exponent": 4,  # 0.001 and 1000 are written so
+    "axes.formatter.use_mathtext": True,
     "axes.grid": True,
     "axes.grid.which": "major",
     "axes.labelsize": 8,
@@ -138,15 +135,10 @@ def styled(style: str) -> Iterator[None]:
     Raises:
         ValueError: there is no such style.
     """
-    check_style(style)
-    with rc_context(_STYLES[style].settings):
-        yield
-
-
-def check_style(style: str) -> None:
-    """Raises ValueError if there is no style of that name."""
     if style not in STYLES:
         raise ValueError(f"style={style!r} is none of {', '.join(STYLES)}.")
+    with rc_context(_STYLES[style].settings):
+        yield
 
 
 def looks(names: Iterable[str], style: str) -> dict[str, Look]:
@@ -200,63 +192,6 @@ class ShownFigure(Figure):
     def _repr_png_(self) -> bytes:
         """The picture as notebooks ask for it."""
         return to_bytes(self, "png", dpi=150)
-
-
-# --- axes ------------------------------------------------------------------------
-
-
-def finish_axes(axes: Any, *, x_scale: str, y_scale: str = "log") -> None:
-    """Sets the scales and ticks of a panel in which all curves have been drawn."""
-    for axis, scale in ((axes.xaxis, x_scale), (axes.yaxis, y_scale)):
-        if scale == "log":
-            _log_axis(axes, axis)
-        else:
-            _linear_axis(axis)
-
-
-def _linear_axis(axis: Any) -> None:
-    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    formatter = ScalarFormatter(useMathText=True)
-    formatter.set_powerlimits((-3, 4))
-    axis.set_major_formatter(formatter)
-
-
-def _log_axis(axes: Any, axis: Any) -> None:
-    """Ticks at powers of ten; where there are less than two, at other round numbers.
-
-    Labels are plain numbers from 0.001 to 1,000, and powers of ten beyond.
-    """
-    axis_name = axis.axis_name
-    getattr(axes, f"set_{axis_name}scale")("log")
-    low, high = sorted(getattr(axes, f"get_{axis_name}lim")())
-    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
-    axis.set_minor_formatter(NullFormatter())
-    if powers >= 2:
-        axis.set_major_locator(LogLocator(numticks=6))
-        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=12))
-        if powers > 8:
-            axis.set_minor_locator(NullLocator())
-        is_plain = low >= 0.0009 and high <= 1100
-        axis.set_major_formatter(FuncFormatter(_plain if is_plain else _power))
-        return
-    if high / low >= 4:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(LogLocator(subs=(3, 4, 6, 7, 8, 9)))
-    else:
-        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-        axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_plain))
-
-
-def _plain(value: float, _position: int) -> str:
-    """0.02, 5 or 20,000; numbers below 0.001 as 2e-4."""
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}".replace("e-0", "e-")
-
-
-def _power(value: float, _position: int) -> str:
-    return f"$10^{{{round(math.log10(value))}}}$"
 
 
 # --- legends ---------------------------------------------------------------------
@@ -334,22 +269,11 @@ def to_bytes(figure: Figure, kind: str, *, dpi: int = _DPI) -> bytes:
     return stream.getvalue()
 
 
-# --- result files -> figures ----------------------------------------------------------
+# --- results -> figures ---------------------------------------------------------------
 
 
-_TITLE_WIDTH = 60
-"""Characters of a title that fit on one line of a figure."""
-
-_PANEL_TITLE_WIDTH = 36
-
-
-def _title(text: str, width: int) -> str:
-    """A title, such as a load string, in at most three lines that end behind commas."""
-    lines = textwrap.wrap(
-        text.replace(",", ", "), width, max_lines=3, placeholder=" ..."
-    )
-    return "\n".join(lines)
-
+_TITLE_WIDTH = 36
+"""Characters of a title that fit on one line of a panel; of a single panel, more."""
 
 _ABBREVIATIONS = ("cfr", "egt", "lp", "lcfr", "dcfr", "pcfr", "pdcfr", "sapcfr")
 
@@ -358,20 +282,126 @@ LABELS = {
     "head_to_head": "value against the opponent",
     "iteration": "iterations",
     "nodes_touched": "nodes touched",
-    "seconds": "seconds",
     "nash_conv": "NashConv",
-    "exploitability": "exploitability",
-    "last_nash_conv": "NashConv of the current policy",
-    "gradient_evaluations": "gradient evaluations",
 }
-"""What figures call the columns of tables."""
+"""What figures call the columns of tables; others are called by their own words."""
 
 
-_BESIDE = (("last_nash_conv", "current policy", "--"), ("bound", "bound", ":"))
+_BESIDE = {"last_nash_conv": ("current policy", "--"), "bound": ("bound", ":")}
 """The columns drawn beside NashConv: their words in the legend, and their dashes."""
 
 
-def read_columns(path: str | os.PathLike[str]) -> dict[str, list[float]]:
+class Line(NamedTuple):
+    """A line of a panel.
+
+    Attributes:
+        across: the columns for horizontal axes, name -> `[k]`. A panel whose axis is
+            another one does not show the line.
+        up: `[k]` the heights; empty for a vertical line at the first of `across`.
+        low, high: `[k]` the ends of a band around it, if it has one.
+        beside: thin lines of the same color: a name in _BESIDE -> `[k]` their heights.
+        kind: lines of one kind look alike in all panels; by default those of one label.
+    """
+
+    across: Mapping[str, np.ndarray]
+    up: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    beside: Mapping[str, np.ndarray] = types.MappingProxyType({})
+    kind: str = ""
+
+
+def lines_figure(
+    contents: Mapping[str, Mapping[str, Line]],
+    axes: Sequence[tuple[str, str]],
+    y: str = "nash_conv",
+    y_scale: str | None = "log",
+    *,
+    style: str = "paper",
+) -> Figure:
+    """A panel for each title and axis, with a line for each label.
+
+    Args:
+        contents: title -> label -> line.
+        axes: the horizontal axes, (column, "log" or "linear"). With one of them panels
+            are wrapped into rows; with several, each title has a row of its own.
+        y: the column on the vertical axis.
+        y_scale: its scale; None for "log" where all heights are above 0 and the largest
+            is ten times the least.
+        style: "paper" or "dark".
+    """
+    with styled(style):
+        drawn = [pair for lines in contents.values() for pair in lines.items()]
+        look = looks((line.kind or label for label, line in drawn), style)
+        scale = y_scale or _scale_of(np.concatenate([line.up for _, line in drawn]))
+        shape = wrapped(len(contents))
+        if len(axes) > 1:
+            shape = len(contents), len(axes)
+        figure, grid = panels(*shape, style)
+        width = _TITLE_WIDTH if shape[1] > 1 else 5 * _TITLE_WIDTH // 3
+        places = [(title, *axis) for title in contents for axis in axes]
+        for panel, (title, x, x_scale) in zip(grid.flat, places, strict=False):
+            for label, line in contents[title].items():
+                if x in line.across:
+                    kind = look[line.kind or label]
+                    _draw(panel, legend_name(label), kind, line, x, (x_scale, scale))
+            panel.set_title(_title(title, width))
+            panel.set_xlabel(LABELS.get(x, x.replace("_", " ")))
+            panel.set(xscale=x_scale, yscale=scale)
+        for panel in grid[:, 0]:
+            panel.set_ylabel(LABELS.get(y, y.replace("_", " ")))
+        for panel in grid.flat[len(places) :]:
+            panel.remove()
+        add_legends(figure, grid.flat[: len(places)])
+    return figure
+
+
+def _draw(
+    panel: Any, label: str, look: Look, line: Line, x: str, scales: tuple[str, str]
+) -> None:
+    """Draws a line with its band and what is beside it. What an axis cannot show is
+    left out: an exact equilibrium has NashConv 0, and what was not measured is nan."""
+    across = line.across[x]
+    if not len(line.up):
+        if len(across):
+            panel.axvline(across[0], color=look.color, lw=1, label=label)
+        return
+
+    def shown(heights: np.ndarray) -> np.ndarray:
+        can = np.isfinite(across) & np.isfinite(heights)
+        for values, scale in zip((across, heights), scales, strict=True):
+            can &= (values > 0) | (scale != "log")
+        return can
+
+    here = shown(line.up)
+    dots = {"marker": "."} if here.sum() == 1 else {}  # one point makes no line
+    if here.any():
+        panel.plot(across[here], line.up[here], **look._asdict(), **dots, label=label)
+    if line.low is not None and line.high is not None and (line.high > line.low).any():
+        low = line.low if scales[1] != "log" else np.maximum(line.low, line.up / 10)
+        ends = low[here], line.high[here]
+        panel.fill_between(across[here], *ends, color=look.color, alpha=0.2, lw=0)
+    for name, heights in line.beside.items():
+        words, dashes = _BESIDE[name]
+        if (here := shown(heights)).any():
+            how = {"color": look.color, "lw": 0.8, "alpha": 0.8}
+            name = f"{words} of {label}"
+            panel.plot(across[here], heights[here], dashes, **how, label=name)
+
+
+def _title(text: str, width: int) -> str:
+    """A title, such as a load string, in at most three lines that end behind commas."""
+    text = re.sub(",(?! )", ", ", text)
+    return textwrap.fill(text, width, max_lines=3, placeholder=" ...")
+
+
+def _scale_of(values: np.ndarray) -> str:
+    values = values[np.isfinite(values)]
+    is_log = len(values) and values.min() > 0 and values.max() >= 10 * values.min()
+    return "log" if is_log else "linear"
+
+
+def read_columns(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The columns of a results.csv, or of the one in a folder; an empty field is nan.
 
     Raises:
@@ -381,35 +411,27 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, list[float]]:
     path = pathlib.Path(path)
     if path.is_dir():
         path = path / RESULTS
+    path.stat()
     try:
-        return _columns(path)
+        return read_table(path).numbers()
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} is not a table of numbers, as the {RESULTS} of a run is: {error}"
         ) from error
 
 
-def _columns(path: pathlib.Path) -> dict[str, list[float]]:
-    path.stat()
-    rows, names = read_table(path)
-    return {name: [float(row[name] or "nan") for row in rows] for name in names}
-
-
 def convergence_figure(
     results: Mapping[str, str | os.PathLike[str]],
     *,
-    x: str = "nodes_touched",
-    y: str = "nash_conv",
     title: str = "",
     style: str = "paper",
 ) -> Figure:
-    """A line for each result file, a dotted one for its bounds and a dashed one for its
-    current policy, if that was measured, on logarithmic axes.
+    """NashConv over nodes touched on logarithmic axes, a line for each result file, a
+    dotted one for its bounds and a dashed one for its current policy, if that was
+    measured.
 
     Args:
         results: label -> path of a results.csv, or of the folder that has it.
-        x, y: the columns on the axes. Bounds, which are on NashConv, and the current
-            policy's NashConv are drawn with NashConv only.
         title: above the axes; a long one is broken into lines.
         style: "paper" or "dark".
 
@@ -417,95 +439,25 @@ def convergence_figure(
         ValueError: a file is not a table of numbers, or lacks one of the columns.
         OSError: a file cannot be read.
     """
-    with styled(style):
-        figure, grid = panels(1, 1, style)
-        axes: Any = grid[0, 0]
-        for label, look in looks(results, style).items():
-            columns = read_columns(results[label])
-            for name in (x, y):
-                if name not in columns:
-                    raise ValueError(
-                        f"{results[label]} has no column {name!r}; it has "
-                        f"{', '.join(columns)}."
-                    )
-            across = np.array(columns[x])
-            draw_curve(axes, label, look, *_above_0(across, columns[y]))
-            if y == "nash_conv":
-                for name, words, dashes in _BESIDE:
-                    beside = _above_0(across, columns.get(name, ()))
-                    draw_beside(axes, f"{words} of {label}", look, *beside, dashes)
-        axes.set_xlabel(LABELS.get(x, x))
-        axes.set_ylabel(LABELS.get(y, y))
-        axes.set_title(_title(title, _TITLE_WIDTH))
-        finish_axes(axes, x_scale="log")
-        add_legends(figure, [axes])
-    return figure
-
-
-def draw_curve(
-    axes: Any,
-    label: str,
-    look: Look,
-    across: np.ndarray,
-    mean: np.ndarray,
-    low: np.ndarray | None = None,
-    high: np.ndarray | None = None,
-) -> None:
-    """Draws a line, and a band between `low` and `high` if they are given."""
-    if not len(mean):
-        return
-    dots = {"marker": "."} if len(mean) < 2 else {}  # one point makes no line
-    axes.plot(across, mean, **look._asdict(), **dots, label=label)
-    if low is not None and high is not None:
-        axes.fill_between(across, low, high, color=look.color, alpha=0.2, lw=0)
-
-
-def draw_beside(
-    axes: Any,
-    label: str,
-    look: Look,
-    across: np.ndarray,
-    up: np.ndarray,
-    dashes: str = ":",
-) -> None:
-    """Draws what belongs to a curve as a thin line: the bound that a theorem promises,
-    or the NashConv of the current policy."""
-    if len(up):
-        line = {"color": look.color, "lw": 0.8, "alpha": 0.8, "label": label}
-        axes.plot(across, up, dashes, **line)
-
-
-def _above_0(
-    across: np.ndarray, column: Sequence[float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The points that a logarithmic axis can show; an exact equilibrium has NashConv 0,
-    and a column that was not measured is nan or missing."""
-    up = np.array(column)
-    drawn = up > 0
-    return (across[drawn], up[drawn]) if len(up) else (up, up)
-
-
-def save_convergence(
-    results: Mapping[str, str | os.PathLike[str]],
-    picture: str | os.PathLike[str],
-    *,
-    title: str = "",
-    style: str = "paper",
-) -> None:
-    """Draws NashConv over nodes touched into a picture file."""
-    save_figure(convergence_figure(results, title=title, style=style), picture)
+    lines = {}
+    for label, path in results.items():
+        columns = read_columns(path)
+        for name in ("nodes_touched", "nash_conv"):
+            if name not in columns:
+                raise ValueError(
+                    f"{path} has no column {name!r}; it has {', '.join(columns)}."
+                )
+        beside = {name: columns[name] for name in _BESIDE if name in columns}
+        lines[label] = Line(columns, columns["nash_conv"], beside=beside)
+    return lines_figure({title: lines}, [("nodes_touched", "log")], style=style)
 
 
 def save_estimates(
-    result: Mapping[str, Any],
-    picture: str | os.PathLike[str],
-    *,
-    title: str = "",
-    style: str = "paper",
+    result: Mapping[str, Any], picture: str | os.PathLike[str], title: str
 ) -> None:
     """Draws what `playing.evaluation` has estimated, with its intervals."""
-    with styled(style):
-        figure, grid = panels(1, 1, style)
+    with styled("paper"):
+        figure, grid = panels(1, 1, "paper")
         axes, labels = grid.flat[0], []
         for player, estimates in enumerate(result["players"]):
             for name, one in estimates.items():
@@ -516,75 +468,8 @@ def save_estimates(
         axes.axvline(0.0, linewidth=0.8, color="gray")
         axes.set_yticks([-row for row in range(len(labels))], labels)
         axes.set_xlabel("return a play, 95% intervals")
-        axes.set_title(_title(title, _PANEL_TITLE_WIDTH))
+        axes.set_title(_title(title, _TITLE_WIDTH))
         save_figure(figure, picture)
-
-
-# --- comparisons -----------------------------------------------------------------
-
-
-def curves_figure(
-    games: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]],
-    x: str,
-    y: str,
-    x_scale: str,
-    y_scale: str | None,
-    *,
-    style: str,
-) -> Figure:
-    """A panel for each game, and in it a curve with a band for each algorithm.
-
-    Args:
-        games: game -> algorithm -> the arrays x, mean, low and high.
-        x, y: the columns on the axes.
-        x_scale: "log" or "linear".
-        y_scale: likewise; None for "log" where all values are above 0 and the largest
-            is ten times the least.
-        style: "paper" or "dark".
-    """
-    with styled(style):
-        figure, grid = panels(*wrapped(len(games)), style)
-        look = looks((name for curves in games.values() for name in curves), style)
-        drawn = [one for curves in games.values() for one in curves.values()]
-        scale = y_scale or _scale_of(np.concatenate([one["mean"] for one in drawn]))
-        for axes, (game, curves) in zip(grid.flat, games.items(), strict=False):
-            for name, curve in curves.items():
-                _draw_band(axes, legend_name(name), look[name], curve, x_scale, scale)
-            axes.set_title(_title(game, _PANEL_TITLE_WIDTH))
-            axes.set_xlabel(LABELS.get(x, x.replace("_", " ")))
-            finish_axes(axes, x_scale=x_scale, y_scale=scale)
-        for axes in grid[:, 0]:
-            axes.set_ylabel(LABELS.get(y, y.replace("_", " ")))
-        for axes in grid.flat[len(games) :]:
-            axes.remove()
-        add_legends(figure, grid.flat[: len(games)])
-    return figure
-
-
-def _draw_band(
-    axes: Any,
-    label: str,
-    look: Look,
-    curve: Mapping[str, np.ndarray],
-    x_scale: str,
-    y_scale: str,
-) -> None:
-    across, mean, low, high = (curve[name] for name in ("x", "mean", "low", "high"))
-    drawn = np.isfinite(mean) & np.isfinite(across)
-    if y_scale == "log":
-        drawn &= mean > 0  # a logarithmic axis cannot show 0
-        low = np.maximum(low, mean / 10)
-    if x_scale == "log":
-        drawn &= across > 0
-    across, mean, low, high = (one[drawn] for one in (across, mean, low, high))
-    has_band = bool((high > low).any())
-    draw_curve(axes, label, look, across, mean, *((low, high) if has_band else ()))
-
-
-def _scale_of(values: np.ndarray) -> str:
-    values = values[np.isfinite(values)]
-    is_log = len(values) and values.min() > 0 and values.max() >= 10 * values.min()
-    return "log" if is_log else "linear"
 
 
 def legend_name(name: str) -> str:

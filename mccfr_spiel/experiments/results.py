@@ -14,7 +14,9 @@ the run with the OSError. The checkpoint before it stays good, and the rows that
 to that checkpoint were made to last before it was written.
 """
 
+import bisect
 import hashlib
+import itertools
 import pathlib
 import re
 import tempfile
@@ -37,8 +39,9 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.policies.game_solver import GameSolver, Resumable
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.running import COUNTERS
 from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import LOCK, PARTS
 from mccfr_spiel.storage.results_folder import (
@@ -57,10 +60,8 @@ from mccfr_spiel.tree.game_tree import GameTree
 _LONGEST_NAME = 70
 
 
-def default_folder(
-    settings: Settings, parent: str = "results", *, fresh: bool = True
-) -> pathlib.Path:
-    """`parent/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
+def default_folder(settings: Settings, *, fresh: bool = True) -> pathlib.Path:
+    """`results/game_algorithm_seed0`; if `fresh`, numbered where that one is taken.
 
     Long names are cut short, and told apart from others by a few digits of their hash.
     """
@@ -70,12 +71,9 @@ def default_folder(
         digits = hashlib.sha256(repr(both).encode()).hexdigest()[:8]
         game = f"{game[:_LONGEST_NAME]}_{digits}"
     name = f"{game}_{algorithm[:_LONGEST_NAME]}_seed{settings.seed}"
-    folder = pathlib.Path(parent, name)
-    number = 2
-    while fresh and folder.exists():
-        folder = pathlib.Path(parent, f"{name}_{number}")
-        number += 1
-    return folder
+    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+    folders = (pathlib.Path("results", one) for one in names)
+    return next(one for one in folders if not (fresh and one.exists()))
 
 
 def open_folder(
@@ -262,41 +260,24 @@ def read_rows(
             f"{path} is damaged ({error}). Delete it, and the run goes on without its "
             "earlier rows; or begin again."
         ) from error
-    done = solver.num_iterations
-    rows = [row for row in found if row["iteration"] <= done]
     column = measure(settings)
-    reached = done if column == "iteration" else solver.nodes_touched
-    return KeptRows(*_match(rows, settings, reached))
-
-
-def _match(
-    rows: list[dict[str, Any]], settings: Settings, reached: int
-) -> tuple[list[dict[str, Any]], bool]:
-    """The rows that are due, each with its `due`, and whether any is missing.
-
-    The last row of a run that is to be longer now need not be due any more.
-    """
-    column = measure(settings)
-    dues = row_dues(settings)
-    due = next(dues, None)
+    reached = getattr(solver, COUNTERS[column])
+    dues = [*itertools.takewhile(lambda due: due <= reached, row_dues(settings))]
     kept: list[dict[str, Any]] = []
-    is_missing = False
+    passed = 0
     # One pass takes the numbers that one row has reached since the row before it. By
     # nodes touched, one iteration may pass several, and the largest becomes its `due`.
-    # By iterations a row must be at the very number.
-    for row in rows:
-        passed: list[int] = []
-        while due is not None and due <= row[column]:
-            passed.append(due)
-            due = next(dues, None)
+    # By iterations a row must be at the very number. The last row of a run that is to
+    # be longer now need not be due any more.
+    for row in found:
+        now = bisect.bisect_right(dues, row[column])
+        is_due = now > passed
         if column == "iteration":
-            exact = [one for one in passed if one == row[column]]
-            is_missing |= len(exact) < len(passed)
-            passed = exact
-        if passed:
-            kept.append(row | {"due": passed[-1]})
-    is_missing |= due is not None and due < reached
-    return kept, is_missing
+            is_due &= dues[now - 1 : now] == [row[column]]
+        if is_due and row["iteration"] <= solver.num_iterations:
+            kept.append(row | {"due": dues[now - 1]})
+            passed = now
+    return KeptRows(kept, missing=any(due < reached for due in dues[passed:]))
 
 
 def _row(line: Mapping[str, str], metrics: Iterable[str]) -> dict[str, Any]:
@@ -352,6 +333,7 @@ class Recording:
         if kept:
             self._pass_by(kept[-1][self._column])
         self._has_new_row = False
+        self._saved = solver.num_iterations if checkpoint.exists() else -1
         self._saved_at, self._seconds_to_save = time.monotonic(), 0.0
 
     def add(self, row: dict[str, Any]) -> None:
@@ -383,10 +365,16 @@ class Recording:
 
     def save(self) -> None:
         """Makes the rows last and then saves a checkpoint, which must not be ahead of
-        them; solvers that cannot be resumed have none."""
+        them; solvers that cannot be resumed have none.
+
+        A solver that has not moved since is not saved again: the checkpoint before it
+        would become the same one.
+        """
         self.sync()
-        if isinstance(self._solver, Resumable):
+        done = self._solver.num_iterations
+        if isinstance(self._solver, Solver) and done != self._saved:
             self._solver.save(self._checkpoint)
+            self._saved = done
         self._has_new_row = False
 
     def sync(self) -> None:

@@ -5,8 +5,10 @@ experiments/results.py writes it, experiments/sweeps.py only writes it.
 """
 
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.cluster import Cluster, check_can_split
@@ -19,7 +21,7 @@ from mccfr_spiel.experiments.settings import (
     measure,
     new_tree,
 )
-from mccfr_spiel.policies.game_solver import BoundsItsGap, GameSolver
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.running import (
     COUNTERS,
@@ -110,9 +112,8 @@ def make_bound(solver: GameSolver) -> Callable[[], float]:
     if isinstance(solver, Solver):
         bound = nash_conv_bound(solver.tree, solver.algorithm)
         return lambda: float(bound(solver.num_iterations))
-    if isinstance(solver, BoundsItsGap):
-        return lambda: solver.gap_bound
-    raise ValueError("This method has no curve to bound; drop bounds=True.")
+    method: Any = solver  # a first-order one: `Settings` refuses bounds of others
+    return lambda: method.gap_bound
 
 
 # --- when rows are due ---------------------------------------------------------
@@ -140,6 +141,25 @@ def policy_dues(settings: Settings) -> Iterator[int]:
     if settings.keep_policies is not None:
         last = settings.until_nodes_touched or settings.iterations
         yield from log_spaced(1, last, settings.keep_policies)
+
+
+def aligned(
+    reached: Sequence[Sequence[float] | np.ndarray], dues: Iterable[float]
+) -> Iterator[tuple[float, list[int]]]:
+    """The rows of several seeds that are compared: for each due number, which row of
+    each seed is the first to reach it; behind the last one for a seed that ended
+    earlier. Of due numbers that have the same rows, the first one.
+
+    Args:
+        reached: for each seed, what its rows have reached, ascending.
+        dues: ascending.
+    """
+    before = None
+    for due in dues:
+        at = [int(np.searchsorted(one, due)) for one in reached]
+        if at != before:
+            before = at
+            yield due, at
 
 
 # --- running -------------------------------------------------------------------

@@ -84,8 +84,8 @@ class Settings:
             many percent of the pot, in a subgame of poker.
         print_freq: A row every so many iterations, or nodes if the run goes by nodes
             touched; by default, rows grow further apart.
-        rows_per_decade: How many rows from 10 to 100, from 100 to 1000, ..., without
-            print_freq.
+        rows_per_decade: How many rows, or points of a curve, from 10 to 100, from 100
+            to 1000, ..., without print_freq.
         rows_from: Without print_freq, no row is due before this.
         keep_policies: Keep the average policies of so many rows from 10 to 100, from
             100 to 1000, ..., in policy_after_10.bin and so on: 1 for those of powers of
@@ -119,7 +119,8 @@ class Settings:
             Players may then forget, and what --allow_imperfect_recall says holds.
         threads: The most threads that share a pass over the whole tree, as CFR and
             NashConv make them, or the walks of a large batch; one for each core if not
-            given. A small game has fewer. On a Ray cluster each worker of a single run
+            given; all workers of an experiment or a comparison together never have
+            more. A small game has fewer. On a Ray cluster each worker of a single run
             has as many, one if not given. No result depends on them.
 
     Raises:

@@ -10,7 +10,7 @@ import os
 import pathlib
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
@@ -36,8 +36,9 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.limits import in_words, resident
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
-from mccfr_spiel.policies.game_solver import GameSolver, Resumable
+from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.files import GAME_WAY_OUT
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
@@ -69,10 +70,11 @@ _WAYS_OUT = {
 """Ways out that the library names and that take an argument of a Python function -> the
 ways out on the command line."""
 
-_COMMON = (
-    f"{'iteration':>12} {'nodes touched':>15} {'seconds':>9} {'NashConv':>12} "
-    f"{'exploitability':>14}"
-)
+_WIDTHS = {
+    **{"iteration": 12, "nodes touched": 15, "seconds": 9, "NashConv": 12},
+    **{"exploitability": 14, "% of the pot": 14, "last NashConv": 14},
+}
+"""The columns of a run's rows, and how wide they are."""
 
 
 _is_quiet = False
@@ -100,8 +102,13 @@ def has_bars() -> bool:
 
 def header(settings: Settings, pot: float = 0.0) -> str:
     """The line above the rows of a run; of a subgame of poker, if there is a pot."""
-    line = _COMMON + f" {'% of the pot':>14}" * (pot > 0)
-    return line + f" {'last NashConv':>14}" * settings.evaluate_last
+    hidden = {"% of the pot"} if not pot > 0 else set()
+    hidden |= set() if settings.evaluate_last else {"last NashConv"}
+    return _in_columns({name: name for name in _WIDTHS if name not in hidden})
+
+
+def _in_columns(words: Mapping[str, str]) -> str:
+    return " ".join(f"{word:>{_WIDTHS[name]}}" for name, word in words.items())
 
 
 def show(text: str) -> None:
@@ -147,14 +154,19 @@ def format_row(row: dict[str, Any], pot: float = 0.0) -> str:
     def measure(value: float | None) -> str:
         return "-" if value is None else f"{value:.6g}"
 
-    last, gap = row["last_nash_conv"], row["nash_conv"]
-    share = None if gap is None or not pot > 0 else 50 * gap / pot
-    return (
-        f"{row['iteration']:>12,} {row['nodes_touched']:>15,} {row['seconds']:>9.3f} "
-        f"{measure(row['nash_conv']):>12} {measure(row['exploitability']):>14}"
-        + f" {measure(share):>14}"
-        * (pot > 0)
-    ) + ("" if last is None else f" {measure(last):>14}")
+    gap, last = row["nash_conv"], row["last_nash_conv"]
+    words = {
+        "iteration": f"{row['iteration']:,}",
+        "nodes touched": f"{row['nodes_touched']:,}",
+        "seconds": f"{row['seconds']:.3f}",
+        "NashConv": measure(gap),
+        "exploitability": measure(row["exploitability"]),
+    }
+    if pot > 0:
+        words["% of the pot"] = measure(None if gap is None else 50 * gap / pot)
+    if last is not None:
+        words["last NashConv"] = measure(last)
+    return _in_columns(words)
 
 
 def show_estimates(result: dict[str, Any]) -> None:
@@ -319,7 +331,7 @@ def _prepare(request: Request, folder: pathlib.Path, *, resumed: bool) -> Work:
             return Work(request, settings, folder, solver, kept)
     solver = runs.make_solver(settings, cluster=cluster)
     results.begin(folder, about)
-    if isinstance(solver, Resumable):
+    if isinstance(solver, Solver):
         solver.save(folder / CHECKPOINT)
     return Work(request, settings, folder, solver, [])
 
@@ -514,8 +526,9 @@ def _draw(work: Work, plotting: ModuleType) -> None:
     for one in work.request.figure_formats:
         picture = (folder / PICTURE).with_suffix(f".{one}")
         if settings.evaluate == "exact" and settings.is_iterative:
-            label = plotting.legend_name(name_of(settings.algorithm))
-            plotting.save_convergence({label: folder}, picture, title=settings.game)
+            label = name_of(settings.algorithm)
+            figure = plotting.convergence_figure({label: folder}, title=settings.game)
+            plotting.save_figure(figure, picture)
         elif (folder / EVALUATION).exists():
             result = json.loads((folder / EVALUATION).read_text())
-            plotting.save_estimates(result, picture, title=brief(settings.game))
+            plotting.save_estimates(result, picture, brief(settings.game))

@@ -18,11 +18,13 @@ import concurrent.futures
 import contextlib
 import functools
 import glob
+import importlib
 import itertools
 import json
 import multiprocessing
 import os
 import pathlib
+import pickle
 import re
 import signal
 import sys
@@ -209,7 +211,9 @@ def local(
         with _pool(workers, run_main=run_main) as pool:
             futures = []
             with contextlib.suppress(BrokenProcessPool):  # it may be broken by now
-                futures += [pool.submit(run_task, task) for task in left.values()]
+                futures += [
+                    pool.submit(_run_pickled, _pickled(task)) for task in left.values()
+                ]
             for future in concurrent.futures.as_completed(futures):
                 with contextlib.suppress(BrokenProcessPool):
                     outcome = future.result()
@@ -221,6 +225,19 @@ def local(
             key,
             "Workers were killed again and again; is there enough memory for as many?",
         )
+
+
+def _pickled(task: Task) -> bytes:
+    """A task for another process; functions of notebooks go with their code, if the
+    package is there that can do that."""
+    try:
+        return importlib.import_module("cloudpickle").dumps(task)
+    except ImportError:
+        return pickle.dumps(task)
+
+
+def _run_pickled(task: bytes) -> Outcome:
+    return run_task(pickle.loads(task))
 
 
 def with_threads(tasks: Sequence[Task], workers: int) -> list[Task]:

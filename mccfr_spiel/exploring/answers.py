@@ -81,7 +81,7 @@ class Answers:
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
         if self.subject.is_holdem:
-            study = self._evaluation(query).study()
+            study = self._evaluation(query).numbers()
             if study is None:
                 return WORKING
             return views.overview(study.evs, study.best_evs)
@@ -159,7 +159,7 @@ class Answers:
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""
         if self.subject.is_holdem:
-            study = self._evaluation(query).study()
+            study = self._evaluation(query).numbers()
             if study is None:
                 return WORKING
             try:
@@ -299,7 +299,7 @@ class Answers:
         if place.state.current_player() < 0:
             return None
         if self.subject.is_holdem:
-            study = self._evaluation(query, key).study()
+            study = self._evaluation(query, key).numbers()
             if study is not None:
                 return views.hand_view(study, place)
         tree = self.subject.tree()

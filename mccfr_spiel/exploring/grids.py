@@ -21,8 +21,8 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in, names_at
 from mccfr_spiel.tree.game_tree import GameTree
 
-_MOST = 2_000
-"""Cells with values that a grid has at most; twice as many hands."""
+_MOST = 4_000
+"""Hands that a grid has at most."""
 
 _RANKS = "AKQJT98765432"
 _CARD = re.compile("[2-9TJQKA][\u2660\u2665\u2666\u2663]")
@@ -45,9 +45,6 @@ def grid(
     origin: Origin | None = None,
 ) -> dict[str, Any]:
     """The policy of the player who acts after a history, for all of its own cards.
-
-    With a tree, and if the player and another one have one card each, it has the
-    player's value for each pair of cards, too.
 
     Args:
         game: the turn-based game.
@@ -73,69 +70,40 @@ def grid(
             "it has no grid."
         )
     choices = [_cards_at(game, at) for at in own]
-    if math.prod(map(len, choices)) > 2 * _MOST:
-        raise NoGridError(f"There are more than {2 * _MOST:,} hands, too many to show.")
+    if math.prod(map(len, choices)) > _MOST:
+        raise NoGridError(f"There are more than {_MOST:,} hands, too many to show.")
     names: dict[str, None] = {}  # of all hands' moves, in order
-    hands: dict[str, tuple[dict[str, float], float | None]] = {}
+    rows: dict[str, Any] = {}
     for dealt in itertools.product(*choices):
         state = replayed(game, history, dict(zip(own, dealt, strict=True)), len(seers))
-        if state is not None and state.current_player() == player:
-            odds, moves = ask(state), places.moves_of(state)
-            cards = (one[card] for one, card in zip(choices, dealt, strict=True))
-            label, visits = " ".join(sorted(cards)), None
-            if tree is not None and numbers is not None and numbers.visits is not None:
-                visits = float(numbers.visits[tree.find_at(state, player)])
-            said = map(text, places.names_of(state, moves))
-            row = {
-                name: odds.get(one, 0.0) for name, one in zip(said, moves, strict=True)
-            }
-            names |= dict.fromkeys(row)
-            hands.setdefault(label, (row, visits))
-    if origin is not None and tree is None and origin.algorithm.sampling.chance:
-        most = origin.walks / max(len(hands), 1)
-        hands = {label: (row, most) for label, (row, _) in hands.items()}
-    rows = {
-        label: [row.get(name) for name in names] for label, (row, _) in hands.items()
-    }
+        cards = (one[card] for one, card in zip(choices, dealt, strict=True))
+        label = " ".join(sorted(cards))
+        if state is None or state.current_player() != player or label in rows:
+            continue
+        odds, moves, visits = ask(state), places.moves_of(state), None
+        if tree is not None and numbers is not None and numbers.visits is not None:
+            visits = float(numbers.visits[tree.find_at(state, player)])
+        said = dict(zip(map(text, places.names_of(state, moves)), moves, strict=True))
+        names |= dict.fromkeys(said)
+        rows[label] = {"label": label, "said": said, "odds": odds, "visits": visits}
+    for row in rows.values():
+        said, odds = row.pop("said"), row.pop("odds")
+        row["probabilities"] = [
+            odds.get(said[name], 0.0) if name in said else None for name in names
+        ]
+        if origin is not None and tree is None and origin.algorithm.sampling.chance:
+            row["visits"] = origin.walks / len(rows)
     view: dict[str, Any] = {
         "player": player,
         "actions": list(names),
-        "rows": [
-            {"label": label, "probabilities": row, "visits": hands[label][1]}
-            for label, row in rows.items()
-        ],
-        "columns": [],
-        "cells": [],
+        "rows": [*rows.values()],
         "ranks": None,
     }
     if len(own) == 2 and all(
         map(_CARD.fullmatch, itertools.chain(*map(dict.values, choices)))
     ):
-        view["ranks"] = _by_ranks(rows)
-    others = [at for at, seer in enumerate(seers) if seer != player]
-    single = [at for at in others if seers.count(seers[at]) == 1]
-    if len(own) == 1 and single and tree is not None and numbers is not None:
-        mine, columns = choices[0], _cards_at(game, single[0])
-        if len(mine) * len(columns) <= _MOST:
-            known = {row["label"]: row for row in view["rows"]}
-            view["rows"] = [
-                known.get(label, {"label": label, "probabilities": None})
-                for label in mine.values()
-            ]
-            view["columns"] = list(columns.values())
-            view["cells"] = [
-                [
-                    _value(
-                        tree,
-                        history,
-                        {own[0]: one, single[0]: theirs},
-                        numbers.policy,
-                        player,
-                    )
-                    for theirs in columns
-                ]
-                for one in mine
-            ]
+        found = {label: row["probabilities"] for label, row in rows.items()}
+        view["ranks"] = _by_ranks(found)
     return view
 
 
@@ -190,8 +158,6 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
                 names, found.frequencies, found.action_evs, extras, strict=True
             )
         ],
-        "columns": [],
-        "cells": [],
         "ranks": _by_ranks(hands, weights.tolist()),
     }
 
@@ -267,23 +233,6 @@ def replayed(
             taken.add(action)
         state.apply_action(action)
     return None if state.is_terminal() else state
-
-
-def _value(
-    tree: GameTree,
-    history: Sequence[int],
-    cards: dict[int, int],
-    policy: np.ndarray,
-    player: int,
-) -> float | None:
-    """The player's value after a history with two other deals; None if two players
-    cannot have these cards."""
-    changed = [cards.get(at, action) for at, action in enumerate(history)]
-    try:
-        node = places.follow(tree.game, tree, changed).node
-    except ValueError:
-        return None
-    return float(places.value_of_node(tree, node or 0, policy)[player])
 
 
 def _by_ranks(

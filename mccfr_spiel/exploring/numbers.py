@@ -11,6 +11,7 @@ import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.kernels.passes import add_reaches
+from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.tree.full_pass import FullPass, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -78,10 +79,7 @@ def visits_of(passes: FullPass, numbers: Numbers, origin: Origin) -> np.ndarray:
     own = np.ones_like(reach)
     if sampling.player != "all":
         share = {"epsilon": sampling.epsilon, "balanced": 1.0}.get(sampling.player, 0.0)
-        even = np.ones_like(numbers.policy)
-        sizes = tree.infosets["num_actions"]
-        even[tree.num_players :] = 1 / np.repeat(sizes, sizes)
-        mixed = (1 - share) * numbers.policy + share * even
+        mixed = (1 - share) * numbers.policy + share * uniform_vector(tree)
         own = passes.plan(mixed)[tree.infosets["parent"]]
     return origin.walks * np.minimum(reach, 1.0) * own
 

@@ -359,11 +359,6 @@ class Candidate:
         """The policy's answer at a state where a player acts, by action; None if the
         policy can only be read with a tree."""
         policy = self.policy
-        tree = getattr(policy, "tree", None)
-        if isinstance(tree, GameTree) and tree.abstraction is None:
-            row = Row(tree, policy.num_infosets, policy.vector).at(state)
-            if row is not None:
-                return dict(zip(state.legal_actions(), row, strict=True))
         if isinstance(policy, np.ndarray | dict | list | tuple):
             return None
         return Answers(policy).action_probabilities(state)

@@ -134,23 +134,17 @@ class Evaluation:
         """
         return self._vector.result(seconds)
 
-    def numbers(self, seconds: float = PATIENCE) -> Numbers | None:
-        """The policy's numbers; None if they are not there after so many seconds.
+    def numbers(self, seconds: float = PATIENCE) -> Any:
+        """The policy's Numbers, or its Study in a subgame of hold'em; None if they are
+        not there after so many seconds.
 
         Raises:
             ValueError: they cannot be computed.
         """
-        return self._looked_at().result(seconds)
-
-    def study(self, seconds: float = PATIENCE) -> Study | None:
-        """As `numbers`, of a subgame of hold'em."""
-        return self._looked_at().result(seconds)
-
-    def _looked_at(self) -> Work[Any]:
         with self._lock:
             if self._numbers is None:
                 self._numbers = Work(self._compute)
-        return self._numbers
+        return self._numbers.result(seconds)
 
     def _compute(self) -> Numbers | Study:
         with _one_at_a_time:

@@ -26,6 +26,7 @@ class Hand:
     Attributes:
         seat: the user's.
         state: of the game. Only what the seat knows of it goes out before the end.
+        log: who made each move, and its name if the seat can tell it.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Hand:
         self.seat = seat
         self.state = game.new_initial_state()
         self._ask, self._generator = ask, generator
-        self._log: list[dict[str, Any]] = []
+        self.log: list[dict[str, Any]] = []
         self._own: list[tuple[int, int]] = []  # the length before a move, and the move
         self._go_on()
 
@@ -82,7 +83,7 @@ class Hand:
         player = int(self.state.current_player())
         known = player == self.seat or places.is_seen(self.state, action, self.seat)
         name = views.text(places.name_of(self.state, action)) if known else None
-        self._log.append({"player": player, "name": name})
+        self.log.append({"player": player, "name": name})
         self.state.apply_action(action)
 
     def view(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class Hand:
         view: dict[str, Any] = {
             "seat": self.seat,
             "over": state.is_terminal(),
-            "log": self._log,
+            "log": self.log,
             "knows": views.words_known_to(state, self.seat),
             "moves": views.moves_view(state),
         }

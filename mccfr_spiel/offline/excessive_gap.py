@@ -39,41 +39,6 @@ def egt_start(sides, order, scales, plans, scratch):
 
 
 @jit(nogil=True)
-def egt_steps(sides, order, first, iterations, scales, plans, scratch):
-    """Runs iterations of the excessive gap technique, from number `first` on.
-
-    Each iteration shrinks the mu of one player p and moves both plans so that the
-    excessive gap condition still holds. It mixes p's plan with p's smoothed best
-    response and lets the other player q respond to the mixture. Then q's plan moves
-    towards that response, and p's plan towards the prox step by the gradient at it.
-
-    Args:
-        sides: both players' Sides.
-        order: (x, y), the players whose mu the even and the odd iterations shrink.
-        first: the number of the first iteration, counted from 1.
-        iterations: how many.
-        scales: `[2]` the mu, updated.
-        plans: pair of `[m]`, updated.
-        scratch: pairs of `[m]`.
-    """
-    gradients, middles, logs = scratch
-    for t in range(first, first + iterations):
-        tau = 2.0 / (t + 2.0)
-        p = order[t % 2]
-        q = 1 - p
-        evaluate_gradient(sides[p], plans[q], gradients[p])
-        prox(sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p])
-        mix_into(plans[p], middles[p], tau, middles[p])
-        evaluate_gradient(sides[q], middles[p], gradients[q])
-        prox(sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q])
-        evaluate_gradient(sides[p], middles[q], gradients[p])
-        scales[p] *= 1.0 - tau
-        prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
-        mix_into(plans[p], middles[p], tau, plans[p])
-        mix_into(plans[q], middles[q], tau, plans[q])
-
-
-@jit(nogil=True)
 def smoothed_values(sides, scales, gradients, scratch):
     """The sum over both players of `max <gradient, x> - mu d(x)`.
 
@@ -90,34 +55,45 @@ def smoothed_values(sides, scales, gradients, scratch):
 
 
 @jit(nogil=True)
-def aggressive_egt_steps(sides, iterations, slack, tau, scales, plans, known, scratch):
-    """Runs iterations of the practical variant of the excessive gap technique.
+def egt_steps(sides, order, first, iterations, slack, tau, scales, plans, known, spare):
+    """Runs iterations of the excessive gap technique, from number `first` on.
 
-    Each iteration shrinks the larger mu by the factor 1 - tau. The inner loop tries the
-    step and writes its plans aside. If they break the excessive gap condition, it tries
-    again with half the tau; otherwise the new plans and their gradients replace the old
-    ones. Those gradients are kept because both the next step and the check need them.
+    Each iteration shrinks the mu of one player p by the factor 1 - tau and moves both
+    plans so that the excessive gap condition still holds. It mixes p's plan with p's
+    smoothed best response and lets the other player q respond to the mixture. Then q's
+    plan moves towards that response, and p's plan towards the prox step by the gradient
+    at it. The new plans and their gradients are written aside at first.
+
+    The practical variant shrinks the larger mu. Its inner loop tries the step; if the
+    new plans break the condition, it tries again with half the tau.
 
     Args:
         sides: both players' Sides.
+        order: (x, y), the players whose mu the even and the odd iterations shrink.
+        first: the number of the first iteration, counted from 1.
         iterations: how many.
         slack: how much rounding may violate the condition.
-        tau: its value at the end of the last call.
+        tau: of the practical variant, at the end of the last call; else 0, and an
+            iteration t has the tau 2 / (t + 2).
         scales: `[2]` the mu, updated.
         plans: pair of `[m]`, updated.
         known: pair of `[m]`, the gradients at `plans`, updated.
-        scratch: (pairs of `[m]`, pairs of `[m]`).
+        spare: (pairs of `[m]`, pairs of `[m]`) to write to.
 
     Returns:
         (number of gradient evaluations, tau). The loop ends early when rounding leaves
         no room for another step.
     """
-    working, spare = scratch
+    working, (next_plans, next_known) = spare
     gradients, middles, logs = working
-    next_plans, next_known = spare
+    is_practical = tau > 0.0
     evaluations = 0
-    for _ in range(iterations):
-        p = 0 if scales[0] > scales[1] else 1
+    for t in range(first, first + iterations):
+        p = order[t % 2]
+        step = 2.0 / (t + 2.0)
+        if is_practical:
+            p = 0 if scales[0] > scales[1] else 1
+            step = tau
         q = 1 - p
         old_scale = scales[p]
         while True:
@@ -126,22 +102,24 @@ def aggressive_egt_steps(sides, iterations, slack, tau, scales, plans, known, sc
             prox(
                 sides[p], gradients[p], sides[p].uniform, scales[p], logs[p], middles[p]
             )
-            mix_into(plans[p], middles[p], tau, middles[p])
+            mix_into(plans[p], middles[p], step, middles[p])
             evaluate_gradient(sides[q], middles[p], gradients[q])
             prox(
                 sides[q], gradients[q], sides[q].uniform, scales[q], logs[q], middles[q]
             )
             evaluate_gradient(sides[p], middles[q], gradients[p])
-            mix_into(known[p], gradients[p], tau, next_known[p])
-            scales[p] *= 1.0 - tau
-            prox(sides[p], gradients[p], logs[p], scales[p] / tau, logs[p], middles[p])
-            mix_into(plans[p], middles[p], tau, next_plans[p])
-            mix_into(plans[q], middles[q], tau, next_plans[q])
+            mix_into(known[p], gradients[p], step, next_known[p])
+            scales[p] *= 1.0 - step
+            prox(sides[p], gradients[p], logs[p], scales[p] / step, logs[p], middles[p])
+            mix_into(plans[p], middles[p], step, next_plans[p])
+            mix_into(plans[q], middles[q], step, next_plans[q])
             evaluate_gradient(sides[q], next_plans[p], next_known[q])
             evaluations += 3
+            if not is_practical:
+                break
             if smoothed_values(sides, scales, next_known, working) <= slack:
                 break
-            tau *= 0.5
+            tau = step = step * 0.5
             if tau < _LEAST_TAU:
                 scales[p] = old_scale
                 return evaluations, tau
@@ -189,11 +167,14 @@ class ExcessiveGap(FirstOrderSolver):
         self._scales = np.full(2, self.norm)
         self._plans = zeros(self.form)
         self._known = zeros(self.form)
-        self._spare = (zeros(self.form), zeros(self.form))
-        self._tau = 0.5
+        self._spare = (self.scratch, (zeros(self.form), zeros(self.form)))
+        self._tau = 0.5 if aggressive else 0.0
         self._start()
         if aggressive:
             self._shrink_start()
+        for p in range(2):
+            evaluate_gradient(self.sides[p], self._plans[1 - p], self._known[p])
+        self.gradient_evaluations += 2
 
     def _start(self) -> None:
         egt_start(self.sides, _ORDER, self._scales, self._plans, self.scratch)
@@ -211,9 +192,6 @@ class ExcessiveGap(FirstOrderSolver):
             good[:] = self._scales
         self._scales[:] = good
         self._start()
-        for p in range(2):
-            evaluate_gradient(self.sides[p], self._plans[1 - p], self._known[p])
-        self.gradient_evaluations += 2
 
     @property
     def gap_bound(self) -> float:
@@ -230,29 +208,19 @@ class ExcessiveGap(FirstOrderSolver):
         )
 
     def run(self, iterations: int) -> None:
-        if self.aggressive:
-            evaluations, self._tau = aggressive_egt_steps(
-                self.sides,
-                iterations,
-                SLACK * self.norm,
-                self._tau,
-                self._scales,
-                self._plans,
-                self._known,
-                (self.scratch, self._spare),
-            )
-            self.gradient_evaluations += evaluations
-        else:
-            egt_steps(
-                self.sides,
-                _ORDER,
-                self.num_iterations + 1,
-                iterations,
-                self._scales,
-                self._plans,
-                self.scratch,
-            )
-            self.gradient_evaluations += 3 * iterations
+        evaluations, self._tau = egt_steps(
+            self.sides,
+            _ORDER,
+            self.num_iterations + 1,
+            iterations,
+            SLACK * self.norm,
+            self._tau,
+            self._scales,
+            self._plans,
+            self._known,
+            self._spare,
+        )
+        self.gradient_evaluations += evaluations
         self.num_iterations += iterations
 
     def average_plans(self) -> Pair:

@@ -1,6 +1,6 @@
 """Nash equilibria of two-player zero-sum games by linear programming.
 
-HiGHS solves the sequence-form program (`program.linear_program`), and both players'
+HiGHS solves the sequence-form program (`program.program_of`), and both players'
 plans are read from its primal and its dual solution.
 """
 
@@ -17,7 +17,7 @@ from mccfr_spiel.display import line, never_raises, short, title
 from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.offline.program import (
     LinearProgram,
-    linear_program,
+    program_of,
     write_program,
 )
 from mccfr_spiel.offline.sequence_form import (
@@ -208,7 +208,7 @@ def solve_lp(
 
     begin = working_clock()
     factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
-    program = linear_program(form, factors)
+    program = program_of(form, factors)
     form.tree.budget.require(
         _BYTES_OF_NONZERO * program.num_nonzeros,
         f"Solving the linear program of {program.num_nonzeros:,} nonzeros takes about",
@@ -269,6 +269,6 @@ def write_mps(
     check_options(factorization=factorization)
     form = sequence_form(game, max_memory=max_memory)
     factors = SPARSIFICATIONS[factorization](form.payoffs) if sparsify else None
-    program = linear_program(form, factors)
+    program = program_of(form, factors)
     write_program(program, path, form.tree.game.get_type().short_name)
     return program

@@ -21,6 +21,7 @@ from mccfr_spiel.offline.sequence_form import (
     sum_of_payoffs,
 )
 from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -81,9 +82,7 @@ class LinearProgramRun:
         """`[S]` the probabilities of `average_policy` over the tree's sequences."""
         if self.solution is not None:
             return self.solution.policy.vector
-        counts = self.tree.infosets["num_actions"]
-        empty = np.ones(self.tree.num_players)
-        return np.concatenate((empty, np.repeat(1 / counts, counts)))
+        return uniform_vector(self.tree)
 
     def summary(self) -> dict[str, Any]:
         """The numbers of the solution that are written into a file.

@@ -72,7 +72,7 @@ class LinearProgram(NamedTuple):
         return self.inequalities.shape[0] + self.equalities.shape[0]
 
 
-def linear_program(
+def program_of(
     form: SequenceForm, factors: Factorization | None = None
 ) -> LinearProgram:
     """Makes the sequence-form program, sparsified if factors of A are given."""

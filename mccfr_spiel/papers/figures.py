@@ -3,26 +3,13 @@
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from mccfr_spiel.experiments.plotting import (
-    LABELS,
-    Look,
-    add_legends,
-    draw_beside,
-    draw_curve,
-    finish_axes,
-    looks,
-    panels,
-    save_figure,
-    styled,
-    wrapped,
-)
+from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
 from mccfr_spiel.papers.panels import Experiment
-from mccfr_spiel.storage.results_folder import read_table
+from mccfr_spiel.storage.results_folder import Table, read_table
 
 
 def experiment_figure(
@@ -30,7 +17,6 @@ def experiment_figure(
     horizontal: Sequence[tuple[str, str]],
     *,
     best_only: bool = True,
-    style: str = "paper",
 ) -> Figure:
     """The panels of an experiment: mean NashConv with a band of one standard deviation.
 
@@ -44,43 +30,16 @@ def experiment_figure(
         horizontal: the horizontal axes, (column, "linear" or "log").
         best_only: whether to draw only the curve that ends lowest of each family in a
             panel.
-        style: "paper" or "dark".
     """
-    contents = read_summary(summary)
-    shape = len(contents), len(horizontal)
-    if len(horizontal) == 1:
-        shape = wrapped(len(contents))
-    with styled(style):
-        figure, grid = panels(*shape, style)
-        places = [(title, *axis) for title in contents for axis in horizontal]
+    lines = {}
+    for title, curves in read_summary(summary).items():
+        chosen = best_of_families(curves) if best_only else curves
         # A family has one look in all panels, whichever of its curves is drawn there.
-        kinds = [
-            kind_of(label, rows, best_only=best_only)
-            for curves in contents.values()
-            for label, rows in curves.items()
-        ]
-        look = looks(kinds, style)
-        for axes, (title, x, scale) in zip(grid.flat, places, strict=False):
-            curves = contents[title]
-            chosen = best_of_families(curves) if best_only else curves
-            for label, rows in chosen.items():
-                kind = kind_of(label, rows, best_only=best_only)
-                _draw(axes, label, look[kind], rows, x)
-            axes.set_title(title)
-            axes.set_xlabel(LABELS[x])
-            finish_axes(axes, x_scale=scale)
-        for axes in grid[:, 0]:
-            axes.set_ylabel("NashConv")
-        for axes in grid.flat[len(places) :]:
-            axes.remove()
-        add_legends(figure, grid.flat[: len(places)])
-    return figure
-
-
-def kind_of(label: str, rows: list[dict[str, str]], *, best_only: bool) -> str:
-    """What tells a curve from others: its family where that has one curve, its label
-    where all are drawn."""
-    return (rows[-1]["family"] or label) if best_only else label
+        lines[title] = {
+            label: _line(rows, rows[-1]["family"] if best_only else label)
+            for label, rows in chosen.items()
+        }
+    return lines_figure(lines, horizontal)
 
 
 def read_summary(
@@ -116,27 +75,14 @@ def _of_all_seeds(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [row for row in rows if int(row["seeds"]) == most]
 
 
-def _draw(
-    axes: Any, label: str, look: Look, rows: list[dict[str, str]], x: str
-) -> None:
-    rows = _of_all_seeds(rows)
-
-    def column(name: str) -> np.ndarray:
-        return np.array([float(row[name] or "nan") for row in rows])
-
-    across, mean, spread = column(x), column("nash_conv"), column("nash_conv_std")
-    drawn = mean > 0  # a logarithmic axis cannot show 0
-    across, mean, spread = across[drawn], mean[drawn], spread[drawn]
+def _line(rows: list[dict[str, str]], kind: str) -> Line:
+    names = set(rows[0]) - {"panel", "curve", "family"}
+    columns = Table(_of_all_seeds(rows), sorted(names)).numbers()
     if len(rows) == 1:
-        if x == "seconds":
-            axes.axvline(column(x)[0], color=look.color, lw=1, label=label)
-        return
-    low = high = None
-    if spread.any():
-        low, high = np.maximum(mean - spread, mean / 10), mean + spread
-    draw_curve(axes, label, look, across, mean, low, high)
-    bound = column("bound")[drawn]
-    draw_beside(axes, "bound", look, across[bound > 0], bound[bound > 0])
+        return Line({"seconds": columns["seconds"]}, np.zeros(0), kind=kind)
+    up, spread = columns["nash_conv"], columns["nash_conv_std"]
+    beside = {"bound": columns["bound"]}
+    return Line(columns, up, up - spread, up + spread, beside, kind)
 
 
 def save_experiment(
@@ -144,7 +90,6 @@ def save_experiment(
     summary: pathlib.Path,
     *,
     formats: Sequence[str] = ("png", "svg"),
-    style: str = "paper",
 ) -> None:
     """Draws an experiment beside its summary: figure.png and figure.svg.
 
@@ -153,15 +98,12 @@ def save_experiment(
     Args:
         experiment: what is drawn.
         summary: from `panels.summarize`.
-        formats: of the files, see `figure_style.FORMATS`.
-        style: "paper" or "dark".
+        formats: of the files, see `plotting.FORMATS`.
     """
     names = {"figure": True}
     if any(curve.family for panel in experiment.panels for curve in panel.curves):
         names["appendix"] = False
     for name, best_only in names.items():
-        figure = experiment_figure(
-            summary, experiment.axes, best_only=best_only, style=style
-        )
+        figure = experiment_figure(summary, experiment.axes, best_only=best_only)
         for ending in formats:
             save_figure(figure, summary.with_name(f"{name}.{ending}"))

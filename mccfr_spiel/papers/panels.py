@@ -5,43 +5,23 @@ An experiment is panels of curves; a curve is a setting that is run with some se
 of its results, and experiments/plotting.py draws from that file alone.
 """
 
-import csv
-import io
 import math
 import pathlib
 import re
-import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mccfr_spiel.experiments.runs import row_dues
+import numpy as np
+
+from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
-from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import read_table
+from mccfr_spiel.storage.results_folder import read_table, write_rows
 
 SUMMARY = "summary.csv"
-SUMMARY_COLUMNS: tuple[str, ...] = (
-    "panel",
-    "curve",
-    "family",
-    "seeds",
-    "due",
-    "iteration",
-    "nodes_touched",
-    "gradient_evaluations",
-    "seconds",
-    "nash_conv",
-    "nash_conv_std",
-    "bound",
-    "last_nash_conv",
-)
-"""The header of a summary. A row has means over seeds, and the standard deviation of
+"""The file of a summary. A row has means over seeds, and the standard deviation of
 NashConv, at the point where each seed has reached `due` iterations (or nodes touched,
 if the settings go by those)."""
-
-
-_MEASURED = "nash_conv", "bound", "last_nash_conv"
 
 
 class Curve(NamedTuple):
@@ -119,13 +99,8 @@ def sweep(
 def summarize(experiment: Experiment, folder: pathlib.Path) -> pathlib.Path:
     """Writes the means over the finished runs in a sweep's folder; returns the path."""
     path = folder / SUMMARY
-    text = io.StringIO()
-    writer = csv.DictWriter(text, SUMMARY_COLUMNS)
-    writer.writeheader()
-    for panel in experiment.panels:
-        for curve in panel.curves:
-            writer.writerows(_means(panel, curve, folder))
-    write_file(path, text.getvalue().encode())
+    curves = ((panel, curve) for panel in experiment.panels for curve in panel.curves)
+    write_rows(path, [row for pair in curves for row in _means(*pair, folder)])
     return path
 
 
@@ -142,52 +117,29 @@ def _means(
     """
     pattern = re.compile(re.escape(key(panel.title, curve.label, 0)[:-1]) + r"\d+\.csv")
     files = [path for path in folder.iterdir() if pattern.fullmatch(path.name)]
-    tables = [_read(path) for path in sorted(files)]
+    tables = [read_table(path).numbers() for path in sorted(files)]
     column = measure(curve.settings)
-    at = [0] * len(tables)
-    before = None
-    # One pass makes the means at one due number. at[seed] is the first row of the
-    # seed's table that reaches the number; it only moves forward.
-    for due in row_dues(curve.settings):
-        for seed, table in enumerate(tables):
-            while at[seed] < len(table) and table[at[seed]][column] < due:
-                at[seed] += 1
-        if at == before:  # in every seed, one iteration has passed this number, too
-            continue
-        before = at.copy()
-        rows = [table[i] for table, i in zip(tables, at, strict=True) if i < len(table)]
+    reached = [table[column] for table in tables]
+    for due, at in aligned(reached, row_dues(curve.settings)):
+        rows = [
+            {name: values[i] for name, values in table.items()}
+            for table, i in zip(tables, at, strict=True)
+            if i < len(table[column])
+        ]
         if not rows:
             return
-        yield _mean_row(panel, curve, due, rows)
-
-
-def _mean_row(
-    panel: Panel, curve: Curve, due: int, rows: Sequence[dict[str, float]]
-) -> dict[str, Any]:
-    """A row of the summary, from the rows of some seeds at one due number."""
-    averaged = "iteration", "nodes_touched", "seconds", *_MEASURED
-    gaps = [row["nash_conv"] for row in rows]
-    evaluations = [row["nodes_touched"] / panel.num_nodes for row in rows]
-    return {
-        "panel": panel.title,
-        "curve": curve.label,
-        "family": curve.family,
-        "seeds": len(rows),
-        "due": due,
-        "gradient_evaluations": statistics.fmean(evaluations),
-        "nash_conv_std": statistics.stdev(gaps) if len(gaps) > 1 else 0.0,
-    } | {name: _mean([row.get(name, math.nan) for row in rows]) for name in averaged}
-
-
-def _read(path: pathlib.Path) -> list[dict[str, float]]:
-    """The rows of a finished run, as numbers; an empty field is nan."""
-    return [
-        {name: float(value or "nan") for name, value in row.items()}
-        for row in read_table(path).rows
-    ]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    """The mean, or None where the runs did not measure the column."""
-    mean = statistics.fmean(values)
-    return None if math.isnan(mean) else mean
+        means = {
+            name: np.mean([row.get(name, math.nan) for row in rows])
+            for name in COLUMNS
+            if name not in ("due", "exploitability")
+        }
+        gaps = [row["nash_conv"] for row in rows]
+        yield {
+            "panel": panel.title,
+            "curve": curve.label,
+            "family": curve.family,
+            "seeds": len(rows),
+            "due": due,
+            "gradient_evaluations": means["nodes_touched"] / panel.num_nodes,
+            "nash_conv_std": np.std(gaps, ddof=1) if len(gaps) > 1 else 0.0,
+        } | {name: "" if math.isnan(one) else one for name, one in means.items()}

@@ -4,6 +4,10 @@ Each is an `Experiment`: which settings are run, in which panels, on which axes.
 command line runs one by its name in EXPERIMENTS.
 """
 
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
 from mccfr_spiel.algorithms import (
     BALANCED_OUTCOME,
     CFR,
@@ -56,25 +60,31 @@ _FAMILY_OF_2009 = {
 """The curves of each panel."""
 
 
-def _lanctot2009_figure1() -> Experiment:
-    panels = []
-    for title, (game, num_nodes, budget) in LANCTOT_2009.items():
-        curves = tuple(
-            Curve(
-                label,
-                Settings(
-                    game,
-                    algorithm,
-                    until_nodes_touched=budget,
-                    rows_per_decade=10,
-                    rows_from=100_000,
-                ),
-            )
-            for label, algorithm in _FAMILY_OF_2009.items()
-        )
-        panels.append(Panel(title, curves, num_nodes))
-    axes = ("nodes_touched", "linear"), ("nodes_touched", "log")
-    return Experiment(tuple(panels), axes)
+Curves = Iterator[tuple[str, Settings] | tuple[str, Settings, str]]
+"""Labels, settings and, for some, families."""
+
+
+def _experiment(
+    games: Mapping[str, tuple[str, int, *tuple[int, ...]]],
+    curves: Callable[..., Curves],
+    axes: tuple[tuple[str, str], ...],
+    seeds: int = 1,
+) -> Experiment:
+    """A panel for each game: title -> (game, number of its nodes, ...), from which
+    `curves` makes its curves."""
+    panels = (
+        Panel(title, tuple(itertools.starmap(Curve, curves(*game))), game[1])
+        for title, game in games.items()
+    )
+    return Experiment(tuple(panels), axes, seeds)
+
+
+def _lanctot2009_figure1(game: str, _: int, budget: int) -> Curves:
+    base = Settings(
+        game, until_nodes_touched=budget, rows_per_decade=10, rows_from=100_000
+    )
+    for label, algorithm in _FAMILY_OF_2009.items():
+        yield label, base._replace(algorithm=algorithm)
 
 
 # --- Farina, Kroer, Sandholm 2020 --------------------------------------------------
@@ -100,29 +110,19 @@ _TRAVERSALS = 50
 """The budget of each run, in traversals of the whole tree."""
 
 
-def _farina2020(sampling: Sampling) -> Experiment:
-    panels = []
-    for title, (game, num_nodes) in _FARINA_2020.items():
-        base = Settings(
-            game,
-            Algorithm(sampling, regret_matching()),
-            until_nodes_touched=_TRAVERSALS * num_nodes,
-            print_freq=num_nodes,
-        )
-        curves = [Curve("MCCFR", base)]
-        curves += [
-            Curve(
-                f"{rule}, step size {step:g}",
-                base._replace(
-                    algorithm=Algorithm(sampling, make(step, weights="kroer"))
-                ),
-                rule,
-            )
-            for rule, make in (("FTRL", ftrl), ("OMD", omd))
-            for step in STEP_SIZES
-        ]
-        panels.append(Panel(title, tuple(curves), num_nodes))
-    return Experiment(tuple(panels), (("nodes_touched", "linear"),), seeds=50)
+def _farina2020(sampling: Sampling, game: str, num_nodes: int) -> Curves:
+    base = Settings(
+        game,
+        Algorithm(sampling, regret_matching()),
+        until_nodes_touched=_TRAVERSALS * num_nodes,
+        print_freq=num_nodes,
+    )
+    yield "MCCFR", base
+    for rule, make in (("FTRL", ftrl), ("OMD", omd)):
+        for step in STEP_SIZES:
+            algorithm = Algorithm(sampling, make(step, weights="kroer"))
+            label = f"{rule}, step size {step:g}"
+            yield label, base._replace(algorithm=algorithm), rule
 
 
 # --- beside each other -------------------------------------------------------------
@@ -138,25 +138,11 @@ _OFFLINE = {
 """The methods of Farina's lecture 10, and how many iterations of each are run."""
 
 
-def _offline() -> Experiment:
-    panels = [
-        Panel(
-            title,
-            tuple(
-                Curve(
-                    label,
-                    Settings(game, algorithm, iterations=iterations),
-                )
-                for label, (algorithm, iterations) in _OFFLINE.items()
-                # HiGHS would need hours for the largest program.
-                if label != "LP" or num_nodes < 700_000
-            ),
-            num_nodes,
-        )
-        for title, (game, num_nodes) in _FARINA_2020.items()
-    ]
-    axes = ("gradient_evaluations", "log"), ("seconds", "log")
-    return Experiment(tuple(panels), axes)
+def _offline(game: str, num_nodes: int) -> Curves:
+    for label, (algorithm, iterations) in _OFFLINE.items():
+        # HiGHS would need hours for the largest program.
+        if label != "LP" or num_nodes < 700_000:
+            yield label, Settings(game, algorithm, iterations=iterations)
 
 
 _BOUNDED = {
@@ -168,40 +154,36 @@ _BOUNDED = {
 """The games, and the number of their nodes."""
 
 
-def _bounds() -> Experiment:
+def _bounds(game: str, _: int) -> Curves:
     """The theorems are about simultaneous updates, so those are run."""
-    runs = {
-        "CFR": (CFR, 10_000),
-        "external sampling": (EXTERNAL_SAMPLING, 1_000_000),
-        "outcome sampling": (OUTCOME_SAMPLING, 10_000_000),
-    }
-    panels = [
-        Panel(
-            title,
-            tuple(
-                Curve(
-                    label,
-                    Settings(
-                        game,
-                        algorithm._replace(alternating=False),
-                        iterations=iterations,
-                        bounds=True,
-                    ),
-                )
-                for label, (algorithm, iterations) in runs.items()
-            ),
-            num_nodes,
-        )
-        for title, (game, num_nodes) in _BOUNDED.items()
-    ]
-    return Experiment(tuple(panels), (("iteration", "log"),))
+    for label, algorithm, iterations in (
+        ("CFR", CFR, 10_000),
+        ("external sampling", EXTERNAL_SAMPLING, 1_000_000),
+        ("outcome sampling", OUTCOME_SAMPLING, 10_000_000),
+    ):
+        method = algorithm._replace(alternating=False)
+        yield label, Settings(game, method, iterations=iterations, bounds=True)
 
+
+_BY_NODES = ("nodes_touched", "linear")
+_FARINA = {
+    name: _experiment(
+        _FARINA_2020, functools.partial(_farina2020, sampling), (_BY_NODES,), seeds=50
+    )
+    for name, sampling in (
+        ("farina2020_figure3", EXTERNAL),
+        ("farina2020_figure4", BALANCED_OUTCOME),
+    )
+}
 
 EXPERIMENTS = {
-    "lanctot2009_figure1": _lanctot2009_figure1(),
-    "farina2020_figure3": _farina2020(EXTERNAL),
-    "farina2020_figure4": _farina2020(BALANCED_OUTCOME),
-    "offline": _offline(),
-    "bounds": _bounds(),
+    "lanctot2009_figure1": _experiment(
+        LANCTOT_2009, _lanctot2009_figure1, (_BY_NODES, ("nodes_touched", "log"))
+    ),
+    **_FARINA,
+    "offline": _experiment(
+        _FARINA_2020, _offline, (("gradient_evaluations", "log"), ("seconds", "log"))
+    ),
+    "bounds": _experiment(_BOUNDED, _bounds, (("iteration", "log"),)),
 }
 """The experiments, as the command line calls them."""

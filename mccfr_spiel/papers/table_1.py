@@ -1,9 +1,7 @@
 """Table 1 of Lanctot, Waugh, Zinkevich, Bowling 2009, measured beside theirs."""
 
 import concurrent.futures
-import csv
 import importlib
-import io
 import multiprocessing
 import pathlib
 import sys
@@ -16,6 +14,7 @@ from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.papers.reproduction import LANCTOT_2009
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.storage.results_folder import write_rows
 from mccfr_spiel.tree.cache import shared_tree
 
 NAME = "lanctot2009_table1"
@@ -87,11 +86,7 @@ def make_table(
         ) as pool:
             row = pool.submit(measure_game, game, tuple(imports), trees).result()
         rows.append({"game": title} | row)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-        write_file(folder / "table1.csv", text.getvalue().encode())
+        write_rows(folder / "table1.csv", rows)
         write_file(path, ("\n".join(_markdown(rows)) + "\n").encode())
     return path
 

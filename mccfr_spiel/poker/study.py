@@ -115,7 +115,7 @@ class Study:
         if not isinstance(found, Subgame):
             raise ValueError(f"{self.game} is no game of ms.poker.subgame.")
         self.subgame = found
-        self.tree, self.policy = read_policy(self.game, policy, None, 1, store="worlds")
+        self.tree, self.policy = read_policy(self.game, policy, None, store="worlds")
         self._got, best = full_pass(self.tree).after_sequences(self.policy)
         half = found.betting.pot / 2
         self.evs, self.best_evs = self._got[:2] + half, best[:2] + half

@@ -31,18 +31,9 @@ class SeatBot(pyspiel.Bot):
         """Whether `get_policy` and `step_with_policy` work; always True."""
         return True
 
-    def restart(self) -> None:
-        """Begins a new match."""
-
     def restart_at(self, state: pyspiel.State) -> None:
         """Begins a new match, as `restart` does, whatever the state."""
         self.restart()
-
-    def inform_action(self, state: pyspiel.State, player_id: int, action: int) -> None:
-        """Does nothing: the bot goes by the state that it is asked for."""
-
-    def inform_actions(self, state: pyspiel.State, actions: list[int]) -> None:
-        """Does nothing, as `inform_action`."""
 
 
 class PolicyBot(SeatBot):

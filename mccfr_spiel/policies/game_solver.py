@@ -4,8 +4,7 @@ The loop that measures convergence (experiments/runs.py) and the code that write
 results use solvers only through these protocols, so a new method needs no change there.
 """
 
-import os
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -50,23 +49,4 @@ class GameSolver(Protocol):
 
     def average_policy(self) -> SequencePolicy:
         """A snapshot of the policy to report."""
-        ...
-
-
-@runtime_checkable
-class Resumable(Protocol):
-    """A solver whose whole state can be saved, so that its run can be resumed."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint; raises OSError and then leaves an older one alone."""
-        ...
-
-
-@runtime_checkable
-class BoundsItsGap(Protocol):
-    """A solver that knows a bound on its own NashConv."""
-
-    @property
-    def gap_bound(self) -> float:
-        """What theory promises: NashConv is at most this."""
         ...

@@ -22,7 +22,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.compiled import teams
 from mccfr_spiel.display import brief, counted, line, never_raises, title
 from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.rules.description import rules_of
@@ -60,12 +59,9 @@ _ARRAYS = {
 _MOST_OFF = 1e-6
 """How far from 1 the probabilities at an infoset may add up to."""
 
+
 MANY_INFOSETS = 2**13
 """From so many on, compiled code looks at a policy's vector."""
-
-LEAST_PART = 2**17
-"""Each of several threads looks at so many infosets at least: a third of a millisecond,
-about what it takes to wake a thread and to wait for it."""
 
 
 class Names:
@@ -133,17 +129,9 @@ def names_of(tree: Any, num_infosets: int, num_sequences: int) -> Names:
     return Names(tree.source, arrays | pack_strings(strings), tree.abstraction)
 
 
-def checked_vector(
-    tree: GameTree | Names, vector: np.ndarray, threads: int | None = 1
-) -> np.ndarray:
+def checked_vector(tree: GameTree | Names, vector: np.ndarray) -> np.ndarray:
     """Returns the vector `[S]`; raises ValueError unless it is a distribution at every
-    infoset.
-
-    Args:
-        tree: with these infosets.
-        vector: the probability of each sequence's action.
-        threads: at most so many share the work; None for one for each core.
-    """
+    infoset of the tree."""
     if vector.shape != (tree.num_sequences,):
         raise ValueError(
             f"A policy vector for {brief(tree.source)} has the shape "
@@ -152,17 +140,12 @@ def checked_vector(
         )
     if tree.num_infosets == 0:
         return vector
-    infosets = tree.infosets
-    if tree.num_infosets >= MANY_INFOSETS and vector.dtype == np.float64:
-        policy = np.ascontiguousarray(vector)
-
-        def is_right(part: tuple[int, int]) -> bool:
-            # NumPy may round its sums in another way, and has the last word below.
-            return are_distributions(infosets, policy, *part, 0.9 * _MOST_OFF)
-
-        if all(teams.in_parts(threads, len(infosets), LEAST_PART, is_right)):
+    if tree.num_infosets >= MANY_INFOSETS:
+        # NumPy may round sums in another way, and has the last word.
+        policy = np.ascontiguousarray(vector, np.float64)
+        if are_distributions(tree.infosets, policy, 0.9 * _MOST_OFF):
             return vector
-    first = infosets["first_sequence"]
+    first = tree.infosets["first_sequence"]
     sums = np.add.reduceat(vector, first)
     wrong = np.flatnonzero(~(np.abs(sums - 1) < _MOST_OFF))
     if len(wrong) or not (vector >= 0).all():
@@ -178,6 +161,18 @@ def checked_vector(
             f"the state {tree.info_state(infoset)!r}: {values.tolist()}"
         )
     return vector
+
+
+def uniform_vector(tree: GameTree | Names) -> np.ndarray:
+    """`[S]` the policy that plays all legal actions alike, over a tree's sequences."""
+    counts = tree.infosets["num_actions"]
+    return np.concatenate((np.ones(tree.num_players), np.repeat(1 / counts, counts)))
+
+
+def sequences_of(tree: GameTree, player: int) -> np.ndarray:
+    """The numbers of a player's sequences, the empty one excepted."""
+    owners = np.repeat(tree.infosets["player"], tree.infosets["num_actions"])
+    return tree.num_players + np.flatnonzero(owners == player)
 
 
 def to_contents(names: Names, vector: np.ndarray) -> Contents:

@@ -1,7 +1,9 @@
 """A policy as a table for people: a row for each information state, with its reach."""
 
 import importlib
+import itertools
 import math
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -26,6 +28,7 @@ from mccfr_spiel.policies.names import (
     plain_names,
     said,
     said_info_state,
+    uniform_vector,
 )
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -282,14 +285,12 @@ class _Seen:
         num_infosets: int,
     ) -> None:
         self._basis = basis
-        self._numbers = _numbers_in(basis, tree, num_infosets)
+        self._numbers = numbers_in(basis, tree, num_infosets)
         self.order = np.argsort(self._numbers, kind="stable")
         self._first = basis.first_nodes()
         self._reach: np.ndarray | None = None
         if basis.is_complete and basis.abstraction is None:
-            known = np.arange(num_infosets)
-            policy = moved(basis, self._numbers, tree, known, vector)
-            plan = FullPass(basis).plan(policy)
+            plan = FullPass(basis).plan(moved(basis, tree, num_infosets, vector))
             self._reach = np.zeros(basis.num_infosets)
             add_reaches(basis.arrays, plan, self._reach)
             self._reach *= plan[basis.infosets["parent"]]
@@ -308,49 +309,58 @@ class _Seen:
         return names_at(self._basis.state_at(node)[0], player, actions)
 
 
-def _numbers_in(
-    basis: GameTree, tree: GameTree | Names, num_infosets: int
-) -> np.ndarray:
-    """`[num_infosets]` the number that each of a policy's infosets has in a tree."""
-    if basis is tree:
-        return np.arange(num_infosets)
-    players = tree.infosets["player"].tolist()
-    names = tree.info_states[:num_infosets]
-    found = [basis.find(*pair) for pair in zip(names, players, strict=False)]
-    numbers = np.array(found, np.int64)
-    if (numbers < 0).any():
-        name = names[int(np.argmin(numbers))]
-        raise ValueError(
-            f"The policy knows the information state {name!r}, which "
-            f"{brief(tree.source)} has "
-            "not: it was made for another game of that name."
-        )
-    return numbers
+_found: weakref.WeakKeyDictionary[
+    GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
+] = weakref.WeakKeyDictionary()
+"""For a policy's tree: another tree of its game, and its infosets' numbers there."""
+
+
+def numbers_in(goal: GameTree, origin: GameTree | Names, count: int) -> np.ndarray:
+    """`[count]` the numbers that a policy's infosets have in another tree of its game.
+
+    They are kept for the next call with the same trees, when the policy's may have met
+    more.
+
+    Raises:
+        ValueError: the other tree lacks one of them.
+    """
+    if goal is origin:
+        return np.arange(count)
+    tree, numbers = _found.get(origin, (lambda: None, np.zeros(0, np.int64)))
+    known = len(numbers) if tree() is goal else 0
+    if count > known:
+        names = itertools.islice(origin.infoset_names, known, count)
+        players = origin.infosets["player"][known:count].tolist()
+        more = np.array(list(map(goal.find, names, players)), np.int64)
+        if (more < 0).any():
+            name = origin.info_state(known + int(np.argmin(more)))
+            raise ValueError(
+                f"The policy knows the information state {name!r}, which "
+                f"{brief(goal.source)} has not: it was made for another game of that "
+                "name."
+            )
+        numbers = np.concatenate((numbers[:known], more))
+        _found[origin] = weakref.ref(goal), numbers
+    return numbers[:count]
 
 
 def moved(
-    goal: GameTree,
-    infosets: np.ndarray,
-    origin: GameTree | Names,
-    known: np.ndarray,
-    vector: np.ndarray,
+    goal: GameTree, origin: GameTree | Names, count: int, vector: np.ndarray
 ) -> np.ndarray:
     """`[S]` a policy over another tree's sequences, uniform where it knows nothing.
 
     Args:
         goal: the other tree.
-        infosets: `[k]` the numbers there of the infosets that the policy knows.
         origin: where the policy's names come from.
-        known: `[k]` their numbers in it.
+        count: how many infosets it knows.
         vector: the policy, over the sequences of `origin`.
 
     Raises:
-        ValueError: the other tree has other legal actions.
+        ValueError: the other tree lacks an infoset, or has other legal actions.
     """
-    sizes = goal.infosets["num_actions"]
-    policy = np.ones(goal.num_sequences)
-    policy[goal.num_players :] = 1 / np.repeat(sizes, sizes)
-    sizes, theirs = sizes[infosets], origin.infosets[known]
+    infosets, theirs = numbers_in(goal, origin, count), origin.infosets[:count]
+    sizes = goal.infosets["num_actions"][infosets]
+    policy = uniform_vector(goal)
     if (theirs["num_actions"] == sizes).all():
         to = _ranges(goal.infosets["first_sequence"][infosets], sizes)
         of = _ranges(theirs["first_sequence"], sizes)

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.display import brief
-from mccfr_spiel.policies.names import Names, checked_vector
+from mccfr_spiel.policies.names import checked_vector, sequences_of
 from mccfr_spiel.policies.policy import (
     Answers,
     SequencePolicy,
@@ -27,9 +26,7 @@ from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import has_name, same_name
 
 
-def policy_vector(
-    tree: GameTree, policy: Any, *, threads: int | None = 1
-) -> np.ndarray:
+def policy_vector(tree: GameTree, policy: Any) -> np.ndarray:
     """`[S]` any policy as a vector over the sequences of a complete tree.
 
     Args:
@@ -39,23 +36,17 @@ def policy_vector(
             probability, such as json.load makes of a `policy.json`; or a function, see
             `_asked_in_batches`. Or a list `[P]` of these, one for each player, which
             are asked at that player's states only.
-        threads: at most so many threads look whether a vector is a policy; None for one
-            for each core.
 
     Raises:
         ValueError: the policy was made for another game, or it lacks a state or gives
             no distribution there; or a list has too many or too few.
     """
     if not is_one_for_each(policy):
-        if isinstance(policy, np.ndarray):
-            return checked_vector(tree, policy, threads)
         return _vector(tree, policy, None)
     check_one_for_each(policy, tree.source)
     vector = np.ones(tree.num_sequences)
-    sizes, owners = tree.infosets["num_actions"], tree.infosets["player"]
-    owners = np.repeat(owners, sizes)  # of each sequence that is not an empty one
     for player, one in enumerate(policy):
-        mine = tree.num_players + np.flatnonzero(owners == player)
+        mine = sequences_of(tree, player)
         vector[mine] = _vector(tree, one, player)[mine]
     return vector
 
@@ -79,7 +70,8 @@ def _vector(tree: GameTree, policy: Any, player: int | None) -> np.ndarray:
         if policy.tree is tree and len(policy.vector) == tree.num_sequences:
             return policy.vector
         if policy.tree.abstraction is None:
-            return checked_vector(tree, _translated(tree, policy))
+            known = policy.tree, policy.num_infosets
+            return checked_vector(tree, moved(tree, *known, policy.vector))
     elif not isinstance(policy, dict | openspiel_policy.Policy | pyspiel.Policy):
         if not callable(policy):
             solved = hasattr(policy, "average_policy")
@@ -223,54 +215,6 @@ _SINGLE = 1e-4
 
 _BATCH = 1 << 16
 """Records that are read at a time."""
-
-_numbers: weakref.WeakKeyDictionary[
-    GameTree | Names, tuple[weakref.ref[GameTree], np.ndarray]
-] = weakref.WeakKeyDictionary()
-"""For a policy's tree: a whole tree, and `[I]` the number that each infoset of the
-whole tree has in the policy's tree, -1 if it was not met there."""
-
-
-def _translated(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
-    """`[S]` a policy's vector, moved to the sequences of another tree of its game.
-
-    Raises:
-        ValueError: the policy knows an information state that the game does not have,
-            or other legal actions.
-    """
-    numbers = _numbers_of(tree, policy)
-    known = np.flatnonzero((numbers >= 0) & (numbers < policy.num_infosets))
-    if len(known) != policy.num_infosets:
-        other = np.setdiff1d(np.arange(policy.num_infosets), numbers[known])
-        raise ValueError(
-            "The policy knows the information state "
-            f"{policy.tree.info_state(int(other[0]))!r}, which {brief(tree.source)} "
-            "has not: "
-            "it was made for another game of that name."
-        )
-    return moved(tree, known, policy.tree, numbers[known], policy.vector)
-
-
-def _numbers_of(tree: GameTree, policy: SequencePolicy) -> np.ndarray:
-    """`[I]` the number that each infoset of a tree has in the policy's tree, or -1.
-
-    The numbers are kept for the next call with the same trees. Only infosets that the
-    policy's tree did not know are looked up again, since it may have met them by now.
-    """
-    whole, numbers = _numbers.get(policy.tree, (lambda: None, np.zeros(0, np.int64)))
-    if whole() is not tree or len(numbers) != tree.num_infosets:
-        numbers = np.full(tree.num_infosets, -1)
-    unknown = np.flatnonzero(numbers < 0)
-    if len(unknown) + policy.tree.num_infosets > len(numbers):
-        numbers = numbers.copy()
-        names, players = tree.info_states, tree.infosets["player"]
-        find = policy.tree.find
-        for infoset, player in zip(
-            unknown.tolist(), players[unknown].tolist(), strict=True
-        ):
-            numbers[infoset] = find(names[infoset], player)
-        _numbers[policy.tree] = weakref.ref(tree), numbers
-    return numbers
 
 
 def representative_states(tree: GameTree) -> Iterable[pyspiel.State]:

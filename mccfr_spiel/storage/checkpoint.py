@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.storage.folders import part_of, write_file
+from mccfr_spiel.storage.folders import write_file
 
 # --- how files tell a user's function from another one of its name --------------------
 
@@ -201,23 +201,12 @@ def save(path: str | os.PathLike[str], contents: Contents, kind: Kind = SOLVER) 
 def _put_keeping_previous(new: pathlib.Path, path: pathlib.Path) -> None:
     """Puts a new file in the place of an older one, which gets PREVIOUS to its name.
 
-    With a second name for the older file, there is a file at `path` at any moment.
-    Where the file system has no hard links, there is a moment with none but the
-    previous one, which `load_newest` would take. Of two that do this at once, each puts
-    a whole file in both places.
+    For a moment there is none but the previous one, which `load_newest` would take. Of
+    two that do this at once, each puts a whole file in both places.
     """
-    older = part_of(path)
-    previous = path.with_name(path.name + PREVIOUS)
-    if _link(path, older):
-        try:
-            os.replace(new, path)
-            os.replace(older, previous)
-        finally:  # a rename does nothing if both names are those of one file
-            older.unlink(missing_ok=True)
-    else:
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(path, previous)
-        os.replace(new, path)
+    with contextlib.suppress(FileNotFoundError):
+        os.replace(path, path.with_name(path.name + PREVIOUS))
+    os.replace(new, path)
 
 
 def load(path: str | os.PathLike[str], kind: Kind = SOLVER) -> Contents:
@@ -380,15 +369,6 @@ def check_infosets(
     )
     if not fits:
         raise DamagedError("The file's infosets do not fit together.")
-
-
-def _link(path: pathlib.Path, other: pathlib.Path) -> bool:
-    """Gives a file a second name; returns whether the file system can do that."""
-    try:
-        os.link(path, other)
-    except (OSError, NotImplementedError, AttributeError):
-        return False
-    return True
 
 
 def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:

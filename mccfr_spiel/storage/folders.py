@@ -12,14 +12,12 @@ last one wins with all of its bytes.
 
 import contextlib
 import errno
-import glob
 import os
 import pathlib
 import secrets
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import IO
 
@@ -68,68 +66,16 @@ def user_cache_folder() -> pathlib.Path:
     return pathlib.Path(tempfile.gettempdir(), f"mccfr_spiel-{user}").absolute()
 
 
-def why_unsafe(folder: str | os.PathLike[str]) -> str | None:
-    """Says in words who else could change what is in a folder; None if nobody could.
-
-    The folder and each of its parents, with symbolic links resolved, must belong to
-    this user or to root, and nobody else may write to it. Others may write to a parent
-    that has the sticky bit, such as /tmp, since they cannot rename or remove our files
-    there.
-
-    The parents are checked from the top, so that when a folder is looked at, nobody
-    else can exchange it any more. Hence the answer stays true for as long as this user
-    and root leave the modes alone, and one check in a process is enough.
-
-    On Windows the answer is always None, since Python cannot see there who may write.
-    The default cache folder is in the user's profile, which Windows keeps private.
-
-    Args:
-        folder: an existing folder. It should be named, and later be opened, by the
-            result of `os.path.realpath`, since others might change a link on the way.
-
-    Raises:
-        OSError: the folder or one of its parents cannot be looked at.
-    """
-    if not hasattr(os, "geteuid"):
-        return None
-    real = pathlib.Path(os.path.realpath(folder))
-    for place in [*reversed(real.parents), real]:
-        status = os.lstat(place)
-        if not stat.S_ISDIR(status.st_mode):
-            return f"{place} is not a folder"
-        if status.st_uid not in (os.geteuid(), _ROOT):
-            return f"{place} belongs to another user (number {status.st_uid})"
-        if place != real and status.st_mode & stat.S_ISVTX:
-            continue
-        if status.st_mode & stat.S_IWOTH:
-            return f"every user may write to {place}"
-        if status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid):
-            return f"the users of group {status.st_gid} may write to {place}"
-    return None
-
-
-def _is_private_group(group: int) -> bool:
-    """Whether a group consists of this user alone.
-
-    Many Linux systems give each user such a group, of the user's name, and let it write
-    to the user's folders.
-    """
-    import grp
-    import pwd
-
-    try:
-        user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
-    except KeyError:
-        return False
-    return (
-        group == user.pw_gid
-        and entry.gr_name == user.pw_name
-        and set(entry.gr_mem) <= {user.pw_name}
-    )
-
-
 def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
     """Creates a folder that only this user can write to, and its parents if need be.
+
+    The folder and each of its parents, with symbolic links resolved, must belong to
+    this user or to root, and nobody else may write to it. The group may write to
+    parents, since many systems give each user a group; all may write to one that has
+    the sticky bit, such as /tmp, since they cannot rename or remove our folders there.
+    The parents are checked from the top, so that nobody else can exchange a folder once
+    it is looked at. Windows does not show who may write; there the default cache folder
+    is in the user's profile, which Windows keeps private.
 
     Returns:
         Its path without symbolic links, by which it should be opened.
@@ -142,9 +88,18 @@ def make_private(folder: str | os.PathLike[str]) -> pathlib.Path:
     for place in [*reversed(real.parents), real]:
         if not place.exists():
             place.mkdir(mode=0o700, exist_ok=True)
-    reason = why_unsafe(real)
-    if reason is not None:
-        raise UnsafeFolderError(reason)
+        if not hasattr(os, "geteuid"):
+            continue
+        status, is_parent = place.lstat(), place != real
+        if status.st_uid not in (os.geteuid(), _ROOT):
+            raise UnsafeFolderError(f"{place} belongs to user {status.st_uid}")
+        others = stat.S_IWOTH | (0 if is_parent else stat.S_IWGRP)
+        if status.st_mode & others and not (
+            is_parent and status.st_mode & stat.S_ISVTX
+        ):
+            raise UnsafeFolderError(
+                f"others may write to {place}; take that from them (chmod go-w {place})"
+            )
     return real
 
 
@@ -183,11 +138,11 @@ def acquire(path: pathlib.Path, *, seconds: float = 0.0) -> BaseFileLock | None:
     return lock
 
 
-def release(lock: BaseFileLock | None, *, remove: bool = True) -> None:
+def release(lock: BaseFileLock | None) -> None:
     """Releases a lock, and removes its file if that is safe."""
     if lock is None:
         return
-    if remove and sys.platform != "win32" and isinstance(lock, FileLock):
+    if sys.platform != "win32" and isinstance(lock, FileLock):
         # The lock is still held. Another process that has opened the file meanwhile
         # will see that it no longer has a name, and open a new one.
         with contextlib.suppress(OSError):
@@ -220,11 +175,8 @@ def held(folder: pathlib.Path) -> Iterator[None]:
 
 
 PARTS = ".part-" + "[0-9a-f]" * 16
-"""What the name of an unfinished file ends with, as a pattern of `glob`."""
-
-STALE = 3600.0
-"""Seconds after which a file that is still unfinished was left by a killed writer. One
-that is alive touches its file far more often."""
+"""What the name of an unfinished file ends with, as a pattern of `glob`. Only a killed
+writer leaves one; the next run in a folder of results removes it."""
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -235,7 +187,6 @@ def write_file(
     *,
     lasting: bool = False,
     put: Callable[[pathlib.Path, pathlib.Path], None] | None = None,
-    opener: Callable[[str, int], int] | None = None,
 ) -> None:
     """Writes a file, replacing an older one of that name.
 
@@ -246,17 +197,16 @@ def write_file(
         lasting: whether the file must survive a power cut once this returns.
         put: moves the finished file (first argument) to its path (second), in place of
             a plain `os.replace`.
-        opener: as of `open`.
 
     Raises:
         OSError: it cannot be written; an older file is as it was. So it is after any
             other exception, be it of `content` or Ctrl-C, and nothing unfinished stays.
     """
     path = pathlib.Path(path)
-    part = part_of(path)
+    part = path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
     with naming(path), contextlib.ExitStack() as at_the_end:
         # Not "w", which would follow a link of this name, and share a file with others.
-        with open(part, "x+b", opener=opener) as file:
+        with open(part, "x+b") as file:
             at_the_end.callback(part.unlink, missing_ok=True)
             if callable(content):
                 content(file)
@@ -266,14 +216,8 @@ def write_file(
                 file.flush()
                 os.fsync(file.fileno())
         (put or os.replace)(part, path)
-    _remove_stale(path)
     if lasting:
         _sync_folder(path.parent)
-
-
-def part_of(path: pathlib.Path) -> pathlib.Path:
-    """A name beside a file that nobody has used; it matches PARTS."""
-    return path.with_name(f"{path.name}.part-{secrets.token_hex(8)}")
 
 
 @contextlib.contextmanager
@@ -288,18 +232,6 @@ def naming(path: pathlib.Path) -> Iterator[None]:
             error.filename = str(path)
             del error.filename2  # the other name of a rename
         raise
-
-
-def _remove_stale(path: pathlib.Path) -> None:
-    """Removes what killed writers of a file have left.
-
-    The time of the last change of the inode is asked for: it also changes when a file
-    gets a second name.
-    """
-    with contextlib.suppress(OSError):
-        for part in path.parent.glob(glob.escape(path.name) + PARTS):
-            if time.time() - part.lstat().st_ctime > STALE:
-                part.unlink()
 
 
 def _sync_folder(folder: pathlib.Path) -> None:

@@ -17,8 +17,9 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS, DamagedError
 from mccfr_spiel.storage.folders import naming, write_file
@@ -149,16 +150,14 @@ class RowWriter:
         if not there:
             raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
 
-    def __enter__(self) -> "RowWriter":
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+def write_rows(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes rows with the same keys as a CSV file; it appears whole or not at all."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0] if rows else ())
+    writer.writeheader()
+    writer.writerows(rows)
+    write_file(path, text.getvalue().encode())
 
 
 class Table(NamedTuple):
@@ -171,6 +170,13 @@ class Table(NamedTuple):
 
     rows: list[dict[str, str]]
     columns: list[str]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Column -> `[rows]` its numbers, nan for an empty field; raises ValueError."""
+        return {
+            name: np.array([float(row[name] or "nan") for row in self.rows])
+            for name in self.columns
+        }
 
 
 def read_table(path: pathlib.Path) -> Table:

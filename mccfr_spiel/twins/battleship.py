@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
@@ -341,13 +341,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
 _MOST_MOVES = 32_000
 """Walks without a tree follow histories of this length."""
 
@@ -395,13 +388,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "battleship",
+        globals(),
         num_players=2,
         values=values,
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
-        world_key=_world_key,
-        leaf_class=_leaf_class,
-        class_returns=_class_returns,
         text_size=12 + 8 * ships + 2 * 16 * shots,
     )

@@ -9,7 +9,7 @@ players see all hands, otherwise only who won each turn.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -312,15 +312,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    start=_start,
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
 _MOST_CARDS = 16
 """A hand is a set of 16 bits, and a bid in a turn's number has 4 bits."""
 
@@ -367,10 +358,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     }
     return make_twin(
         "goofspiel",
+        globals(),
         num_players=players,
         values=values,
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
         text_size=150 + 30 * players + (12 + 4 * players) * cards,
     )

@@ -9,7 +9,7 @@ wins by connecting the top with the bottom, player 1 by connecting left with rig
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import (
     Twin,
@@ -251,13 +251,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=acting,
-    legal_actions=legal_actions,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=returns,
-)
 MOST_CELLS = 49
 """A set of cells, shifted by a row, must fit 63 bits."""
 
@@ -315,13 +308,9 @@ def _twin(
     )
     return make_twin(
         name,
+        globals(),
         num_players=2,
         values={**board, "is_abrupt": is_abrupt, "shows_turns": shows},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
-        world_key=_world_key,
-        position_key=position_key,
-        heard=_heard,
         text_size=cells + board["rows"] + 8 + 8 * longest,
     )

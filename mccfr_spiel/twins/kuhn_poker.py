@@ -8,7 +8,7 @@ those who bet wins the pot, or among all if nobody did.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -129,16 +129,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
-
-
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
     """The twin for OpenSpiel's parameters."""
     if set(parameters) != {"players"}:
@@ -154,10 +144,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "kuhn_poker",
+        globals(),
         num_players=players,
         values={"players": players},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
         text_size=3 + 2 * players,
     )

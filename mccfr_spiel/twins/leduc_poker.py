@@ -9,7 +9,7 @@ with the public card wins, otherwise the higher rank; equal hands split the pot.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -275,17 +275,6 @@ def _spell(settings, player, key, length, text):
     return at + 1
 
 
-_RULES = Rules(
-    start=_start,
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
-
-
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
     """The twin for OpenSpiel's parameters."""
     names = "players", "action_mapping", "starting_player", "suit_isomorphism"
@@ -304,10 +293,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "leduc_poker",
+        globals(),
         num_players=players,
         values={name: parameters[name] for name in names},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
         text_size=120 + 6 * players + 4 * longest,
     )

@@ -8,7 +8,7 @@ at least that many dice of both players show its face or the highest face.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put_number
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -159,14 +159,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
 _BIDDING_RULES = ("reset-face", "reset-quantity")
 _MOST_SIDES = 9
 """With more, the string "112" would stand for 1 and 12 as well as for 11 and 2."""
@@ -193,13 +185,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "liars_dice",
+        globals(),
         num_players=2,
         values={"numdice": dice, "dice_sides": sides, "face_first": rule[6:] == "face"},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
-        world_key=_world_key,
-        leaf_class=_leaf_class,
-        class_returns=_class_returns,
         text_size=3 * dice + 8 * bids,
     )

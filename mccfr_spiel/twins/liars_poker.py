@@ -8,7 +8,7 @@ raised once by its bidder, or counted; a raise that is challenged is counted at 
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -167,16 +167,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
-
-
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
     """The twin for OpenSpiel's parameters; None for more players."""
     if set(parameters) != {"players", "hand_length", "num_digits"}:
@@ -196,13 +186,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "python_liars_poker",
+        globals(),
         num_players=2,
         values={"hand_length": hand, "num_digits": digits},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
-        world_key=_world_key,
-        leaf_class=_leaf_class,
-        class_returns=_class_returns,
         text_size=40 + 3 * hand + 16 * bids,
     )

@@ -9,7 +9,7 @@ it stands wins, or in the version "alesia" nobody.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
@@ -101,14 +101,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    start=_start,
-    acting=_acting,
-    legal_actions=_legal_actions,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
 _MOST_COINS = 255
 """Both bids of a turn must fit one number below 2^16."""
 
@@ -138,10 +130,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     }
     return make_twin(
         "oshi_zumo",
+        globals(),
         num_players=2,
         values=values,
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
         text_size=20 + 10 * horizon,
     )

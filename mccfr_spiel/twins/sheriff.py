@@ -9,7 +9,7 @@ none. Without one the smuggler gets the items' value and the sheriff the bribe.
 from collections.abc import Mapping
 from typing import Any
 
-from mccfr_spiel.rules.description import TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, put_number, word
 from mccfr_spiel.twins.twin import (
     Twin,
@@ -115,13 +115,6 @@ def _spell(settings, player, key, length, text):
     return at
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
 _NUMBERS = "num_rounds", "max_items", "max_bribe"
 _PAYS = "item_value", "item_penalty", "sheriff_penalty"
 
@@ -135,6 +128,7 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     values = {name: parameters[name] for name in (*_NUMBERS, *_PAYS)}
     return make_twin(
         "sheriff",
+        globals(),
         num_players=2,
         values=values,
         sizes=Sizes(
@@ -143,10 +137,5 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
             max_moves=moves,
             key=(most,) * moves,
         ),
-        rules=_RULES,
-        spell=_spell,
-        world_key=_world_key,
-        leaf_class=_leaf_class,
-        class_returns=_class_returns,
         text_size=60 + 45 * rounds,
     )

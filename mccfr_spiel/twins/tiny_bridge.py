@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Rules, Sizes, compiled
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
 from mccfr_spiel.twins.spelling import put, word
 from mccfr_spiel.twins.twin import Twin, make_twin
 
@@ -280,16 +280,6 @@ def _spell(settings, player, key, length, text):
     return at - 1
 
 
-_RULES = Rules(
-    acting=_acting,
-    legal_actions=_legal_actions,
-    chance_probs=_chance_probs,
-    apply_action=_apply_action,
-    info_key=_info_key,
-    returns=_returns,
-)
-
-
 def twin(parameters: Mapping[str, Any]) -> Twin | None:
     """The twin for OpenSpiel's parameters."""
     if set(parameters) != {"abstracted"}:
@@ -304,10 +294,9 @@ def twin(parameters: Mapping[str, Any]) -> Twin | None:
     )
     return make_twin(
         "tiny_bridge_2p",
+        globals(),
         num_players=_PLAYERS,
         values={"abstracted": bool(parameters["abstracted"])},
         sizes=sizes,
-        rules=_RULES,
-        spell=_spell,
         text_size=_LINE + 4 + 5 * (2 + _HIGHEST),
     )

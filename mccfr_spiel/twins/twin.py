@@ -16,7 +16,6 @@ from mccfr_spiel.rules.description import (
     BoundRules,
     Description,
     Parameter,
-    Parameters,
     ParameterValue,
     Rules,
     Sizes,
@@ -45,45 +44,41 @@ class Twin(NamedTuple):
 
 def make_twin(
     short_name: str,
+    functions: Mapping[str, Any],
     *,
     num_players: int,
     values: Mapping[str, ParameterValue],
     sizes: Sizes,
-    rules: Rules,
-    spell: Any,
     text_size: int,
-    world_key: Any = None,
-    position_key: Any = None,
-    heard: Any = None,
-    leaf_class: Any = None,
-    class_returns: Any = None,
 ) -> Twin:
     """A twin of the OpenSpiel game of that name.
 
     Args:
         short_name: OpenSpiel's name of the game.
+        functions: the `globals()` of the twin's module. Its functions are called as the
+            fields of `Rules`, the keys and classes of a Description, and `Twin.spell`
+            are; an underscore may stand before.
         num_players: the number of players.
         values: what compiled functions get as `settings`, in this order.
         sizes: as in a Description; the least and greatest return do not matter.
-        rules: the compiled functions.
-        spell, text_size: see `Twin`.
-        world_key, position_key, heard, leaf_class, class_returns: as in a Description.
+        text_size: see `Twin`.
     """
+    own = {name.removeprefix("_"): one for name, one in functions.items()}
     description = Description(
         short_name=short_name,
         long_name=short_name,
         parameters={name: Parameter(value) for name, value in values.items()},
         sizes=lambda parameters: sizes,
-        rules=rules,
+        rules=Rules(**{name: own[name] for name in Rules._fields if name in own}),
         words=_WORDS,
         num_players=num_players,
-        world_key=world_key,
-        position_key=position_key,
-        heard=heard,
-        leaf_class=leaf_class,
-        class_returns=class_returns,
+        **{name: own[name] for name in _OPTIONAL if name in own},
     )
-    return Twin(description, spell, text_size, values)
+    return Twin(description, own["spell"], text_size, values)
+
+
+_OPTIONAL = "world_key", "position_key", "heard", "leaf_class", "class_returns"
+"""What a Description may have besides rules."""
 
 
 class BoundTwin(BoundRules):
@@ -119,25 +114,12 @@ class BoundTwin(BoundRules):
         return text[:length].tobytes().decode("ascii")
 
 
-def _state_words(parameters: Parameters, state: np.ndarray) -> str:
-    return str(state.tolist())
-
-
-def _action_words(parameters: Parameters, player: int, action: int) -> str:
-    return str(action)
-
-
-def _info_state_words(parameters: Parameters, player: int, key: np.ndarray) -> str:
-    return str(key.tolist())
-
-
-def _observation(
-    parameters: Parameters, state: np.ndarray, player: int
-) -> dict[str, tuple[int, list[int]]]:
-    return {}
-
-
-_WORDS = Words(_state_words, _action_words, _info_state_words, _observation)
+_WORDS = Words(
+    lambda parameters, state: str(state.tolist()),
+    lambda parameters, player, action: str(action),
+    lambda parameters, player, key: str(key.tolist()),
+    lambda parameters, state, player: {},
+)
 """Words for errors in a twin itself; what users see comes from OpenSpiel's game."""
 
 Maker = Callable[[Mapping[str, Any]], Twin | None]

@@ -1,12 +1,15 @@
 """Drawings of small trees: what is in the SVG, and where it stands."""
 
+import io
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
 from tests.tree.test_game_tree import histories
@@ -111,6 +114,21 @@ def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
     assert "prefers-color-scheme: dark" in saved
     with pytest.raises(ValueError, match=r"end with \.svg, \.pdf or \.png"):
         drawing.save(tmp_path / "tree.gif")
+
+
+def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
+    from matplotlib.image import imread
+
+    drawing = ms.draw_tree("kuhn_poker")
+    pixels = imread(io.BytesIO(printed(drawing.svg, "png")))[..., :3]
+    found = {
+        tuple(pixel) for pixel in (pixels.reshape(-1, 3) * 255).round().astype(int)
+    }
+    for colour in ("2563c9", "c2410c", "8c959f", "6e7781", "1f2328", "15803d"):
+        assert tuple(bytes.fromhex(colour)) in found, colour
+    root = parsed(drawing)
+    size = [round(float(root.get(name, 0)) * 200 / 96) for name in ("height", "width")]
+    assert abs(np.subtract(pixels.shape[:2], size)).max() <= 1
 
 
 def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():

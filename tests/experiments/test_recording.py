@@ -163,6 +163,27 @@ def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
         assert least <= len(saved) <= most
 
 
+def test_a_checkpoint_is_not_written_again_where_it_was_just_saved(tmp_path):
+    """So the one before it stays an older one, and Ctrl-C does not wait twice."""
+    settings, path = Settings("kuhn_poker", iterations=300), tmp_path / "checkpoint"
+    solver = ms.Solver("kuhn_poker", ms.EXTERNAL_SAMPLING)
+    solver.save(path)
+    recording = Recording(tmp_path / "rows.csv", path, settings, solver)
+    for _ in range(2):
+        solver.iterate(10)
+        recording.save()
+        recording.save()  # as Ctrl-C has it saved right after a row
+    found = [ms.Solver.load(f"{path}{end}").num_iterations for end in ("", ".previous")]
+    assert found == [20, 10]
+    path.unlink()  # nothing is there to be the same
+    recording.close()
+    with contextlib.closing(
+        Recording(tmp_path / "rows.csv", path, settings, solver)
+    ) as again:
+        again.save()
+    assert ms.Solver.load(path).num_iterations == 20
+
+
 # --- errors in the middle --------------------------------------------------------
 
 

@@ -157,7 +157,7 @@ def test_settings_that_change_no_row_are_equal_and_others_are_not():
             {"algorithm": "hs_pcfr_plus", "until_nodes_touched": 99},
             "hs_pcfr_plus with until_nodes_touched=99 needs a horizon",
         ),
-        ({"sampling": "none"}, "sampling='none' is none of full, pruned"),
+        ({"sampling": "none"}, "sampling='none' is none of full, chance"),
         ({"itertions": 3}, "itertions= is none of the settings game, players"),
         ({"iterations": 0}, "iterations=0 is not at least 1"),
         ({"until_nodes_touched": 9, "algorithm": "egt"}, "egt goes by iterations"),

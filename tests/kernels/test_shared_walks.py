@@ -230,7 +230,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         reading.clear()
         writing.clear()
 
-    next_ticket, views = shared_walks.next_ticket, shared_walks.shared_views
+    next_ticket, views = teams.next_ticket, shared_walks.shared_views
 
     def next_and_noted(desk, leads):
         now[0] = next_ticket(desk, leads)
@@ -243,7 +243,7 @@ def test_no_ticket_touches_what_another_of_its_stage_writes(
         return kind(*(array.view(Watched) for array in views(frame, kind)))
 
     monkeypatch.setattr(Watched, "notes", staticmethod(note))
-    monkeypatch.setattr(shared_walks, "next_ticket", next_and_noted)
+    monkeypatch.setattr(teams, "next_ticket", next_and_noted)
     monkeypatch.setattr(shared_walks, "shared_views", watched)
     # One thread does all tickets: what counts is what each touches.
     run = teams.run

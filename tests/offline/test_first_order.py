@@ -83,6 +83,16 @@ def test_pieces_equal_the_whole_bit_for_bit(solver):
     assert whole.gradient_evaluations == pieces.gradient_evaluations
 
 
+def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
+    egt, mirror = ExcessiveGap("kuhn_poker"), MirrorProx("kuhn_poker")
+    assert egt.nodes_touched == 4 * 58  # two plans, and their gradients
+    assert mirror.nodes_touched == 0
+    egt.iterate(10)
+    mirror.iterate(10)
+    assert egt.nodes_touched == (4 + 3 * 10) * 58
+    assert mirror.nodes_touched == 4 * 10 * 58
+
+
 # --- the prox map ------------------------------------------------------------
 
 

@@ -613,12 +613,6 @@ function drawGrid(grid) {
   if (grid.rows.some((row) => isRare(row.visits))) {
     parts.push(rareNote(grid.rows.every((row) => isRare(row.visits)) ? "All of these were" : "Those in italics were"));
   }
-  if (grid.cells.length) {
-    const largest = Math.max(...grid.cells.flat().filter(known).map(Math.abs), 1e-9);
-    parts.push(h("h2", {}, "What player " + grid.player + " gets, by its " + word + " and the other's"));
-    parts.push(table(["", ...grid.columns.map((name) => headNum(name))], grid.cells.map((row, i) => [h("th", { scope: "row" }, grid.rows[i].label),
-      ...row.map((x) => known(x) ? shade(h("td", { class: "cell" }, fixedTo(x, 3)), x / largest, "value") : h("td", { class: "cell" }, ""))])));
-  }
   fill("panel", parts);
 }
 
