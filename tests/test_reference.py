@@ -10,7 +10,6 @@ from open_spiel.python.algorithms import cfr, expected_game_score
 
 from tests.reference import (
     Textbook,
-    choose,
     enumerate_draws,
     full_gradient,
     random_policy,
@@ -221,11 +220,6 @@ def test_the_expectation_over_all_draws_is_the_full_gradient(name, estimators):
             assert total == pytest.approx(1, abs=1e-12)
             exact = full_gradient(name, policy, player)
             assert expectation == pytest.approx(exact, abs=1e-12), estimator
-
-
-def test_choice_skips_zeros_and_survives_rounding():
-    assert [choose([0.0, 0.5, 0.0, 0.5], u) for u in (0.0, 0.49, 0.5)] == [1, 1, 3]
-    assert choose([0.5, 0.4999, 0.0], 0.99999) == 1
 
 
 def test_nodes_touched_counts_chance_and_terminal_nodes():

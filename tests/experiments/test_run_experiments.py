@@ -91,26 +91,6 @@ def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
         assert float(row["exploitability"]) == same["nash_conv"] / 2
 
 
-def test_until_nash_conv_stops_early(tmp_path):
-    result = run(
-        "--game=kuhn_poker",
-        "--algorithm=cfr_plus",
-        "--until_nash_conv=0.1",
-        f"--output_dir={tmp_path / 'out'}",
-    )
-    assert result.returncode == 0
-    gaps = [float(row["nash_conv"]) for row in read_rows(tmp_path / "out")]
-    assert gaps[-1] <= 0.1 < min(gaps[:-1])
-    assert "NashConv 0.1 was reached" in result.stdout
-
-
-def test_three_players_have_no_exploitability(tmp_path):
-    result = run(*QUICK, "--players=3", f"--output_dir={tmp_path / 'out'}")
-    assert result.returncode == 0
-    assert "there is no exploitability" in result.stdout
-    assert all(row["exploitability"] == "" for row in read_rows(tmp_path / "out"))
-
-
 def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
     # Of processor time, since other tests run on the same cores.
     assert any(interrupt_a_run(tmp_path / f"out{k}") < 2 for k in range(3))

@@ -100,13 +100,6 @@ def test_a_setting_that_fails_is_told_and_the_others_are_run(tmp_path, trees):
     assert len(table(tmp_path, ["good"])["good"]) > 1
 
 
-def test_a_wrong_setting_is_told_before_the_work(tmp_path):
-    sweep = {"bad": Settings("kuhn_poker(players=3)", EGT)}
-    with pytest.raises(ValueError, match=r"bad: .*3 players; the sequence-form"):
-        sweeps.run_sweep(sweep, tmp_path / "out", lambda tasks: iter(()))
-    assert not (tmp_path / "out").exists()
-
-
 # --- kills -----------------------------------------------------------------------
 
 

@@ -242,7 +242,7 @@ class EndlessState(small_games._SmallState):
 
 
 def endless_game(moves, monkeypatch):
-    """Its players say that they stop after twenty moves."""
+    """It says that it ends after twenty moves and twenty of chance."""
     monkeypatch.setattr(small_games, "_SmallState", EndlessState)
     return small_game(move(0, "", *[leaf(0.0, 0.0)] * moves), name="test_endless")
 
@@ -261,4 +261,4 @@ def test_a_game_that_does_not_end_is_named_within_seconds(name, moves, monkeypat
         assert "se outcome sampling" not in str(error.value)
     if name != "external_sampling":
         assert "does not end" in str(error.value)
-        assert "20" in str(error.value)
+        assert "none has more than 40" in str(error.value)

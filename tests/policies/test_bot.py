@@ -7,7 +7,6 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 
@@ -31,7 +30,7 @@ def test_matches_of_bots_pay_what_the_policy_gets(name):
             for seed in range(1_000)
         ]
     )
-    expected = expected_game_score.policy_value(game.new_initial_state(), policy)
+    expected = ms.expected_returns(game, policy)
     error = returns[:, 0].std() / math.sqrt(len(returns))
     assert abs(returns[:, 0].mean() - expected[0]) < 4 * error
     uniform = openspiel_policy.UniformRandomPolicy(game)

@@ -4,6 +4,7 @@ import importlib
 import itertools
 import pickle
 
+import numpy as np
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
@@ -16,6 +17,7 @@ from mccfr_spiel.rules import compiled
 from mccfr_spiel.rules.check import check_sizes
 from mccfr_spiel.rules.description import BoundRules
 from mccfr_spiel.rules.expansion import expand_rules
+from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
 from tests.rules.mistaken import (
@@ -27,7 +29,7 @@ from tests.rules.mistaken import (
     start,
 )
 from tests.test_solver import assert_equal_bit_for_bit
-from tests.vectors import tables_by_name
+from tests.vectors import assert_same, tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -170,6 +172,24 @@ def test_memory_too_small_for_one_walk_is_named():
     assert solver.num_iterations == 0
     with pytest.raises(MemoryBudgetError, match="max_memory=1,000 bytes"):
         Solver(LARGE, seed=5, max_memory=1000, store="none")
+
+
+def test_a_damaged_file_is_refused():
+    solver = Solver(SEARCH, seed=5, store="none")
+    solver.iterate(3)
+    header, arrays = solver.contents()
+    keys, ends = arrays["keys"], arrays["key_ends"]
+    wrong = {
+        "another key": {"keys": keys + np.uint16(1)},
+        "other ends": {"key_ends": ends[::-1].copy()},
+        "no end": {"key_ends": ends[:-1]},
+        "other numbers": {"keys": keys.astype(np.int64)},
+        "a long key": {"key_ends": np.append(ends[:-1], ends[-1] + 100)},
+    }
+    for changed in wrong.values():
+        with pytest.raises(CheckpointError):
+            Solver.from_contents(Contents(header, arrays | changed))
+    assert_same(Solver.from_contents(Contents(header, arrays)), solver)
 
 
 # --- mistakes of rules -------------------------------------------------------------
