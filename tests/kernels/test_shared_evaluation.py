@@ -9,6 +9,7 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
 from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.policies import names
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.small_games import three_players, uneven_deal
