@@ -5,7 +5,6 @@ import os
 import re
 import resource
 import secrets
-import time
 
 import pytest
 
@@ -54,21 +53,6 @@ def test_the_file_is_put_as_asked_from_a_name_of_its_own(tmp_path):
     assert all(re.fullmatch(r"file\.part-[0-9a-f]{16}", name) for name in names)
     assert len(set(names)) == 2
     assert files_in(tmp_path) == {"file": b"newer"}
-
-
-def test_only_what_killed_writers_of_this_file_left_long_ago_is_removed(
-    tmp_path, monkeypatch
-):
-    path, number = tmp_path / "a[1]file", "0123456789abcdef"
-    others = [f"{path.name}.part-1", f"a1file.part-{number}", f"x{path.name}"]
-    for name in (f"{path.name}.part-{number}", *others):
-        (tmp_path / name).write_bytes(b"half")
-    write_file(path, b"new")
-    assert len(files_in(tmp_path)) == 5  # its writer may be alive
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 3601)
-    write_file(path, b"new")
-    assert set(files_in(tmp_path)) == {path.name, *others}
 
 
 def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
