@@ -312,6 +312,25 @@ class Budget:
         return f"max_memory={self.limit:,} bytes ({words}{self._note})"
 
 
+def too_many_nodes(game: object, most: int) -> TreeFullError:
+    """The error for a tree of more nodes than there may be."""
+    return TreeFullError(
+        f"{brief(game)} has more than max_nodes={most} nodes. Raise max_nodes if "
+        "memory allows (16 bytes a node, up to 100 while it is expanded), or use "
+        "external or outcome sampling, which keep only what they meet (on the command "
+        "line with --evaluate=sampled)."
+    )
+
+
+def budget_full(what: str, budget: Budget) -> MemoryBudgetError:
+    """The error for a tree of which `what` takes all of its budget."""
+    return MemoryBudgetError(
+        f"{what} fill {budget.in_words()}. Use outcome sampling or external sampling, "
+        "which keep only what they meet (on the command line with --evaluate=sampled), "
+        "or raise max_memory if memory allows."
+    )
+
+
 MaxMemory = int | float | str | Budget | None
 """What `max_memory` may be: bytes, words such as "4GiB", a Budget that nobody else
 takes from, or None for half of what is free."""

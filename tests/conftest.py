@@ -24,8 +24,6 @@ INTERPRETED = (
     "offline/",
     "rules/",
     "test_fuzz.py",
-    "test_newer_rules.py",
-    "test_own_estimator.py",
     "test_own_rule.py",
     "test_reference.py",
     "test_solver.py",

@@ -19,7 +19,7 @@ import numpy as np
 
 import mccfr_spiel as ms
 from mccfr_spiel.algorithms import external, full, outcome
-from tests.small_games import three_players, uneven_deal
+from tests.small_games import OWN, named
 
 FILE = pathlib.Path(__file__).parent / "golden_bits.json"
 
@@ -32,7 +32,6 @@ GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards=4,"
     "points_order=random))"
 )
-OWN = {"uneven_deal": uneven_deal, "three_players": three_players}
 
 
 class Run(NamedTuple):
@@ -153,7 +152,7 @@ def is_compiled(name: str) -> bool:
 
 def solver_of(run: Run) -> ms.Solver:
     """The solver of a run, before its first iteration."""
-    game = OWN[run.game]() if run.game in OWN else run.game
+    game = named(run.game)
     if run.source == WHOLE:
         tree = ms.GameTree(game, abstraction=run.abstraction)
         return ms.Solver(tree.expand_all(), run.algorithm, seed=39823987)

@@ -1,20 +1,29 @@
-"""Rules that users write: the textbook's numbers, the same bits, refusals in words."""
+"""Rules and estimators that users write: the textbook's numbers, the same bits,
+refusals in words."""
 
 import copy
 import math
 import pickle
 
 import numpy as np
+import pyspiel
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
+from mccfr_spiel.compiled.randomness import (
+    plain_child_place,
+    plain_stream_key,
+    plain_uniform,
+)
 from mccfr_spiel.evaluation import check_rule
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.experiments.settings import flags_of, named_settings
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests import reference
-from tests.reference import Textbook
-from tests.test_solver import ESTIMATORS, KUHN_3, assert_equal_bit_for_bit, assert_same
+from tests.test_solver import ESTIMATORS
 from tests.tree.test_abstraction import jack_or_queen
+from tests.vectors import KUHN_3, follow_textbook
 
 
 def hedge(policy, memory, gradient, parameters, t):
@@ -64,26 +73,7 @@ PLAIN = algorithms.own_rule(hedge_with_numpy, (0.7,), compiled=False)
 def test_an_own_rule_is_the_textbooks(rule, estimator, alternating, monkeypatch):
     monkeypatch.setitem(reference.RULES, "own_rule", textbooks_hedge)
     algorithm = ms.Algorithm(ESTIMATORS[estimator], rule, ms.LINEAR, alternating)
-    solver = Solver(KUHN_3, algorithm, seed=3)
-    textbook = Textbook(KUHN_3, *algorithm, seed=3)
-    for more in (1, 1, 3, 10):
-        solver.iterate(more)
-        textbook.run(more)
-        assert_same(solver, textbook)
-
-
-def test_saved_copied_grown_and_whole_the_bits_are_the_same(tmp_path):
-    algorithm = ms.Algorithm(ms.EXTERNAL, HEDGE, ms.LINEAR)
-    whole = Solver(GameTree(KUHN_3).expand_all(), algorithm, seed=5)
-    whole.iterate(60)
-    solver = Solver(KUHN_3, algorithm, seed=5)
-    for more in (1, 20, 39):
-        solver.iterate(more)
-        solver.save(tmp_path / "solver")
-        solver = Solver.load(tmp_path / "solver", minimizer=HEDGE)
-        solver = copy.copy(pickle.loads(pickle.dumps(solver)))
-    assert solver.algorithm == algorithm
-    assert_equal_bit_for_bit(solver, whole)
+    follow_textbook(KUHN_3, algorithm, 1, 1, 3, 10, seed=3)
 
 
 def test_a_file_needs_the_function_again(tmp_path):
@@ -145,10 +135,6 @@ def returns_infinity(policy, memory, gradient, parameters, t):
     return math.inf if t == 3 else 0.0
 
 
-def divides_by_zero(policy, memory, gradient, parameters, t):
-    return 1 // int(t != 3) * float(policy @ gradient)
-
-
 FAILING = {
     sums_to_a_fifth: r"left the policy \[0\.1, 0\.1\] at the information state '\d",
     has_a_negative: r"left the policy \[-1\.0, 2\.0\] at the information state '\d",
@@ -196,19 +182,6 @@ def test_a_rule_that_writes_no_distribution_is_refused_where_it_does(
     rule = algorithms.own_rule(function, compiled=compiled)
     solver = Solver("kuhn_poker", ms.Algorithm(sampling, rule, batch=batch), seed=4)
     fails_for_good(solver, f"{function.__name__} {FAILING[function]}")
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_after_an_exception_in_a_plain_rule_the_solver_is_of_no_use(loop):
-    sampling, batch = LOOPS[loop]
-    rule = algorithms.own_rule(divides_by_zero, compiled=False)
-    solver = Solver("kuhn_poker", ms.Algorithm(sampling, rule, batch=batch))
-    solver.iterate(2)
-    with pytest.raises(ZeroDivisionError):
-        solver.iterate(100)
-    for call in (solver.average_policy, solver.iteration, solver.contents):
-        with pytest.raises(ValueError, match=r"divides_by_zero was stopped by an exc"):
-            call()
 
 
 # --- the harness ---------------------------------------------------------------
@@ -263,26 +236,6 @@ def test_a_rule_that_numba_cannot_compile_is_refused_before_the_first_walk():
         Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule))
 
 
-def prints_and_allocates(policy, memory, gradient, parameters, t):
-    if t == 1:
-        print("updates", len(policy), "actions")
-    memory += gradient - (policy * gradient).sum()
-    weights = np.exp(memory - memory.max())
-    policy[:] = weights / weights.sum()
-    return 0.0
-
-
-@pytest.mark.compiled
-def test_a_compiled_rule_may_print_and_make_arrays(capsys):
-    """Which the loop around it does not, unlike those of our own rules."""
-    rule = algorithms.own_rule(prints_and_allocates)
-    solver = Solver("kuhn_poker", ms.Algorithm(ms.EXTERNAL, rule), seed=1)
-    solver.iterate(200)
-    printed = capsys.readouterr().out.splitlines()
-    assert printed == ["updates 2 actions"] * len(printed)
-    assert len(printed) >= 2
-
-
 # --- averages of one's own -----------------------------------------------------------
 
 
@@ -320,3 +273,161 @@ def test_weights_that_are_none_are_refused():
             solver.iterate(1)
     with pytest.raises(ValueError, match="takes 2 arguments, not the 1 t"):
         ms.own_averaging(lambda t, power: t**power)
+
+
+# --- estimators of ones own --------------------------------------------------
+
+CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+
+
+def whole(tree, policy, player, rng):
+    """The gradient, node by node."""
+    gradient, touched = np.zeros(tree.num_sequences), 0
+    todo = [(0, 1.0, player)]
+    while todo:
+        node, weight, sequence = todo.pop()
+        first, start, _, count, acting = tree.nodes[node].tolist()
+        touched += 1
+        if acting == TERMINAL:
+            gradient[sequence] += weight * tree.utilities[start, player]
+            continue
+        for child in range(count):
+            if acting == player:
+                todo.append((first + child, weight, start + child))
+                continue
+            probs = tree.chance_probs if acting == CHANCE else policy
+            todo.append((first + child, weight * probs[start + child], sequence))
+    return gradient, touched
+
+
+def sampled(tree, policy, player, rng):
+    """Outcome sampling with the generator's draws."""
+    return walk(tree, policy, player, lambda place: rng.random())
+
+
+def walk(tree, policy, player, draw):
+    """One history; the place of a draw is the infoset's, or the history's for chance.
+
+    Returns the gradient and the nodes touched.
+    """
+    gradient, touched = np.zeros(tree.num_sequences), 0
+    node, weight, sequence, place = 0, 1.0, player, 0x243F6A8885A308D3
+    while True:
+        first, start, infoset, count, acting = tree.nodes[node].tolist()
+        touched += 1
+        if acting == TERMINAL:
+            gradient[sequence] = weight * tree.utilities[start, player]
+            return gradient, touched
+        probs = tree.chance_probs if acting == CHANCE else policy
+        probs = probs[start : start + count]
+        if acting == player:
+            probs = 0.4 * probs + 0.6 / count
+        here = place if acting == CHANCE else int(tree.infosets["place"][infoset])
+        left, child = draw(here), -1
+        while left >= 0 and child < count - 1:
+            child += 1
+            left -= probs[child]
+        if acting == player:
+            weight, sequence = weight / probs[child], start + child
+        node, place = first + child, plain_child_place(place, child)
+
+
+def with_our_draws(seed):
+    """Outcome sampling of the package's draws, which are those of the seed."""
+    calls = []
+
+    def estimate(tree, policy, player, rng):
+        number = sum(one == player for one in calls) + 1
+        calls.append(player)
+        stream = plain_stream_key(seed, number, player, tree.num_players)
+        return walk(tree, policy, player, lambda place: plain_uniform(stream, place))
+
+    return estimate
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+@pytest.mark.parametrize("alternating", [True, False])
+@pytest.mark.parametrize(
+    "rule",
+    # Without draws at the start, what rounding leaves of equal regrets would decide.
+    [ms.regret_matching(initial_regret=0.1), ms.algorithms.optimistic_omd(0.3)],
+    ids=str,
+)
+def test_the_whole_gradient_makes_what_passes_make(game, alternating, rule):
+    parts = rule, ms.LINEAR, alternating
+    mine = Solver(game, ms.Algorithm(ms.own_estimator(whole), *parts))
+    ours = Solver(game, ms.Algorithm(ms.FULL, *parts))
+    mine.iterate(20)
+    ours.iterate(20)
+    np.testing.assert_allclose(
+        mine.average_vector(), ours.average_vector(), rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        mine.current_vector(), ours.current_vector(), rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("game", ["kuhn_poker", KUHN_3])
+def test_outcome_sampling_with_our_draws_is_ours(game):
+    estimator = ms.own_estimator(with_our_draws(5))
+    mine = Solver(game, ms.Algorithm(estimator, ms.regret_matching()), seed=5)
+    ours = Solver(GameTree(game).expand_all(), ms.OUTCOME_SAMPLING, seed=5)
+    mine.iterate(200)
+    ours.iterate(200)
+    assert mine.nodes_touched == ours.nodes_touched
+    np.testing.assert_allclose(
+        mine.average_vector(), ours.average_vector(), rtol=0, atol=1e-12
+    )
+
+
+def returning(change):
+    def estimate(tree, policy, player, rng):
+        return change(np.zeros(tree.num_sequences), player), 3
+
+    return ms.own_estimator(estimate)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda g, p: g[:-1], "shape"),
+        (lambda g, p: "no array", "not a gradient"),
+        (lambda g, p: g + np.where(np.arange(len(g)) == 4, np.nan, 0), r"\[4\] = nan"),
+        (lambda g, p: g + (np.arange(len(g)) == 1 - p), "another player's"),
+    ],
+)
+def test_what_is_no_gradient_is_refused_and_changes_nothing(change, words):
+    solver = Solver("kuhn_poker", ms.Algorithm(returning(change), ms.ftrl(1.0)))
+    before = solver.current_vector()
+    for _ in range(2):
+        with pytest.raises(ValueError, match=words):
+            solver.iterate(1)
+    np.testing.assert_array_equal(solver.current_vector(), before)
+    assert (solver.num_iterations, solver.nodes_touched) == (0, 0)
+
+
+def test_files_name_functions_and_refuse_others(monkeypatch):
+    settings = Settings("kuhn_poker", ms.Algorithm(ms.own_estimator(whole), ms.omd(1)))
+    flags = flags_of(settings)
+    assert "test_own_rule:whole" in flags["algorithm"]
+    assert named_settings(**flags) == settings
+    changed = flags | {"algorithm": flags["algorithm"].replace("source='", "source='0")}
+    with pytest.raises(ValueError, match="has changed since"):
+        named_settings(**changed)
+    with pytest.raises(ValueError, match="is not MODULE:NAME"):
+        named_settings(sampling="no_module:f")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"batch": 4}, "batch=4")],
+)
+def test_parts_that_do_not_go_together_are_refused(more, words):
+    parts = {"sampling": ms.own_estimator(whole), "minimizer": ms.regret_matching()}
+    with pytest.raises(ValueError, match=words):
+        Solver("kuhn_poker", ms.Algorithm(**parts | more))
+    with pytest.raises(ValueError, match="4 tree, policy, player, rng"):
+        ms.own_estimator(lambda tree: None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="drop it or the abstraction"):
+        tree = GameTree("kuhn_poker", abstraction=lambda state, player: "")
+        Solver(tree, ms.Algorithm(**parts))

@@ -16,6 +16,7 @@ from tests.reference import (
     random_policy,
     turn_based,
 )
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC
 
 
 def sampling(chance=False, opponents=False, player="all", epsilon=0.0, prune=False):
@@ -45,11 +46,6 @@ RM_PLUS = minimizer("regret_matching_plus")
 UNIFORM = SimpleNamespace(gamma=0, change=0.0, horizon=0)
 LINEAR = SimpleNamespace(gamma=1, change=0.0, horizon=0)
 KUHN = "kuhn_poker"
-KUHN_3 = "kuhn_poker(players=3)"
-LEDUC = "leduc_poker(suit_isomorphism=True)"  # chance is not uniform
-GOOFSPIEL = (  # simultaneous moves, general sum
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
-)
 GAMES = [KUHN, KUHN_3, LEDUC, GOOFSPIEL]
 
 
@@ -121,32 +117,6 @@ def test_simultaneous_updates_from_a_random_policy_are_openspiel(name, plus):
         theirs.evaluate_and_update_policy()
         ours = textbook.average_policy()
         assert largest_difference(ours, openspiel_average(theirs)) < 1e-12
-
-
-@pytest.mark.parametrize("weights", ["constant", "kroer"])
-@pytest.mark.parametrize("estimator", ["full", "external", "outcome"])
-@pytest.mark.parametrize("alternating", [True, False])
-def test_omd_and_ftrl_with_a_constant_step_have_the_same_iterates(
-    weights, estimator, alternating
-):
-    omd, ftrl = (
-        Textbook(
-            KUHN,
-            ESTIMATORS[estimator],
-            minimizer(rule, step_size=0.1, weights=weights),
-            UNIFORM,
-            alternating,
-            seed=5,
-        )
-        for rule in ("omd", "ftrl")
-    )
-    start = omd.current_policy()
-    for _ in range(30):
-        omd.run(1)
-        ftrl.run(1)
-        difference = largest_difference(omd.current_policy(), ftrl.current_policy())
-        assert difference < 1e-12
-    assert largest_difference(omd.current_policy(), start) > 0.01
 
 
 @pytest.mark.parametrize("rule", ["omd", "ftrl"])
@@ -253,27 +223,6 @@ def test_the_expectation_over_all_draws_is_the_full_gradient(name, estimators):
             assert expectation == pytest.approx(exact, abs=1e-12), estimator
 
 
-def test_enumeration_lists_every_path_once_with_its_probability():
-    tables = {"coin": [0.25, 0.75], "die": [0.5, 0.0, 0.5]}
-
-    def run(draw):
-        coin = choose(tables["coin"], draw("coin"))
-        if coin == 0:
-            return (coin,)
-        return (
-            coin,
-            choose(tables["die"], draw("die")),
-            choose([0.25, 0.75], draw("coin")),
-        )
-
-    paths = list(enumerate_draws(run, tables.__getitem__))
-    assert sorted(paths) == [
-        (0.25, (0,)),
-        (0.375, (1, 0, 1)),
-        (0.375, (1, 2, 1)),
-    ]
-
-
 def test_choice_skips_zeros_and_survives_rounding():
     assert [choose([0.0, 0.5, 0.0, 0.5], u) for u in (0.0, 0.49, 0.5)] == [1, 1, 3]
     assert choose([0.5, 0.4999, 0.0], 0.99999) == 1
@@ -287,8 +236,3 @@ def test_nodes_touched_counts_chance_and_terminal_nodes():
     # The deal is two chance nodes. Player 0 acts once or twice after it: 4 to 6 nodes.
     # Player 1 acts after the one sampled first action: 4 to 5 nodes.
     assert 2 * 2 + 4 + 4 <= external.nodes_touched <= 2 * 2 + 6 + 5
-
-
-def test_games_without_perfect_recall_are_refused():
-    with pytest.raises(AssertionError, match="imperfect recall"):
-        Textbook("liars_dice_ir", FULL, RM, UNIFORM)

@@ -1,12 +1,21 @@
-"""Objects print as one line that says what matters, at no cost and without errors."""
+"""Objects print as one line that says what matters, at no cost and without errors;
+algorithms are values, equal by what they say."""
 
 import copy
+import math
+import pickle
 
 import numpy as np
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import algorithms
+from mccfr_spiel.display import (
+    line,
+    never_raises,
+    plus_minus,
+)
+from mccfr_spiel.solving import files
 
 ODD = {
     "explored": ms.Algorithm(ms.outcome(1 / 3), ms.ftrl(0.5, weights="kroer")),
@@ -70,3 +79,80 @@ def test_reprs_expand_nothing_and_change_no_later_bit():
         assert shown.tree.num_nodes == nodes
     assert np.array_equal(shown.average_vector(), plain.average_vector())
     assert "NashConv" not in repr(shown)
+
+
+# --- their words -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("middle", "half_width", "shown"),
+    [
+        (-0.0556, 0.00119, "-0.0556 +- 0.0012"),
+        (123.4, 17.2, "123 +- 18"),  # 18 since 123 is 0.4 off
+        (0.5, 0.0, "0.5"),
+        (1 / 3, 1e-17, "0.333333333333"),
+        (-0.001, 0.4, "0.00 +- 0.41"),  # not -0.00
+        (0.5, math.inf, "0.5"),
+        (0.5, math.nan, "0.5"),
+    ],
+)
+def test_an_interval_shows_two_digits_of_its_width(middle, half_width, shown):
+    assert plus_minus(middle, half_width) == shown
+
+
+def test_what_is_shown_of_an_interval_holds_all_of_it():
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        middle = generator.normal() * 10.0 ** generator.integers(-3, 4)
+        half_width = abs(middle) * 10.0 ** generator.uniform(-6, 1)
+        center, wide = map(float, plus_minus(middle, half_width).split(" +- "))
+        slack = 1e-6 * half_width
+        assert center - wide <= middle - half_width + slack
+        assert center + wide >= middle + half_width - slack
+        assert wide < 1.2 * half_width
+
+
+def test_a_repr_that_fails_is_a_bare_one():
+    class Broken:
+        @never_raises
+        def __repr__(self) -> str:
+            return line(self, str(1 / 0))
+
+    assert repr(Broken()).startswith("<Broken at 0x")
+
+
+# --- algorithms are values ---------------------------------------------------
+
+PARTS_OF_RULES = [
+    ms.regret_matching(),
+    ms.regret_matching_plus(),
+    ms.regret_matching(initial_regret=1.0),
+    ms.ftrl(1.0),
+    ms.omd(1.0),
+    ms.omd(1.0, weights="kroer"),
+    ms.ftrl(2.0),
+]
+PARTS = [*PARTS_OF_RULES, ms.EXTERNAL, ms.OUTCOME, ms.LINEAR]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_a_part_is_the_same_after_a_copy_and_a_pickle(part):
+    assert copy.deepcopy(part) == pickle.loads(pickle.dumps(part)) == part
+    assert type(part)(**part._asdict()) == part._replace() == part
+
+
+def test_what_a_minimizer_is_now_is_said_to_those_who_make_one_by_name():
+    with pytest.raises(TypeError, match=r"ftrl.*step_size=0\.5.*ms\.ftrl\(step_size\)"):
+        ms.Minimizer("ftrl", step_size=0.5)  # pyright: ignore[reportCallIssue]
+    for kind in algorithms.RULES.values():
+        assert issubclass(kind, ms.Minimizer)
+
+
+@pytest.mark.parametrize("rule", PARTS_OF_RULES, ids=str)
+def test_files_hold_a_rule_and_those_of_version_0_1_are_read(rule):
+    algorithm = ms.Algorithm(ms.outcome(0.3), rule, ms.QUADRATIC, False)
+    stored = files.algorithm_to_json(algorithm)
+    assert files.algorithm_from_json(stored) == algorithm
+    others = {"step_size": 1.0, "weights": "constant", "initial_regret": 0.0}
+    stored["minimizer"] = others | stored["minimizer"]
+    assert files.algorithm_from_json(stored) == algorithm

@@ -1,6 +1,7 @@
 """Between the textbook's dictionaries and the solvers' vectors over sequences, and what
 solvers are compared by."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,12 @@ import mccfr_spiel as ms
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from tests.reference import EMPTY, Gradient, Policy, Textbook
+
+KUHN_3 = "kuhn_poker(players=3)"
+LEDUC = "leduc_poker(suit_isomorphism=True)"  # chance is not uniform
+GOOFSPIEL = (  # simultaneous moves, general sum
+    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+)
 
 
 def names_of_sequences(tree: GameTree) -> list:
@@ -55,6 +62,38 @@ def largest_difference(policy: Policy, other: Policy) -> float:
         assert mine.keys() == probs.keys()
         differences.extend(abs(probs[action] - mine[action]) for action in probs)
     return max(differences)
+
+
+def assert_same(solver: Solver, other: Any) -> None:
+    """The policies of two solvers, or of a solver and a textbook, and their work."""
+    for policy in ("average_policy", "current_policy"):
+        mine, theirs = getattr(solver, policy)(), getattr(other, policy)()
+        theirs = getattr(theirs, "to_dict", lambda same=theirs: same)()
+        assert largest_difference(mine.to_dict(), theirs) < 1e-12
+    assert solver.nodes_touched == other.nodes_touched
+
+
+def follow_textbook(
+    game: Any,
+    algorithm: ms.Algorithm,
+    *pieces: int,
+    seed: int = 5,
+    kind: type[Textbook] = Textbook,
+    start: Callable[[Solver], None] = lambda solver: None,
+) -> tuple[Solver, Any]:
+    """A solver with a whole tree and a textbook, found the same after each piece.
+
+    `start` may change what the solver begins with.
+    """
+    solver = Solver(GameTree(game).expand_all(), algorithm, seed=seed)
+    textbook = kind(game, *algorithm, seed=seed)
+    start(solver)
+    start_together(solver, textbook)
+    for more in pieces:
+        solver.iterate(more)
+        textbook.run(more)
+        assert_same(solver, textbook)
+    return solver, textbook
 
 
 def bits(solver: Solver) -> dict[str, bytes]:

@@ -33,13 +33,13 @@ from mccfr_spiel.compiled.jit import PASTED, inlined
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""
 
-OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, _FREE = range(
-    0, 8 * _APART, _APART
+OPENED, CLAIMED, FINISHED, HELPED, CLOSED, FAILED, FIRST, STATUS, _FREE = range(
+    0, 9 * _APART, _APART
 )
 """The places on a desk: the tickets opened, claimed and finished so far, those that
 others than the leader have claimed, whether there will be no more, whether a thread
-failed, so that its ticket is never finished, and the piece of work that the first open
-ticket stands for, less that ticket's number."""
+failed, so that its ticket is never finished, the piece of work that the first open
+ticket stands for, less that ticket's number, and what `close` was told."""
 
 NOTES = _FREE
 """The first of the places where a leader may note what the open tickets are about."""
@@ -197,12 +197,19 @@ def claim(desk: np.ndarray) -> Any:
 
 
 @inlined
-def open_tickets(desk: np.ndarray, note: int, first: int, end: int) -> None:
+def open_tickets(desk: np.ndarray, first: int, end: int) -> None:
     """Opens a ticket for each of the pieces `first .. end - 1`; all earlier tickets are
-    finished. A piece's number is its ticket's plus what is noted, such as at FIRST."""
+    finished. A piece's number is its ticket's plus what is noted at FIRST."""
     opened = load(desk, OPENED)
-    store(desk, note, first - opened)
+    store(desk, FIRST, first - opened)
     store(desk, OPENED, opened + end - first)
+
+
+@inlined
+def close(desk: np.ndarray, status: int) -> None:
+    """Says that there will be no more tickets, and what the call is to return."""
+    desk[STATUS] = status
+    store(desk, CLOSED, 1)
 
 
 @inlined

@@ -35,7 +35,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import llvmlite
 import numba
@@ -435,7 +435,6 @@ def made_with(function: Callable[..., Any]) -> Iterator[None]:
 def jit(
     function: Callable[..., Any] | None = None,
     *,
-    inline: Literal["never", "always"] = "never",
     nogil: bool = False,
     views_only: bool = False,
 ) -> Any:
@@ -448,7 +447,6 @@ def jit(
 
     Args:
         function: the function to compile.
-        inline: numba's option of that name.
         nogil: whether calls from Python let other threads run meanwhile.
         views_only: whether no array in it owns memory, as those of frame.py, and none
             is made. References are then not counted, neither here nor in what is
@@ -458,10 +456,10 @@ def jit(
             function may make arrays.
     """
     if function is None:
-        return functools.partial(jit, inline=inline, nogil=nogil, views_only=views_only)
+        return functools.partial(jit, nogil=nogil, views_only=views_only)
     if config.DISABLE_JIT:
         return np.errstate(over="ignore")(function)
-    options: dict[str, Any] = {"inline": inline, "error_model": "numpy"}
+    options: dict[str, Any] = {"error_model": "numpy"}
     if nogil:
         options["nogil"] = True
     if views_only and not _made_with:
@@ -469,7 +467,7 @@ def jit(
     made = _dispatcher(function, options)
     # The files are read now, since they might be edited before the first call.
     sources = [package_digest(), _stamp(function), *_made_with[-1:]]
-    if inline == "never" and None not in sources:
+    if None not in sources:
         folder, *others = map(str, sources)
         made.keep(CodeCache(function, f"code-{folder}", " ".join(others)))
     return made

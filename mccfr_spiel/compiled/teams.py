@@ -28,6 +28,7 @@ from mccfr_spiel.compiled.atomics import (
     FINISHED,
     FIRST,
     add_one,
+    is_over,
     load,
     new_desk,
     next_ticket,
@@ -125,6 +126,22 @@ def take_pieces(do: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
 
 
 @pasted
+def serve(do: Any, direct: Any, what: Any, desk: np.ndarray, leads: bool) -> None:
+    """Does pieces of work by `do(what, desk, piece)` until the desk is closed.
+
+    Whenever all that are open are finished, the leader calls `direct(what, desk)`,
+    which opens more or closes the desk.
+    """
+    while not is_over(desk):
+        ticket = next_ticket(desk, leads)
+        if ticket >= 0:
+            do(what, desk, ticket + load(desk, FIRST))
+            add_one(desk, FINISHED)
+        elif leads and not is_over(desk):
+            direct(what, desk)
+
+
+@pasted
 def share(do: Any, what: Any, desk: np.ndarray, first: int, end: int) -> None:
     """Has the pieces `first .. end - 1` done, by all threads that come to help.
 
@@ -133,7 +150,7 @@ def share(do: Any, what: Any, desk: np.ndarray, first: int, end: int) -> None:
     if end - first == 1:  # not worth a ticket
         do(what, desk, np.int64(first))
     else:
-        open_tickets(desk, FIRST, first, end)
+        open_tickets(desk, first, end)
         take_pieces(do, what, desk, True)
 
 

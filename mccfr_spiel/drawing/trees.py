@@ -34,6 +34,7 @@ from mccfr_spiel.drawing.layout import (
     Spot,
     lay_out,
 )
+from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
@@ -113,18 +114,19 @@ class TreeDrawing:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture into an SVG file, which browsers show and print.
+        """Writes the picture as its name ends: .svg for browsers, .pdf or .png.
 
         Raises:
-            ValueError: the name does not end with .svg.
+            ValueError: the name ends otherwise.
+            ImportError: PDF and PNG need matplotlib, which is missing.
             OSError: the file cannot be written.
         """
-        if pathlib.Path(path).suffix.lower() != ".svg":
-            raise ValueError(
-                f"{path}: let the name end with .svg. Browsers print such a file as "
-                "PDF, and `rsvg-convert -f pdf` makes one of it."
-            )
-        write_file(path, self.svg.encode())
+        path = pathlib.Path(path)
+        kind = path.suffix.lower().removeprefix(".")
+        if kind not in ("svg", "pdf", "png"):
+            raise ValueError(f"{path}: let the name end with .svg, .pdf or .png.")
+        is_svg = kind == "svg"
+        write_file(path, self.svg.encode() if is_svg else printed(self.svg, kind))
 
 
 def draw_tree(

@@ -32,18 +32,18 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.arrays import CHANCE_NODE
 from mccfr_spiel.display import brief, counted, line, never_raises, plus_minus
 from mccfr_spiel.evaluation.rule_plays import (
-    FixedRules,
     Layer,
-    fixed_rules,
     hashes_of,
     layers_of,
     returns_by_rules,
     rows_of,
+    rules_faced,
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.limits import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
 from mccfr_spiel.rules.description import (
+    BoundRules,
     Declared,
     GameError,
     check_returns,
@@ -476,7 +476,7 @@ class _Facing(NamedTuple):
 class _ResponseTree(GameTree):
     """The tree that one player faces when the other players follow a policy."""
 
-    def __init__(self, facing: _Facing, rules: FixedRules | None) -> None:
+    def __init__(self, facing: _Facing, rules: BoundRules | None) -> None:
         super().__init__(
             facing.game,
             max_nodes=facing.max_nodes,
@@ -494,7 +494,7 @@ class _ResponseTree(GameTree):
 
 def _rules_faced(
     game: pyspiel.Game, each: Sequence[Answers], player: int, twin: bool | None
-) -> FixedRules | None:
+) -> BoundRules | None:
     """The compiled rules of what a player faces; None if there are none, or the tree is
     small, or a policy of the others is no table of the game."""
     others = [one for one in range(len(each)) if one != player]
@@ -502,12 +502,12 @@ def _rules_faced(
     if rows is None:
         return None
     rules = GameTree(game, twin=twin).rules_for_walks()
-    return None if rules is None else fixed_rules(rules, player, rows)
+    return None if rules is None else rules_faced(rules, player, rows)
 
 
 def _learn(
     facing: _Facing,
-    rules: FixedRules | None,
+    rules: BoundRules | None,
     until: tuple[int | None, float],
     seed: int,
 ) -> Solver:

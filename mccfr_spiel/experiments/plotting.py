@@ -363,7 +363,8 @@ def _draw(
     left out: an exact equilibrium has NashConv 0, and what was not measured is nan."""
     across = line.across[x]
     if not len(line.up):
-        panel.axvline(across[0], color=look.color, lw=1, label=label)
+        if len(across):
+            panel.axvline(across[0], color=look.color, lw=1, label=label)
         return
 
     def shown(heights: np.ndarray) -> np.ndarray:

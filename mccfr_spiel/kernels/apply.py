@@ -41,6 +41,8 @@ from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
     BATCH,
+    DONE,
+    GROW,
     HAS_GROUPS,
     ITERATION,
     LAST_ITERATION,
@@ -49,6 +51,8 @@ from mccfr_spiel.kernels.tables import (
     NOTED,
     NUM_MET,
     PASSED,
+    PAUSE_LIMIT,
+    PAUSED,
     PLAYER,
     PRUNE_BELOW,
     TOUCHED,
@@ -193,6 +197,19 @@ def is_due(task: Task, walk: Walk, num_players: int) -> bool:
         marks[WALKER] += 1
         return False
     return True
+
+
+@inlined
+def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> Any:
+    """Counts walks of a batch that is walked in stretches; returns DONE if the update
+    is due, PAUSED if signals should be heard before more walks, else GROW."""
+    limits, marks = task.job.view(np.int64), walk.marks
+    batch = batch_at(limits[BATCH], present_iteration(walk))
+    marks[WALK] = min(marks[WALK] + num_walks, batch)
+    if marks[WALK] == batch:
+        return np.int64(DONE if is_due(task, walk, num_players) else GROW)
+    visited = walk.cursor[NODES_TOUCHED] + marks[TOUCHED]
+    return np.int64(PAUSED if visited >= limits[PAUSE_LIMIT] else GROW)
 
 
 @inlined

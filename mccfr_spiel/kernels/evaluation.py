@@ -23,8 +23,6 @@ from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.teams import take_pieces
 from mccfr_spiel.kernels.passes import (
     DOWNWARD,
-    END_PLAYER,
-    FIRST_PLAYER,
     IN_TOP,
     ROOT,
     THE_TOP,
@@ -65,10 +63,8 @@ class Evaluation(NamedTuple):
 
 
 @jit(nogil=True)
-def evaluate(
-    work: Evaluation, player: int, end: int, desk: np.ndarray, leads: bool
-) -> int:
-    """Evaluates a policy for the players `player .. end - 1`.
+def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
+    """Evaluates a policy for all players.
 
     `compiled.teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
     """
@@ -77,12 +73,8 @@ def evaluate(
         return DONE
     num_blocks, num_players = len(work.blocks.ends) - 1, len(work.blocks.top_ends) - 1
     work.plan[:num_players] = 1.0
-    desk[FIRST_PLAYER], desk[END_PLAYER] = player, end
     go_down(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
-    for p in range(player, end):
-        num_others = work.passes.others.shape[1]
-        work.got[p] = add_rows(work.passes, work.plan, p, num_others, 0.0)
-        work.best[p] = work.got[p]
+    _read_leaves(work, 0, num_players)
     go_up(evaluate_piece, work, work.blocks, desk, 0, num_blocks)
     return DONE
 
@@ -91,7 +83,6 @@ def evaluate(
 def evaluate_piece(work, desk, piece):
     """Goes the leader's way through a block, or through the top."""
     blocks = work.blocks
-    player, end_player = desk[FIRST_PLAYER], desk[END_PLAYER]
     if desk[WAY] == DOWNWARD:
         if piece == THE_TOP:
             for infoset in blocks.top:
@@ -104,8 +95,7 @@ def evaluate_piece(work, desk, piece):
                 if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
                     fill_plan_at(work.infosets, work.policy, work.plan, infoset)
     elif piece == THE_TOP:
-        begin, end = blocks.top_ends[player], blocks.top_ends[end_player]
-        for visit in range(end - 1, begin - 1, -1):
+        for visit in range(len(blocks.top) - 1, -1, -1):
             infoset = blocks.top[visit]
             # A number below 0 is the root of a block, which has been done: `~infoset`.
             if infoset < 0:
@@ -122,19 +112,11 @@ def evaluate_piece(work, desk, piece):
         begin, end = blocks.ends[piece], blocks.ends[piece + 1]
         # Leaves are read forward, as they lie in memory. Those after sequences of the
         # top lie among them.
-        if end_player - player == len(blocks.top_ends) - 1 and begin < end:
+        if begin < end:
             last = work.infosets[end - 1]
             stop = last["first_sequence"] + last["num_actions"]
             _read_leaves(work, work.infosets[begin]["first_sequence"], stop)
-        else:
-            for infoset in range(begin, end):
-                start = work.infosets[infoset]["first_sequence"]
-                if player <= work.infosets[infoset]["player"] < end_player:
-                    stop = start + work.infosets[infoset]["num_actions"]
-                    _read_leaves(work, start, stop)
         for infoset in range(end - 1, begin - 1, -1):
-            if not player <= work.infosets[infoset]["player"] < end_player:
-                continue
             if len(blocks.kinds) == 0 or blocks.kinds[infoset] != IN_TOP:
                 is_root = len(blocks.kinds) > 0 and blocks.kinds[infoset] == ROOT
                 _respond(work, infoset, is_root)

@@ -1,13 +1,12 @@
 """The compiled loop of a sampling and a rule."""
 
-import contextlib
 import functools
 from typing import Any
 
 from numba.core import types
 
-from mccfr_spiel.compiled.jit import IS_COMPILED, made_with
-from mccfr_spiel.kernels.minimizers import function_of, number_of
+from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.minimizers import code_for
 from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.shared_walks import make_shared_walks
 from mccfr_spiel.kernels.stored import make_walks
@@ -33,20 +32,18 @@ def make_iterate(sampled: Sampled, rule: str, forgets: bool = False) -> Any:
         forgets: whether players forget, see apply.py; for regret matching and
             regret matching+ only. Then there are walks even if nothing is sampled.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
+    with code_for(rule) as number:
         if forgets or sampled.sampling.is_sampled or sampled.sampling.prune:
-            return make_walks(sampled, number_of(rule), forgets)
-        return make_passes(number_of(rule))
+            return make_walks(sampled, number, forgets)
+        return make_passes(number)
 
 
 @functools.cache
 def make_estimated_iterate(rule: str) -> Any:
     """Makes the `iterate` of gradients that a user's estimator writes, see
     `make_passes`; `rule` is as in `make_iterate`."""
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        return make_passes(number_of(rule), estimated=True)
+    with code_for(rule) as number:
+        return make_passes(number, estimated=True)
 
 
 @functools.cache
@@ -63,9 +60,8 @@ def make_shared_iterate(sampled: Sampled, rule: str) -> Any:
         sampled: what a walk samples, batched.
         rule: as in `make_iterate`; a user's own rule must be compiled.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        made = make_shared_walks(sampled, number_of(rule))
+    with code_for(rule) as number:
+        made = make_shared_walks(sampled, number)
     if IS_COMPILED:
         array = types.int64[::1]
         made.compile((array, array, array, types.boolean))

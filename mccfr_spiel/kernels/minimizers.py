@@ -28,9 +28,10 @@ kept by the clock of discounted rules: with a factor of exp(-1) in each iteratio
 sum of all logarithms is minus the iteration, exactly.
 """
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ from mccfr_spiel.compiled.jit import (
     PASTED,
     inlined,
     jit,
+    made_with,
     uncached,
     why_not,
 )
@@ -295,10 +297,16 @@ def compiled_alone(function: Callable[..., float]) -> Any:
     return made
 
 
-def function_of(name: str) -> Callable[..., float] | None:
-    """The user's function of a name; None if the name is that of a rule in RULES."""
-    found = [function for (function, _), known in _NAMES.items() if known == name]
-    return found[0] if found else None
+@contextlib.contextmanager
+def code_for(name: str) -> Iterator[int]:
+    """Gives the number of a rule, for which code is made in the block, see `made_with`.
+
+    Args:
+        name: in RULES, or what `name_of_own` gave.
+    """
+    own = [function for (function, _), known in _NAMES.items() if known == name]
+    with made_with(own[0]) if own else contextlib.nullcontext():
+        yield number_of(name)
 
 
 def _update_of(called: Any) -> Any:

@@ -1,7 +1,7 @@
 """Passes over a complete tree: the loop for algorithms that sample nothing.
 
 Where nothing is sampled no node is walked to. The leaves are listed once, by
-`walk_leaves`, as rows grouped by the sequence that led a player there. Then
+`leaves_walk`, as rows grouped by the sequence that led a player there. Then
 a player's gradient is a sum over rows: what a leaf pays, times the probability that the
 others and chance play to it. The plans of all players, which say that, are kept from
 one update to the next.
@@ -34,7 +34,7 @@ Walks over a complete tree, depth first, which take no memory for a node.
 
 # pyright: reportPossiblyUnboundVariable=false
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -61,7 +61,6 @@ from mccfr_spiel.kernels.tables import (
     NODES_TOUCHED,
     PLAYER,
     SEED,
-    THREAD_FAILED,
     Blocks,
     Passes,
     Plans,
@@ -150,27 +149,6 @@ def mark_kinds(
 
 
 @jit
-def weigh_infosets(
-    infosets: np.ndarray, ends: np.ndarray, below: np.ndarray, work: np.ndarray
-) -> None:
-    """Sets the work of a pass at each infoset and all below it, in rows of leaves.
-
-    Args:
-        infosets: of a whole tree.
-        ends: see `Passes`.
-        below: `[S]` int64, zeros at first.
-        work: `[I]` int64, is set.
-    """
-    for infoset in range(len(infosets) - 1, -1, -1):
-        start = infosets[infoset]["first_sequence"]
-        total = 0
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            total += below[s] + ends[s + 1] - ends[s] + WORK_OF_SEQUENCE
-        work[infoset] = total
-        below[infosets[infoset]["parent"]] += total
-
-
-@jit
 def find_blocks(
     infosets: np.ndarray,
     members: np.ndarray,
@@ -190,18 +168,14 @@ def find_blocks(
     Args:
         infosets: of a whole tree.
         members, member_ends: see `Passes`.
-        work: `[I]` from `weigh_infosets`.
+        work: `[I]` of an infoset and all below it.
         most: subtrees of more work are cut.
-        owner: `[S]` int32, -1 at first; gets the infoset of each sequence.
+        owner: `[S]` the infoset of each sequence, -1 for the empty ones.
         block_of: `[I]` int32; gets the block, -1 for the top.
         is_root: `[I]` bool, false at first; true where a block's subtree begins.
         player_ends: `[P + 1]` is set; player p has the blocks from its entry to the
             next one.
     """
-    for infoset in range(len(infosets)):
-        start = infosets[infoset]["first_sequence"]
-        for s in range(start, start + infosets[infoset]["num_actions"]):
-            owner[s] = infoset
     num_blocks = 0
     player_ends[0] = 0
     for player in range(len(member_ends) - 1):
@@ -515,8 +489,8 @@ def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> 
             if once:
                 break
 
-        if load(desk, FAILED) != 0:
-            return THREAD_FAILED
+        if load(desk, FAILED) != 0:  # which raises in the thread's stead
+            return DONE
         cursor[ITERATION] = iteration
         cursor[PLAYER] = player
         cursor[NODES_TOUCHED] = touched
@@ -532,7 +506,7 @@ def make_passes(rule: int, *, estimated: bool = False) -> Any:
     been written into the tables, and counts no nodes.
 
     `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
-    `make_iterate`; the leader returns DONE, or THREAD_FAILED if another thread failed.
+    `make_iterate`; the leader returns DONE.
     """
     do_piece = make_piece(rule, has_rows=not estimated)
     loop = make_loop(rule, do_piece, _has_rows, once=estimated)
@@ -607,34 +581,6 @@ def fill_plan_at(
 # --- walks over a complete tree, depth first, which take no memory for a node ---------
 
 
-class LeafRows(NamedTuple):
-    """What `walk_leaves` fills: the rows of `Passes`, or first only their counts.
-
-    Attributes:
-        next_row: `[S]` int64. Counts the rows of each sequence, or with `fill` says
-            where its next one goes.
-        others, payoffs: as in `Passes`, for all rows; empty without `fill`.
-        fill: whether rows are written.
-    """
-
-    next_row: np.ndarray
-    others: np.ndarray
-    payoffs: np.ndarray
-    fill: bool
-
-
-class Reaches(NamedTuple):
-    """What `add_reaches` reads and changes.
-
-    Attributes:
-        plan: `[S]` all players' realization plans.
-        reach: `[I]` to which the reaches are added.
-    """
-
-    plan: np.ndarray
-    reach: np.ndarray
-
-
 def _make_walk(of_leaves: bool) -> Any:
     """Compiles `walk(tree, notes)`, which does its work where it meets a node.
 
@@ -642,8 +588,10 @@ def _make_walk(of_leaves: bool) -> Any:
     the stack would count references and take as long as the rest.
 
     Args:
-        of_leaves: whether the notes are LeafRows and the work is done at leaves.
-            Otherwise they are Reaches and it is done at decisions.
+        of_leaves: whether the work is done at leaves, which are counted or, with
+            `fill`, written: the notes are then `[S]` the count of each sequence's rows
+            or where its next one goes, `others` and `payoffs` of `Passes`, and `fill`.
+            Otherwise the notes are those of `add_reaches`.
     """
 
     @jit(nogil=True)
@@ -717,11 +665,6 @@ def _make_walk(of_leaves: bool) -> Any:
 leaves_walk, reaches_walk = _make_walk(of_leaves=True), _make_walk(of_leaves=False)
 
 
-def walk_leaves(tree: TreeArrays, rows: LeafRows) -> None:
-    """Counts or writes the rows of `Passes`: each leaf, for each player."""
-    leaves_walk(tree, rows)
-
-
 def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
     """Adds up over the nodes of each infoset how the others and chance play to them.
 
@@ -733,4 +676,4 @@ def add_reaches(tree: TreeArrays, plan: np.ndarray, reach: np.ndarray) -> None:
         plan: `[S]` all players' realization plans.
         reach: `[I]` to which the reaches are added.
     """
-    reaches_walk(tree, Reaches(plan, reach))
+    reaches_walk(tree, (plan, reach))

@@ -32,27 +32,24 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.compiled.atomics import (
-    CLOSED,
-    FAILED,
-    FINISHED,
     NOTES,
-    OPENED,
-    add_one,
-    is_over,
-    load,
-    next_ticket,
+    close,
+    open_tickets,
     prefetch,
-    store,
+)
+from mccfr_spiel.compiled.atomics import (
+    STATUS as STATUS_NOW,
 )
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.compiled.teams import serve
 from mccfr_spiel.kernels.apply import (
+    after_stretch,
     batch_at,
     begin_update,
     end_update,
     is_at_end,
-    is_due,
     make_move,
     pay_met,
     present_iteration,
@@ -65,15 +62,12 @@ from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
     FLOAT,
+    GROW,
     INT,
     LONG,
-    NODES_TOUCHED,
     NUM_MET,
-    PAUSE_LIMIT,
-    PAUSED,
     PLAYER,
     SEED,
-    THREAD_FAILED,
     TOUCHED,
     UNSIGNED,
     WALK,
@@ -232,10 +226,9 @@ WALKS_OF_SLICE, PURPOSE, SHARE, NUM_SHARES, PLAN_SIZE = range(5)
 how many shares of each player's blocks is followed. The share NUM_SHARES has no blocks,
 so that only the top is walked."""
 
-STAGE, OPENED_BEFORE, NUM_SLICES_NOW, STATUS_NOW = range(NOTES, NOTES + 4)
-NUM_SHARING_NOTES = 4
-"""What the leader notes on the desk: the stage, how many tickets there were before it,
-how many slices it has, and what the call will return."""
+STAGE, NUM_SLICES_NOW = range(NOTES, NOTES + 2)
+NUM_SHARING_NOTES = 2
+"""What the leader notes on the desk: the stage, and how many slices it has."""
 
 IN_TOP, IN_BLOCKS, APPLYING = range(3)
 
@@ -314,8 +307,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
             fork = row_of(slots.fork, NUM_SLICES, part)
             order = row_of(slots.order, NUM_SLICES, part)
             ends = row_of(slots.order_ends, NUM_SLICES, part)
-            first = ends[block - 1] if block > 0 else 0
-            end = ends[block]
+            first, end = (ends[block - 1] if block > 0 else 0), ends[block]
             for k in range(first, end):
                 if k + _FAR < end:
                     prefetch(tree.nodes, fork[order[k + _FAR]]["node"])
@@ -361,22 +353,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
                 tables.gradient[infosets[infoset]["parent"]] += value
         cut.num_met[block] = 0
 
-    @inlined
-    def apply_top(task, tree, tables, walk, cut):
-        """Moves the policies of the top, bottom up, with the values of the blocks."""
-        infosets, gradient = tree.infosets, tables.gradient
-        for visit in range(walk.marks[NUM_MET] - 1, -1, -1):
-            infoset = cut.top[visit]
-            start = infosets[infoset]["first_sequence"]
-            tables.is_met[infoset] = 0
-            if cut.home[start] >= 0:
-                value = gradient[start]
-                gradient[start] = 0.0
-            else:
-                value = move(task, tree, tables, walk.clock, infoset)
-            gradient[infosets[infoset]["parent"]] += value
-
-    return walk_slice, follow, apply_block, apply_top
+    return walk_slice, follow, apply_block
 
 
 @inlined
@@ -418,22 +395,30 @@ def share_of(plan: np.ndarray, cut: Cut, player: int) -> tuple[int, int]:
 
 
 @inlined
-def open_stage(desk: np.ndarray, stage: int, num_tickets: Any) -> None:
-    """Opens the tickets of a stage; all earlier ones are finished."""
-    desk[STAGE], desk[OPENED_BEFORE] = stage, load(desk, OPENED)
-    store(desk, OPENED, load(desk, OPENED) + num_tickets)
+def open_stage(desk: np.ndarray, stage: int, first: int, end: int) -> None:
+    """Opens the tickets of a stage, for slices or blocks `first .. end - 1`."""
+    desk[STAGE] = stage
+    open_tickets(desk, first, end)
 
 
-@inlined
-def finish(desk: np.ndarray, status: int) -> None:
-    """Ends the call."""
-    desk[STATUS_NOW] = status
-    store(desk, CLOSED, 1)
-
-
-def make_leader(rule: int, apply_top: Any) -> Any:
+def make_leader(rule: int) -> Any:
     """Makes what the leader does when all tickets of a stage are finished."""
-    discounts = rule_of(rule).discounts
+    discounts, move = rule_of(rule).discounts, make_move(rule, skips=False)
+
+    @inlined
+    def apply_top(task, tree, tables, walk, cut):
+        """Moves the policies of the top, bottom up, with the values of the blocks."""
+        infosets, gradient = tree.infosets, tables.gradient
+        for visit in range(walk.marks[NUM_MET] - 1, -1, -1):
+            infoset = cut.top[visit]
+            start = infosets[infoset]["first_sequence"]
+            tables.is_met[infoset] = 0
+            if cut.home[start] >= 0:
+                value = gradient[start]
+                gradient[start] = 0.0
+            else:
+                value = move(task, tree, tables, walk.clock, infoset)
+            gradient[infosets[infoset]["parent"]] += value
 
     @inlined
     def begin_applying(task, tree, tables, walk, cut, desk):
@@ -446,68 +431,60 @@ def make_leader(rule: int, apply_top: Any) -> Any:
             if cut.home[start] < 0:
                 pay_met(tree.infosets, tables, cut.top, visit, visit + 1)
         first = cut.player_ends[walk.cursor[PLAYER]]
-        open_stage(desk, APPLYING, cut.player_ends[marks[WALKER] + 1] - first)
+        open_stage(desk, APPLYING, first, cut.player_ends[marks[WALKER] + 1])
 
     @inlined
-    def begin_stretch(task, tree, walk, plan, desk):
+    def begin_stretch(task, walk, plan, desk):
         """Opens the tickets of the next stretch of walks, or ends the call."""
         marks = walk.marks
         is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
         if is_first and is_at_end(task, walk):
-            finish(desk, DONE)
+            close(desk, DONE)
             return
         batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
         slices = -(-(batch - marks[WALK]) // plan[WALKS_OF_SLICE])
         desk[NUM_SLICES_NOW] = min(slices, NUM_SLICES)
-        open_stage(desk, IN_TOP, desk[NUM_SLICES_NOW])
+        open_stage(desk, IN_TOP, 0, desk[NUM_SLICES_NOW])
 
     @inlined
-    def direct(task, tree, tables, walk, cut, slots, plan, desk):
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        num_players = tree.utilities.shape[1]
-        slices = desk[NUM_SLICES_NOW]
-        mine, mine_end = share_of(plan, cut, marks[WALKER])
+    def direct(what, desk):
+        task, tree, tables, walk, cut, slots, plan = what
+        num_players, slices = tree.utilities.shape[1], desk[NUM_SLICES_NOW]
+        mine, mine_end = share_of(plan, cut, walk.marks[WALKER])
+        status = np.int64(GROW)  # unless something is found, there are more walks
         if desk[STAGE] == IN_TOP:
             status = status_of(slots, 0, slices)
-            if status != DONE:
-                finish(desk, status)
+            if status == DONE:
+                gather_top(tree, tables, walk, cut, slots, slices)
+                open_stage(desk, IN_BLOCKS, mine, mine_end)
                 return
-            gather_top(tree, tables, walk, cut, slots, slices)
-            open_stage(desk, IN_BLOCKS, mine_end - mine)
         elif desk[STAGE] == IN_BLOCKS:
             status = status_of(slots, NUM_SLICES + mine, NUM_SLICES + mine_end)
-            if status != DONE:
-                finish(desk, status)
-                return
-            for block in range(mine, mine_end):
-                marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
-            batch = batch_at(limits[BATCH], present_iteration(walk))
-            marks[WALK] = min(marks[WALK] + slices * plan[WALKS_OF_SLICE], batch)
-            if marks[WALK] < batch:
-                if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
-                    finish(desk, PAUSED)
-                else:
-                    begin_stretch(task, tree, walk, plan, desk)
-            elif not is_due(task, walk, num_players):
-                begin_stretch(task, tree, walk, plan, desk)
-            elif plan[PURPOSE] == GATHER:
-                finish(desk, DONE)
-            else:
-                begin_applying(task, tree, tables, walk, cut, desk)
+            if status == DONE:
+                for block in range(mine, mine_end):
+                    walk.marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
+                walks = slices * plan[WALKS_OF_SLICE]
+                status = after_stretch(task, walk, walks, num_players)
+                if status == DONE and plan[PURPOSE] != GATHER:
+                    begin_applying(task, tree, tables, walk, cut, desk)
+                    return
         else:
             apply_top(task, tree, tables, walk, cut)
             end_update(task, tables, walk, num_players)
             if plan[PURPOSE] == APPLY:
-                finish(desk, DONE)
-            else:
-                begin_stretch(task, tree, walk, plan, desk)
+                status = np.int64(DONE)
+        if status == GROW:
+            begin_stretch(task, walk, plan, desk)
+        else:
+            close(desk, status)
 
     @inlined
-    def begin_call(task, tree, tables, walk, cut, plan, desk):
+    def begin_call(what, desk):
+        task, tree, tables, walk, cut, _, plan = what
         if plan[PURPOSE] == APPLY:
             begin_applying(task, tree, tables, walk, cut, desk)
         else:
-            begin_stretch(task, tree, walk, plan, desk)
+            begin_stretch(task, walk, plan, desk)
 
     return begin_call, direct
 
@@ -515,48 +492,40 @@ def make_leader(rule: int, apply_top: Any) -> Any:
 def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     """Compiles `iterate(frame, plan, desk, leads)`, which `compiled.teams.run` calls in
     all threads. See `loops.make_shared_iterate`."""
-    walk_slice, follow, apply_block, apply_top = make_stages(sampled, rule)
-    begin_call, direct = make_leader(rule, apply_top)
+    walk_slice, follow, apply_block = make_stages(sampled, rule)
+    begin_call, direct = make_leader(rule)
 
     @inlined
-    def do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket):
-        ticket -= desk[OPENED_BEFORE]
+    def do_piece(what, desk, piece):
+        task, tree, tables, walk, cut, slots, plan = what
         if desk[STAGE] == IN_TOP:
             given = np.int64(task.job[BATCH])
             iteration = present_iteration(walk)
-            nth = walk.marks[WALK] + ticket * plan[WALKS_OF_SLICE]
+            nth = walk.marks[WALK] + piece * plan[WALKS_OF_SLICE]
             stop = min(nth + plan[WALKS_OF_SLICE], batch_at(given, iteration))
-            walk_slice(task, tree, tables, walk, cut, slots, ticket, nth, stop)
+            walk_slice(task, tree, tables, walk, cut, slots, piece, nth, stop)
         elif desk[STAGE] == IN_BLOCKS:
             slices = desk[NUM_SLICES_NOW]
-            block = share_of(plan, cut, walk.marks[WALKER])[0] + ticket
-            follow(task, tree, tables, walk, cut, slots, block, slices)
+            follow(task, tree, tables, walk, cut, slots, piece, slices)
         else:
-            first = cut.player_ends[walk.cursor[PLAYER]]
-            apply_block(task, tree, tables, walk, cut, first + ticket)
+            apply_block(task, tree, tables, walk, cut, piece)
 
     @inlined
     def go_on(task, tree, tables, walk, cut, slots, plan, desk, leads):
+        what = task, tree, tables, walk, cut, slots, plan
         if leads:
             seed, parameters = task.job[SEED], task.parameters
             start_tables(tree, tables, walk.known, rule, seed, parameters)
-            begin_call(task, tree, tables, walk, cut, plan, desk)
-        # One pass does a ticket, or ends a stage.
-        while not is_over(desk):
-            ticket = next_ticket(desk, leads)
-            if ticket >= 0:
-                do_ticket(task, tree, tables, walk, cut, slots, plan, desk, ticket)
-                add_one(desk, FINISHED)
-            elif leads and not is_over(desk):
-                direct(task, tree, tables, walk, cut, slots, plan, desk)
-        return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
+            begin_call(what, desk)
+        serve(do_piece, direct, what, desk, leads)
 
     @jit(nogil=True)
     def iterate(frame, plan, desk, leads):
         task, tables = shared_views(frame, Task), shared_views(frame, Tables)
         tree, walk = tree_in(frame, task.job), shared_views(frame, Walk)
         cut, slots = shared_views(frame, Cut), shared_views(frame, Slots)
-        return go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
+        go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
+        return desk[STATUS_NOW]
 
     return iterate
 

@@ -38,18 +38,17 @@ below it, the end of its slots, its infoset, and the slot above; see apply.py.""
     STACK_FULL,
     TOO_UNLIKELY,
     PAUSED,
-    THREAD_FAILED,
     LOG_FULL,
     NEEDS_ONE_THREAD,
     NEEDS_GROUPS,
-) = range(9)
+) = range(8)
 """What a kernel returns.
 
 DONE: the work is done. GROW: the node `marks[NODE_TO_GROW]` must be expanded first.
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walk.MAX_WEIGHT`.
 PAUSED: the walks for an update take long, so that signals should be heard meanwhile.
-THREAD_FAILED: another thread failed. LOG_FULL: what threads that share a batch write
+LOG_FULL: what threads that share a batch write
 must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
 NEEDS_GROUPS: the walks of the next batch should be made in groups.
 """

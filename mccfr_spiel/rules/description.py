@@ -583,10 +583,12 @@ class BoundRules:
         spell: see `twins.twin.Twin`; None for games whose strings are those of their
             `Words`.
         text_size: how long the text may be that `spell` writes; 0 without it.
+        faced: the policies that players follow, as `played.Game` has them.
     """
 
     spell: Any = None
     text_size = 0
+    faced: tuple[np.ndarray, ...] = ()
 
     def __init__(self, description: Description, parameters: Parameters) -> None:
         """Checks the parameters.

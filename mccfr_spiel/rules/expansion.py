@@ -22,7 +22,7 @@ from mccfr_spiel.kernels.tables import (
     STACK_FULL,
     TreeArrays,
 )
-from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits import Budget, MemoryBudgetError, budget_full, too_many_nodes
 from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
 from mccfr_spiel.rules.kernel import ROW, row_hash
 from mccfr_spiel.rules.key_table import (
@@ -287,13 +287,7 @@ class _Growing:
         """
         room = len(self._nodes)
         if for_nodes and room == self._max_nodes:
-            raise TreeFullError(
-                f"{self._rules.description.short_name} has more than "
-                f"max_nodes={room} nodes. Raise max_nodes if memory allows (16 bytes a "
-                "node, 24 while it is expanded), or use external or outcome sampling, "
-                "which keep only what they meet (on the command line with "
-                "--evaluate=sampled)."
-            )
+            raise too_many_nodes(self._rules.description.short_name, room)
         if for_nodes:
             needed = int(self._counts[_NODES]) + self._rules.sizes.max_children
             size = min(grown_size(room, needed), self._max_nodes)
@@ -310,12 +304,10 @@ class _Growing:
     def full(self, budget: Budget | None) -> MemoryBudgetError:
         """The error for a tree that does not fit its budget."""
         limit = self._budget if budget is None else budget
-        return MemoryBudgetError(
-            f"{self._counts[_NODES]:,} nodes and {self.store.sizes()[0]:,} infosets of "
-            f"{self._rules.description.short_name} fill {limit.in_words()}. Use "
-            "outcome sampling or external sampling, which keep only what they meet (on "
-            "the command line with --evaluate=sampled), or raise max_memory if memory "
-            "allows."
+        nodes, infosets = self._counts[_NODES], self.store.sizes()[0]
+        name = self._rules.description.short_name
+        return budget_full(
+            f"{nodes:,} nodes and {infosets:,} infosets of {name}", limit
         )
 
     def trimmed(self) -> Expansion:

@@ -17,42 +17,31 @@ has changed. Where a stretch ends changes no bit.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import contextlib
 import functools
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
-from mccfr_spiel.compiled.atomics import (
-    CLOSED,
-    FAILED,
-    FINISHED,
-    NOTES,
-    OPENED,
-    add_one,
-    is_over,
-    load,
-    next_ticket,
-    replace,
-    store,
-)
+from mccfr_spiel.compiled.atomics import NOTES, close, load, open_tickets, replace
+from mccfr_spiel.compiled.atomics import STATUS as STATUS_NOW
 from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
+from mccfr_spiel.compiled.teams import serve
 from mccfr_spiel.kernels.apply import (
     NUM_GROUPS,
+    after_stretch,
     batch_at,
     begin_update,
     end_update,
     is_at_end,
-    is_due,
     make_apply,
     present_iteration,
     walk_number,
     walks_of_group,
 )
-from mccfr_spiel.kernels.minimizers import function_of, number_of, rule_of
+from mccfr_spiel.kernels.minimizers import code_for, rule_of
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     BATCH,
@@ -63,13 +52,10 @@ from mccfr_spiel.kernels.tables import (
     LOG_FULL,
     LONG,
     NEEDS_ONE_THREAD,
-    NODES_TOUCHED,
     NUM_MET,
-    PAUSE_LIMIT,
     PAUSED,
     PLAYER,
     SEED,
-    THREAD_FAILED,
     TOUCHED,
     WALK,
     WALKER,
@@ -113,10 +99,10 @@ NUM_KNOWN, FIRST_OWN, MERGED, WALKED, PLAN_SIZE = range(5)
 from which on their own sequences are numbered, how many groups are merged, and how many
 are walked."""
 
-STATUS_NOW, OPENED_BEFORE, ARRIVED, SIZE = range(NOTES, NOTES + 4)
-NUM_GROUP_NOTES = 4
-"""What is noted on the desk: what the call will return, how many tickets there were
-before the present stretch, how many threads have arrived, and the walks of a group."""
+ARRIVED, SIZE = range(NOTES, NOTES + 2)
+NUM_GROUP_NOTES = 2
+"""What is noted on the desk: how many threads have arrived, and the walks of a group.
+"""
 
 
 class Groups(NamedTuple):
@@ -444,88 +430,33 @@ def add_pack(
     walk.marks[TOUCHED] += counts[NODES]
 
 
-def make_grouped(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, frames, stores, rules, plan, desk, leads)`; see
-    `make_grouped_iterate`."""
-    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
-    apply = make_apply(rule, skips=False, met_once=False, carried=False)
-    discounts = rule_of(rule).discounts
-
-    @inlined
-    def walk_group(
-        task,
-        tree,
-        game,
-        both,
-        path,
-        rules,
-        tables,
-        mine,
-        walk,
-        groups,
-        row,
-        first,
-        stop,
-    ):
-        """Walks the walks `first` to `stop - 1` of the batch, and packs what they find.
-
-        Args:
-            tables: with the group's own gradient.
-            mine: the thread's stack, and its list of infosets met.
-            walk: the solver's.
-        """
-        limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
-        iteration = present_iteration(walk)
-        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
-        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
-        nth, is_large = first, both.plan[NUM_KNOWN] > LARGE
-        while nth < stop and status == DONE:
-            number = walk_number(limits[BATCH], iteration, nth)
-            stream = stream_key(task.job[SEED], number, player, num_players)
-            top = push(mine, 0, 0, player, 1.0, ROOT_PLACE)
-            status, top, num_met, touched, _, _ = walk_on(
-                task, tree, game, both, path, rules, tables, mine, None,
-                stream, player, top, num_met, touched,
-                np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
-            )  # fmt: skip
-            nth += 1
-        packed = pack(tree.infosets, both, tables, mine, num_met, groups, row)
-        for p in range(num_players):
-            tables.gradient[p] = 0.0
-        counts[NODES], counts[STATUS] = touched, max(status, packed)
-
-    @inlined
-    def merge(task, tree, known, path, tables, walk, groups, plan):
-        """Merges the groups of the stretch that are not merged; returns a status."""
-        while plan[MERGED] < plan[WALKED]:
-            row = plan[MERGED]
-            both = both_of(known, groups, row, path.uniform, plan)
-            if not has_room(tree.infosets, known, own_store(both)):
-                return np.int64(GROW)
-            if not number_own(
-                tree.infosets, known, both, row_of(groups.final, row), path
-            ):
-                return np.int64(NEEDS_ONE_THREAD)
-            start_new(tree, known, tables, walk, rule, task)
-            add_pack(tree.infosets, both, tables, walk, groups, row)
-            plan[MERGED] += 1
-        return np.int64(DONE)
-
-    @inlined
-    def make_update(task, tree, tables, walk):
-        """Makes the update after the last walk of a batch."""
-        begin_update(task, tables, walk, rule, discounts)
-        apply(task, tree, tables, walk, walk.marks[NUM_MET])
-        end_update(task, tables, walk, tree.utilities.shape[1])
-
-    return walk_group, merge, make_update
-
-
 @inlined
-def finish(desk: np.ndarray, status: int) -> None:
-    """Ends the call."""
-    desk[STATUS_NOW] = status
-    store(desk, CLOSED, 1)
+def merge(
+    rule: int,
+    task: Task,
+    tree: TreeArrays,
+    known: Known,
+    path: Path,
+    tables: Tables,
+    walk: Walk,
+    groups: Groups,
+    plan: np.ndarray,
+) -> Any:
+    """Merges the groups of the stretch that are not merged; returns a status."""
+    for row in range(plan[MERGED], plan[WALKED]):
+        if row_of(groups.counts, row)[STATUS] != DONE:
+            return np.int64(row_of(groups.counts, row)[STATUS])
+    while plan[MERGED] < plan[WALKED]:
+        row = plan[MERGED]
+        both = both_of(known, groups, row, path.uniform, plan)
+        if not has_room(tree.infosets, known, own_store(both)):
+            return np.int64(GROW)
+        if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
+            return np.int64(NEEDS_ONE_THREAD)
+        start_new(tree, known, tables, walk, rule, task)
+        add_pack(tree.infosets, both, tables, walk, groups, row)
+        plan[MERGED] += 1
+    return np.int64(DONE)
 
 
 @inlined
@@ -539,115 +470,94 @@ def begin_stretch(
 ) -> None:
     """Opens the tickets of the next stretch of groups, or ends the call."""
     marks, size = walk.marks, walks_of_group(task, walk, players)
-    if marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]:
-        if is_at_end(task, walk):
-            finish(desk, DONE)
-            return
-        if size == 0:
-            finish(desk, NEEDS_ONE_THREAD)
-            return
+    is_first = marks[WALK] == 0 and marks[WALKER] == walk.cursor[PLAYER]
+    if is_first and (size == 0 or is_at_end(task, walk)):
+        close(desk, DONE if is_at_end(task, walk) else NEEDS_ONE_THREAD)
+        return
     batch = batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
     left = batch - marks[WALK]
     plan[NUM_KNOWN], plan[FIRST_OWN] = known.counts[INFOSETS], known.counts[SEQUENCES]
-    plan[MERGED], plan[WALKED] = 0, min(-(-left // size), NUM_GROUPS)
-    desk[SIZE], desk[OPENED_BEFORE] = size, load(desk, OPENED)
-    store(desk, OPENED, load(desk, OPENED) + plan[WALKED])
+    plan[MERGED], plan[WALKED], desk[SIZE] = 0, min(-(-left // size), NUM_GROUPS), size
+    open_tickets(desk, 0, plan[WALKED])
 
 
 def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate`; see `make_grouped_iterate`."""
-    walk_group, merge, make_update = make_grouped(sampled, rule)
+    """Compiles `iterate`; see `make_grouped_iterate`.
+
+    What its steps share are the records of all; the tree, the tables and the path of
+    the leader; and the thread's own, with its stack.
+    """
+    walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
+    apply = make_apply(rule, skips=False, met_once=False, carried=False)
+    discounts = rule_of(rule).discounts
 
     @inlined
-    def direct(task, tree, known, path, tables, walk, groups, plan, desk):
-        """What the leader does when all groups of a stretch are walked."""
-        limits, cursor, marks = task.job.view(np.int64), walk.cursor, walk.marks
-        num_players = tree.utilities.shape[1]
-        for row in range(plan[MERGED], plan[WALKED]):
-            status = row_of(groups.counts, row)[STATUS]
-            if status != DONE:
-                finish(desk, status)
-                return
-        status = merge(task, tree, known, path, tables, walk, groups, plan)
-        if status != DONE:
-            finish(desk, status)
-            return
-        size = walks_of_group(task, walk, num_players)
-        batch = batch_at(limits[BATCH], present_iteration(walk))
-        marks[WALK] = min(marks[WALK] + plan[WALKED] * size, batch)
-        plan[MERGED] = plan[WALKED] = 0
-        if marks[WALK] < batch:
-            if cursor[NODES_TOUCHED] + marks[TOUCHED] >= limits[PAUSE_LIMIT]:
-                finish(desk, PAUSED)
-                return
-        elif is_due(task, walk, num_players):
-            make_update(task, tree, tables, walk)
-        begin_stretch(task, known, walk, plan, desk, num_players)
-
-    @inlined
-    def do_group(
-        task,
-        tree,
-        game,
-        known,
-        path,
-        rules,
-        tables,
-        mine,
-        walk,
-        groups,
-        plan,
-        desk,
-        ticket,
-    ):
-        """Walks the group of a ticket."""
-        row = ticket - desk[OPENED_BEFORE]
-        iteration = present_iteration(walk)
-        batch = batch_at(np.int64(task.job[BATCH]), iteration)
-        first = walk.marks[WALK] + row * desk[SIZE]
+    def do_group(what, desk, row):
+        """Walks the walks of a group, and packs what they find."""
+        task, game, known, rules, walk, groups, plan, _, mine = what
+        tree, tables, path, stack = mine
+        limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
         both = both_of(known, groups, row, path.uniform, plan)
         forget_own(groups, row)
-        walk_group(
-            task, tree, game, both, path, rules, tables, mine, walk, groups, row,
-            first, min(first + desk[SIZE], batch),
-        )  # fmt: skip
+        iteration = present_iteration(walk)
+        player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
+        num_met, touched, status = np.int64(0), np.int64(0), np.int64(DONE)
+        nth, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
+        stop = min(nth + desk[SIZE], batch_at(limits[BATCH], iteration))
+        while nth < stop and status == DONE:
+            number = walk_number(limits[BATCH], iteration, nth)
+            stream = stream_key(task.job[SEED], number, player, num_players)
+            top = push(stack, 0, 0, player, 1.0, ROOT_PLACE)
+            status, top, num_met, touched, _, _ = walk_on(
+                task, tree, game, both, path, rules, tables, stack, None,
+                stream, player, top, num_met, touched,
+                np.int64(0), np.int64(0), np.int64(0), np.int64(2**62), is_large,
+            )  # fmt: skip
+            nth += 1
+        packed = pack(tree.infosets, both, tables, stack, num_met, groups, row)
+        for p in range(num_players):
+            tables.gradient[p] = 0.0
+        counts[NODES], counts[STATUS] = touched, max(status, packed)
 
     @inlined
-    def lead(task, tree, known, path, tables, walk, groups, plan, desk):
-        """Begins a call, or goes on with merging."""
-        start_new(tree, known, tables, walk, rule, task)
-        if plan[MERGED] < plan[WALKED]:
-            direct(task, tree, known, path, tables, walk, groups, plan, desk)
-        else:
-            begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
+    def direct(what, desk):
+        """What the leader does when all groups of a stretch are walked."""
+        task, _, known, _, walk, groups, plan, (tree, tables, path), _ = what
+        num_players = tree.utilities.shape[1]
+        status = merge(rule, task, tree, known, path, tables, walk, groups, plan)
+        if status == DONE:
+            size = walks_of_group(task, walk, num_players)
+            status = after_stretch(task, walk, plan[WALKED] * size, num_players)
+            plan[MERGED] = plan[WALKED] = 0
+            if status == DONE:
+                begin_update(task, tables, walk, rule, discounts)
+                apply(task, tree, tables, walk, walk.marks[NUM_MET])
+                end_update(task, tables, walk, num_players)
+            if status != PAUSED:
+                begin_stretch(task, known, walk, plan, desk, num_players)
+                return
+        close(desk, status)
+
+    @inlined
+    def go_on(what, desk, leads):
+        task, _, known, _, walk, _, plan, (tree, tables, _), _ = what
+        if leads:
+            start_new(tree, known, tables, walk, rule, task)
+            if plan[MERGED] == plan[WALKED]:  # else the leader goes on with merging
+                begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
+        serve(do_group, direct, what, desk, leads)
 
     @jit(nogil=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
-        task, known = views(frame, Task), views(frame, Known)
+        own = frames[next_number(desk, ARRIVED) % len(frames)]
+        task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
         walk, groups = views(frame, Walk), group_views(stores, Groups)
-        tree, tables = views(frame, TreeArrays), views(frame, Tables)
-        path, game = views(frame, Path), views(frame, Game)
-        if leads:
-            lead(task, tree, known, path, tables, walk, groups, plan, desk)
-        mine = frames[next_number(desk, ARRIVED) % len(frames)]
-        own_tables, own_walk, own_path = (
-            views(mine, Tables),
-            views(mine, Walk),
-            views(mine, Path),
-        )
-        own_tree = views(mine, TreeArrays)
-        # One pass walks a group, or does what follows the last group of a stretch.
-        while not is_over(desk):
-            ticket = next_ticket(desk, leads)
-            if ticket >= 0:
-                do_group(
-                    task, own_tree, game, known, own_path, rules, own_tables, own_walk,
-                    walk, groups, plan, desk, ticket,
-                )  # fmt: skip
-                add_one(desk, FINISHED)
-            elif leads and not is_over(desk):
-                direct(task, tree, known, path, tables, walk, groups, plan, desk)
-        return desk[STATUS_NOW] if load(desk, FAILED) == 0 else np.int64(THREAD_FAILED)
+        all_of = views(frame, TreeArrays), views(frame, Tables), views(frame, Path)
+        mine = views(own, TreeArrays), views(own, Tables), views(own, Path)
+        stack = views(own, Walk)
+        what = task, game, known, rules, walk, groups, plan, all_of, (*mine, stack)
+        go_on(what, desk, leads)
+        return desk[STATUS_NOW]
 
     return iterate
 
@@ -677,6 +587,5 @@ def make_grouped_iterate(sampled: Sampled, rule: str) -> Any:
         sampled: what a walk samples, batched.
         rule: as in `make_rule_iterate`; a user's own rule must be compiled.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        return make_grouped_walks(sampled, number_of(rule))
+    with code_for(rule) as number:
+        return make_grouped_walks(sampled, number)

@@ -145,8 +145,8 @@ def fits(key, key_sizes, length):
 
 
 @jit
-def sum_up(probs, count, cdf, start):
-    """Writes the running sums of probs[:count] into cdf, from `start` on.
+def sum_up(probs, count, cdf):
+    """Writes the running sums of probs[:count] into cdf.
 
     The sums from the last possible outcome on are set to exactly 1, so that rounding
     cannot leave a gap into which a draw might fall.
@@ -162,9 +162,9 @@ def sum_up(probs, count, cdf, start):
         if probs[k] > 0.0:
             last = k
         total += probs[k]
-        cdf[start + k] = total
+        cdf[k] = total
     for k in range(last, count):
-        cdf[start + k] = 1.0
+        cdf[k] = 1.0
     return abs(total - 1.0) <= 1e-6
 
 

@@ -19,7 +19,6 @@ stays where it is.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import contextlib
 import functools
 from typing import Annotated, Any, NamedTuple
 
@@ -27,18 +26,21 @@ import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.minimizers import function_of, number_of, start_tables
+from mccfr_spiel.kernels.minimizers import code_for, start_tables
 from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     DONE,
+    FLAG,
     FLOAT,
     GROW,
     INT,
     LONG,
     SEED,
     STACK_FULL,
+    UNSIGNED,
     Tables,
     Task,
     TreeArrays,
@@ -100,9 +102,11 @@ level of the node that was saved last on the way there."""
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
 """The entries of `Game.returns`, see `declared.limits_of`."""
 
+_NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOAT))
+
 
 class Game(NamedTuple):
-    """What a game declares."""
+    """What a game declares, and the policies that players follow, see faced.py."""
 
     settings: Annotated[np.ndarray, Entry(FLOAT, "[K]", "values of its parameters")]
     key_sizes: Annotated[
@@ -112,6 +116,17 @@ class Game(NamedTuple):
         np.ndarray, Entry(LONG, "[2]", "one more than the largest action and outcome")
     ]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]", "see RETURNS_SIZE")]
+    player: Annotated[
+        np.ndarray, Entry(LONG, "[1]", "who follows no policy, -1 for nobody")
+    ] = np.zeros(1, LONG)
+    text: Annotated[np.ndarray, Entry(FLAG, "[T]", "room for a string")] = _NO_TEXT
+    hashes: Annotated[
+        np.ndarray, Entry(UNSIGNED, "[I]", "of the infosets with a policy, ascending")
+    ] = np.zeros(0, UNSIGNED)
+    starts: Annotated[np.ndarray, Entry(LONG, "[I]", "where actions begin")] = _NOTHING
+    counts: Annotated[np.ndarray, Entry(LONG, "[I]", "how many they are")] = _NOTHING
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "these actions")] = _NOTHING
+    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]", "their probabilities")] = _NO_PROBS
 
 
 class Known(NamedTuple):
@@ -209,22 +224,6 @@ def save(path: Path, level: int, acting: int, start: int, count: int) -> None:
 
 
 @inlined
-def stop(
-    path: Path,
-    walk: Walk,
-    top: int,
-    acting: int,
-    sequence: int,
-    weight: float,
-    place: int,
-) -> int:
-    """Saves and stacks the node where a walk cannot go on; returns the new height."""
-    level = free_level(path)
-    save(path, level, acting, 0, 0)
-    return push(walk, top, stacked(level), sequence, weight, place)
-
-
-@inlined
 def who_acts(rules: Any, game: Game, path: Path) -> int:
     """The player who acts, or CHANCE_NODE or TERMINAL."""
     return call(rules[ACTING], ACTING, (game.settings, path.state))
@@ -304,7 +303,7 @@ def list_outcomes(
     call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
-    if not sum_up(probs, count, tree.chance_cdf, 0):
+    if not sum_up(probs, count, tree.chance_cdf):
         return BROKEN + BAD_CHANCE
     return DONE
 
@@ -529,18 +528,6 @@ def p_keep(tree, game, known, path, rules, acting, start, count):
 
 
 @inlined
-def p_place(tree, game, known, path, rules, infoset):
-    """The place of the infoset."""
-    return tree.infosets[infoset]["place"]
-
-
-@inlined
-def p_policy(tree, game, known, path, rules, tables, acting, start, count):
-    """The row of the table."""
-    return tables.policy, start
-
-
-@inlined
 def p_descend(tree, game, known, path, rules, first, acting, start, chosen):
     """Makes the move."""
     if acting >= 0:
@@ -554,7 +541,9 @@ def p_stop(
     tree, game, known, path, rules, walk, top, node, acting, sequence, weight, place
 ):
     """Saves and stacks the node where the walk stands."""
-    return stop(path, walk, top, acting, sequence, weight, place)
+    level = free_level(path)
+    save(path, level, acting, 0, 0)
+    return push(walk, top, stacked(level), sequence, weight, place)
 
 
 @inlined
@@ -568,14 +557,22 @@ def p_fetch(tree, at):
     """Nothing: children are not in memory."""
 
 
-PLAYED = Source(
-    *(p_enter, p_acting, p_pay, p_arrive, p_keep),
-    *(p_place, p_policy, p_descend, p_stop, p_start, p_fetch),
+PLAYED: Source = STORED._replace(
+    enter=p_enter,
+    acting_at=p_acting,
+    pay=p_pay,
+    arrive=p_arrive,
+    keep=p_keep,
+    descend=p_descend,
+    stop=p_stop,
+    start=p_start,
+    fetch=p_fetch,
 )
+"""Infosets have their places and their rows of tables as over stored trees."""
 
 
 @functools.cache
-def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
+def make_rule_iterate(sampled: Sampled, rule: str, source: Source = PLAYED) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
     The rules are those of `calls.callable_rules`.
@@ -587,11 +584,10 @@ def make_rule_iterate(sampled: Sampled, rule: str) -> Any:
     Args:
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
         rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
+        source: PLAYED, or FACED where players follow policies.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        number = number_of(rule)
-        go_on = make_loop(sampled, number, PLAYED)
+    with code_for(rule) as number:
+        go_on = make_loop(sampled, number, source)
 
         @jit(views_only=True)
         def iterate(frame, rules):

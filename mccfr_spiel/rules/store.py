@@ -76,10 +76,11 @@ class RuleStore:
             )
         self.called = callable_rules(rules)
         self.game = played.Game(
-            settings=rules.settings,
-            key_sizes=np.array(sizes.key, np.int64),
-            stops=np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
-            returns=np.array(limits_of(self._declared)),
+            rules.settings,
+            np.array(sizes.key, np.int64),
+            np.array([sizes.num_actions, sizes.max_chance_outcomes], np.int64),
+            np.array(limits_of(self._declared)),
+            *rules.faced,
         )
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW

@@ -28,7 +28,6 @@ from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import (
     has_name,
-    is_saved_game,
     load_game,
     saved_game,
     saved_print,
@@ -106,7 +105,7 @@ def check_rules(
 def _payoffs_print(tree: GameTree, state: SolverState) -> str | None:
     """A hash of all payoffs, if the game's string does not tell them and they are
     known, which they are where a whole pass has listed the leaves."""
-    return None if told_by_string(tree.source) else state.leaves_digest()
+    return None if told_by_string(tree.source) else state.leaves_digest
 
 
 def tree_of(
@@ -179,7 +178,7 @@ def _check_game(source: pyspiel.Game, header: dict[str, Any]) -> None:
         raise checkpoint.CheckpointError(
             f"The checkpoint is of {header['game']}, not of {brief(source)}."
         )
-    if not is_saved_game(source, header):
+    if header["identity"] != saved_print(source):
         raise checkpoint.CheckpointError(
             f"The checkpoint is of another game with the name {brief(source)}: "
             f"payoffs, chance or information states differ. {GAME_WAY_OUT}"
@@ -270,18 +269,10 @@ def _checked_own(fields: dict[str, Any], key: str, argument: str, part: Any) -> 
             f"file holds a function. Give it again: Solver.load(path, {argument}=...)."
         )
     mine = _own_fields(part)
-    if mine[key] != fields[key]:
-        raise checkpoint.CheckpointError(
-            f"The checkpoint's function is {fields[key]}, not {mine[key]}."
-        )
-    if mine["source"] != fields["source"]:
-        raise checkpoint.CheckpointError(
-            f"The source of {fields[key]} is not that of the function which the "
-            "checkpoint was made with. Undo the change, or begin anew."
-        )
-    if mine.get("numbers") != fields.get("numbers"):
-        raise checkpoint.CheckpointError(
-            f"The checkpoint's {fields[key]} has the parameters {fields['numbers']}, "
-            f"not {mine['numbers']}."
-        )
+    for field, words in (key, "name"), ("source", "source"), ("numbers", "parameters"):
+        if mine.get(field) != fields.get(field):
+            raise checkpoint.CheckpointError(
+                f"The checkpoint's function has the {words} {fields.get(field)}, not "
+                f"{mine.get(field)}. Give {fields[key]} as it was, or begin anew."
+            )
     return part

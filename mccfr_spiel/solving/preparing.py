@@ -7,7 +7,8 @@ from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
 from mccfr_spiel.limits import TreeFullError
-from mccfr_spiel.rules.played import make_rule_iterate
+from mccfr_spiel.rules.faced import FACED
+from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
 from mccfr_spiel.solving.state import (
     can_take_worlds,
     kernel_name,
@@ -111,7 +112,8 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
         return make_world_iterate(rule, type(tree.worlds))
     if tree.rule_store is None:
         return make_iterate(sampled_by(algorithm), rule, tree.abstraction is not None)
-    return make_rule_iterate(sampled_by(algorithm), rule)
+    source = FACED if tree.rule_store.rules.faced else PLAYED
+    return make_rule_iterate(sampled_by(algorithm), rule, source)
 
 
 def _check_store(store: Any, algorithm: Algorithm) -> None:

@@ -24,6 +24,7 @@ from mccfr_spiel.tree.growth import (
     PROBES_OF_INFOSETS,
     Growth,
     WalkTooLargeError,
+    infosets_fill,
     present_walk,
 )
 from mccfr_spiel.tree.infosets import no_recall
@@ -84,12 +85,7 @@ class RuleGrowth:
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
         if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
-            raise WalkTooLargeError(
-                f"A single walk over {brief(self._tree.source)} visits more than "
-                f"{limit:,} "
-                "nodes, since this sampling follows all of a player's actions. Use "
-                "outcome sampling, which follows one history."
-            )
+            raise _too_large(self._tree, f"visits more than {limit:,} nodes")
         self._measure(tables, walk)
         if self._is_forecast or visited < _LARGE_WALK:
             return
@@ -98,12 +94,8 @@ class RuleGrowth:
         tree.note_met()
         if self._probes.surely_meets_more(_MOST_NODES, tables, player, PROBES):
             self._is_forecast = False
-            raise WalkTooLargeError(
-                f"A single walk over {brief(tree.source)} surely visits more than "
-                f"{_MOST_NODES:,} nodes, which would take days, since this sampling "
-                "follows all of a player's actions. Use outcome sampling, which "
-                "follows one history."
-            )
+            which = f"{_MOST_NODES:,} nodes, which would take days"
+            raise _too_large(tree, f"surely visits more than {which}")
 
     def _measure(self, tables: Tables, walk: Walk) -> None:
         """Looks once, in the middle of the first walk that takes much memory, whether
@@ -126,19 +118,15 @@ class RuleGrowth:
             or store.bytes_used() < _SMALL_SHARE * most
         ):
             return
-        self._is_measured = True
+        self._is_measured, budget = True, tree.budget
         tree.note_met()
         player, rates = walk.marks.item(WALKER), store.least_rates()
         if self._probes.surely_meets_more(
             most, tables, player, PROBES_OF_INFOSETS, rates
         ):
             self._is_measured = False
-            raise WalkTooLargeError(
-                f"A single walk over {brief(tree.source)} surely meets more "
-                f"information sets than fit {tree.budget.in_words()}, since this "
-                "sampling follows all of a player's actions. Use outcome sampling, "
-                "which follows one history."
-            )
+            what = f"surely meets more information sets than fit {budget.in_words()}"
+            raise _too_large(tree, what)
 
     def must_finish(self, walk: Walk) -> bool:
         """Whether the present walk must end before others may come in."""
@@ -173,13 +161,7 @@ class RuleGrowth:
                 f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
                 "history, or raise max_memory if memory allows."
             )
-        return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            f"their keys and tables, fill {tree.budget.in_words()}. The solver can be "
-            "asked, saved, and loaded with a larger max_memory to go on (on the "
-            "command line: --resume --max_memory=...). It stopped before the walk that "
-            "does not fit."
-        )
+        return infosets_fill(tree)
 
     def raise_broken(self, status: int) -> NoReturn:
         """Raises the GameError for a status from `played.BROKEN` on."""
@@ -205,3 +187,10 @@ def _visited(walk: Walk) -> int:
     """The nodes that the present walk has visited."""
     marks = walk.marks
     return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)
+
+
+def _too_large(tree: GameTree, how: str) -> WalkTooLargeError:
+    return WalkTooLargeError(
+        f"A single walk over {brief(tree.source)} {how}, since this sampling follows "
+        "all of a player's actions. Use outcome sampling, which follows one history."
+    )

@@ -100,7 +100,7 @@ def run(
     if until_pot_percent is not None:
         last = solver.most_iterations
         labels = {"pot_percent": pot_percent(solver.tree.game), **labels}
-        callback = until("pot_percent", until_pot_percent, callback)
+        callback = until_percent(until_pot_percent, callback)
     elif num_iterations is not None:
         more = refusals.integer(num_iterations, "num_iterations", 0)
         last = solver.num_iterations + more
@@ -153,18 +153,16 @@ def pot_percent(game: pyspiel.Game) -> Metric:
     return measure
 
 
-def until(
-    label: str,
-    goal: float,
-    callback: Callable[[dict[str, Any]], object] | None,
+def until_percent(
+    goal: float, callback: Callable[[dict[str, Any]], object] | None
 ) -> Callable[[dict[str, Any]], object]:
-    """A callback that ends a run when a metric is down to a goal, or when the given
-    callback ends it."""
-    goal = refusals.number(goal, f"until_{label}", 0.0, math.inf, open_low=True)
+    """A callback that ends a run when `pot_percent` is down to a goal, or when the
+    given callback ends it."""
+    goal = refusals.number(goal, "until_pot_percent", 0.0, math.inf, open_low=True)
 
     def stops(row: dict[str, Any]) -> bool:
         asked = callback is not None and callback(row)
-        return bool(asked) or row[label] <= goal
+        return bool(asked) or row["pot_percent"] <= goal
 
     return stops
 

@@ -4,6 +4,7 @@ Tables have a row for each infoset or sequence that the tree has met, so they gr
 the tree. Everything here runs under the tree's lock.
 """
 
+import functools
 import hashlib
 import operator
 from typing import Any
@@ -28,7 +29,7 @@ from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
-from mccfr_spiel.kernels.regret_pruning import Ceilings, pruned_frame_of
+from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import played
@@ -43,7 +44,7 @@ from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
 from mccfr_spiel.tree.whole import LEAST_WORK, useful_threads
 from mccfr_spiel.worlds.histories import Histories, SlicedPass
-from mccfr_spiel.worlds.passes import LAYOUTS, AnyWorlds
+from mccfr_spiel.worlds.passes import LAYOUTS
 from mccfr_spiel.worlds.places import Places
 
 _OPTIONAL_BYTES = 9
@@ -224,16 +225,11 @@ class SolverState:
             is_locked = self.locked_sequences()
             self.tables.policy[is_locked] = policy[is_locked]
         self.walks = sampling.is_sampled or sampling.prune is True or self._forgets
-        self.whole: (
-            tuple[()]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks | Ceilings]
-            | tuple[layout.Passes, layout.Plans, layout.Blocks, AnyWorlds]
-        ) = ()
+        self.whole: tuple[Any, ...] = ()
         self.over_histories: SlicedPass | None = None
         self.num_threads = 1
         if not self.walks:
             self._plan_passes(threads)
-        self._leaves_digest: str | None = None
         self.path = None
         if self.store is not None:
             self.path = self.store.new_path()
@@ -604,11 +600,12 @@ class SolverState:
             )
         walk.marks[layout.WALKER] = player
 
+    @functools.cached_property
     def leaves_digest(self) -> str | None:
         """A hash of what all leaves pay; None if no whole pass has listed them."""
-        if self.whole and self._leaves_digest is None:
-            digest = hashlib.blake2b(digest_size=16)
-            for array in self._tree.worlds or self._tree.list_leaves():
-                digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-            self._leaves_digest = digest.hexdigest()
-        return self._leaves_digest
+        if not self.whole:
+            return None
+        digest = hashlib.blake2b(digest_size=16)
+        for array in self._tree.worlds or self._tree.list_leaves():
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()

@@ -14,6 +14,7 @@ from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.levels import members_of
 from mccfr_spiel.tree.whole import (
     LEAST_WORK_AT_ONCE,
     checked_threads,
@@ -26,14 +27,16 @@ from mccfr_spiel.worlds.histories import Histories
 from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
 from mccfr_spiel.worlds.places import Places
 
+_NO_CHOICE = np.zeros(0, np.int32)
+
 
 class Response(NamedTuple):
     """A best response of one player.
 
     Attributes:
         value: what the player gets by playing it.
-        choice: `[I]` the sequence that it plays at each of the player's infosets, 0 at
-            the others.
+        choice: `[I]` the sequence that it plays at each of the player's infosets; at
+            those of others, what a best response of theirs plays.
     """
 
     value: float
@@ -84,47 +87,37 @@ class FullPass:
     def respond(self, policy: np.ndarray, player: int) -> Response:
         """The player's best response to a policy vector of all players."""
         choice = np.zeros(self.tree.num_infosets, np.int32)
-        _, best = self._evaluate(policy, player, player + 1, choice)
-        return Response(float(best[0]), choice)
+        vectors = self._evaluate(policy, choice)
+        value = float(vectors[2][player])
+        self.tree.keep_vectors(vectors)
+        return Response(value, choice)
 
     def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each player's expected return, and that of a best response, both `[P]`."""
-        return self._evaluate(policy, 0, self.tree.num_players, np.zeros(0, np.int32))
+        vectors, players = self._evaluate(policy), self.tree.num_players
+        got, best = vectors[1][:players].copy(), vectors[2][:players].copy()
+        self.tree.keep_vectors(vectors)  # an error leaves them to those who have them
+        return got, best
+
+    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`[S]` what each sequence brings its player, counterfactually, by the policy
+        and by a best response."""
+        alone = full_pass(self.tree)  # threads leave other numbers at roots of blocks
+        return alone._evaluate(policy)[1:]
 
     def _evaluate(
-        self, policy: np.ndarray, player: int, end: int, choice: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What the players from `player` to `end - 1` get, and could get; see
-        `Evaluation` for `choice`."""
+        self, policy: np.ndarray, choice: np.ndarray = _NO_CHOICE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Three vectors `[S]`, of which the last two are those of `after_sequences`;
+        see `Evaluation` for `choice`."""
         tree = self.tree
         policy = np.ascontiguousarray(policy, np.float64)
         vectors = tree.take_vectors()
         work = Evaluation(
             tree.infosets, self.arrays, self.blocks, policy, *vectors, choice
         )
-        notes = NUM_NOTES
-        teams.run(evaluate, self.num_threads, work, player, end, notes=notes)
-        got, best = work.got[player:end].copy(), work.best[player:end].copy()
-        tree.keep_vectors(vectors)  # an error leaves them to those who may have them
-        return got, best
-
-    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`[S]` what each sequence brings its player, counterfactually, by the policy
-        and by a best response."""
-        passes = self.arrays
-        work = Evaluation(
-            infosets=self.tree.infosets,
-            passes=passes,
-            blocks=one_block(passes),
-            policy=policy,
-            plan=np.empty_like(policy),
-            got=np.empty_like(policy),
-            best=np.empty_like(policy),
-            choice=np.zeros(0, np.int32),
-        )
-        players = self.tree.num_players
-        teams.run(evaluate, 1, work, 0, players, notes=NUM_NOTES)
-        return work.got, work.best
+        teams.run(evaluate, self.num_threads, work, notes=NUM_NOTES)
+        return vectors
 
     def nash_conv(self, policy: np.ndarray) -> float:
         """The sum of what each player would gain by a best response.
@@ -156,15 +149,9 @@ class WorldPass(FullPass):
     @functools.cached_property
     def arrays(self) -> Passes:
         """The infosets by player, and no rows."""
-        players = self.tree.infosets["player"]
-        mine = [np.flatnonzero(players == p) for p in range(self.tree.num_players)]
-        return Passes(
-            ends=np.zeros(1, np.int64),
-            others=np.zeros((0, 1), np.int32),
-            payoffs=np.zeros(0),
-            members=np.concatenate(mine).astype(np.int32),
-            member_ends=np.append(0, np.cumsum([*map(len, mine)])),
-        )
+        members = members_of(self.tree.infosets, self.tree.num_players)
+        nothing = np.zeros(1, np.int64), np.zeros((0, 1), np.int32), np.zeros(0)
+        return Passes(*nothing, *members)
 
     def _cut(self) -> Blocks:
         if not isinstance(self.worlds, Hands):
@@ -191,32 +178,16 @@ class WorldPass(FullPass):
         teams.in_parts(self.num_threads, each * (end - player), 1, add_for)
         return gradient
 
-    def respond(self, policy: np.ndarray, player: int) -> Response:
-        """As in FullPass."""
-        choice = np.zeros(self.tree.num_infosets, np.int32)
-        _, best = self._after_sequences(policy, choice)
-        return Response(float(best[player]), choice)
-
-    def values(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As in FullPass."""
-        got, best = self.after_sequences(policy)
-        players = self.tree.num_players
-        return got[:players].copy(), best[:players].copy()
-
-    def after_sequences(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As in FullPass."""
-        return self._after_sequences(policy, np.zeros(0, np.int32))
-
-    def _after_sequences(
-        self, policy: np.ndarray, choice: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same, and the choice of `respond`, see worlds/passes.py."""
+    def _evaluate(
+        self, policy: np.ndarray, choice: np.ndarray = _NO_CHOICE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As in FullPass, see worlds/passes.py."""
         plan = self.plan(policy)
         got = self._gradients(plan, 0, self.tree.num_players)
         best = plan  # which is of no more use, so its memory is taken
         best[:] = got
         respond(self.tree.infosets, policy, got, best, choice)
-        return got, best
+        return best, got, best
 
 
 def blocks_of(worlds: AnyWorlds | Histories | Places) -> int:

@@ -123,11 +123,9 @@ class GameTree(ReadableTree):
             raise ValueError("twin=True: a tree with an abstraction has no twin.")
         self._twin: BoundTwin | None = None  # found by `rules_for_walks`
         self._is_python = may_be_python(self.source)
-        self._leaves: Passes | None = None
+        self._kept: dict[str, Any] = {}  # made of the complete tree, by its name
         self._noted: np.ndarray | None = None
-        self._blocks: Blocks | None = None
         self._vectors: collections.deque[Vectors] = collections.deque(maxlen=1)
-        self._ceilings: Ceilings | None = None
 
     # --- all at once ---------------------------------------------------------
 
@@ -178,6 +176,7 @@ class GameTree(ReadableTree):
 
         Args:
             most: stop with an error beyond so many nodes already.
+            most_memory: and beyond so many bytes, if pyspiel expands the tree.
 
         Raises:
             TreeFullError: more than `most` or `max_nodes` nodes.
@@ -216,7 +215,7 @@ class GameTree(ReadableTree):
         """
         self._check_new()
         self._take_over(whole, names)
-        self._leaves = leaves
+        self._kept[LEAVES] = leaves
 
     def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
         self.met.take_over(names, whole.infosets, whole.actions)
@@ -435,7 +434,14 @@ class GameTree(ReadableTree):
     @property
     def passes(self) -> Passes | None:
         """What `list_leaves` has made and the tree keeps; None if nothing yet."""
-        return self._leaves
+        return self._kept.get(LEAVES)
+
+    def _keep(self, name: str, size: int, make: Callable[..., Any], *of: Any) -> Any:
+        """What is made of the complete tree once, for which the budget has room."""
+        if name not in self._kept:
+            self.budget.hold(name, size)
+            self._kept[name] = make(*of)
+        return self._kept[name]
 
     @reads
     def list_leaves(self) -> Passes:
@@ -445,16 +451,15 @@ class GameTree(ReadableTree):
             MemoryBudgetError: they do not fit `max_memory`.
             ValueError: the tree is not complete.
         """
-        if self._leaves is None:
-            if not self.is_complete:
-                raise ValueError(
-                    f"The tree of {brief(self.game)} was only grown where walks went; "
-                    "call its expand_all() first."
-                )
-            arrays, num_sequences = self.arrays, self.num_sequences
-            self.budget.hold(LEAVES, bytes_of_leaves(arrays, num_sequences))
-            self._leaves = list_leaves(arrays, num_sequences)
-        return self._leaves
+        if LEAVES in self._kept:
+            return self._kept[LEAVES]
+        if not self.is_complete:
+            raise ValueError(
+                f"The tree of {brief(self.game)} was only grown where walks went; call "
+                "its expand_all() first."
+            )
+        of = self.arrays, self.num_sequences
+        return self._keep(LEAVES, bytes_of_leaves(*of), list_leaves, *of)
 
     @reads
     def list_blocks(self) -> Blocks:
@@ -462,11 +467,8 @@ class GameTree(ReadableTree):
 
         Errors are those of `list_leaves`.
         """
-        passes = self.list_leaves()
-        if self._blocks is None:
-            self.budget.hold(BLOCKS, bytes_of_blocks(*self.sizes()))
-            self._blocks = cut_into_blocks(self.infosets, passes)
-        return self._blocks
+        of = self.infosets, self.list_leaves()
+        return self._keep(BLOCKS, bytes_of_blocks(*self.sizes()), cut_into_blocks, *of)
 
     def take_vectors(self) -> Vectors:
         """Three vectors `[S]` for an evaluation of the complete tree.
@@ -483,7 +485,7 @@ class GameTree(ReadableTree):
 
     def keep_vectors(self, vectors: Vectors) -> None:
         """Keeps vectors for the next evaluation, as long as the leaves are kept."""
-        if self._leaves is not None:
+        if LEAVES in self._kept:
             self._vectors.append(vectors)
 
     @reads
@@ -494,12 +496,9 @@ class GameTree(ReadableTree):
         Errors are those of `list_leaves`.
         """
         self.list_leaves()
-        if self._ceilings is None:
-            arrays, num_sequences = self.arrays, self.num_sequences
-            size = bytes_of_ceilings(self.num_nodes, num_sequences)
-            self.budget.hold(CEILINGS, size)
-            self._ceilings = list_ceilings(arrays, num_sequences)
-        return self._ceilings
+        of = self.arrays, self.num_sequences
+        size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
+        return self._keep(CEILINGS, size, list_ceilings, *of)
 
     @steps
     def forget_leaves(self) -> None:
@@ -508,7 +507,7 @@ class GameTree(ReadableTree):
         self._forget_leaves()
 
     def _forget_leaves(self) -> None:
-        self._leaves = self._blocks = self._ceilings = None
+        self._kept = {}
         self._vectors.clear()
         self.budget.measured(CEILINGS, 0)
         self.budget.measured(LEAVES, 0)

@@ -8,7 +8,6 @@ went.
 import operator
 import random
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pyspiel
@@ -33,10 +32,10 @@ from mccfr_spiel.limits import (
     exceeds,
     resident,
 )
-from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.sizes import NODES, UNCOUNTED
+from mccfr_spiel.tree.whole import Opened, Place, child_of, expand_below
 
 _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
@@ -53,8 +52,7 @@ _ENOUGH = 10**9
 """A probe stops when its estimate exceeds so many times what fits."""
 
 _MOST_OPEN = 64
-"""The most nodes whose states are kept because the walk may draw a child of them, and
-the most that are kept because it goes there later."""
+"""The most nodes whose states are kept because the walk goes to children of them."""
 
 _SAMPLED = 64
 """At one of so many stops, the memory that cannot be counted is measured."""
@@ -62,38 +60,6 @@ _SAMPLED = 64
 
 class WalkTooLargeError(TreeFullError):
     """A single walk meets more nodes than the tree may have, or than fit in memory."""
-
-
-_Place = tuple[pyspiel.State, list[int]]
-"""A node's state, and each player's last sequence before it."""
-
-_Open = tuple[int, Sequence[Any], int, int, pyspiel.State, list[int]]
-"""A node that was expanded: its first child, its moves, who acts, where the moves
-begin, its state, and each player's last sequence before it."""
-
-
-def _child_of(its: _Open, child: int, *, is_last: bool) -> _Place:
-    """The state of a child, and the sequences before it.
-
-    Args:
-        its: the parent.
-        child: which one.
-        is_last: whether nobody needs the parent's any more, which then become these.
-    """
-    _, moves, acting, start, state, sequences = its
-    move = moves[child] if acting >= 0 else moves[child][0]
-    before = state
-    try:
-        if is_last:
-            state.apply_action(move)
-        else:
-            state, sequences = state.child(move), sequences.copy()
-    except Exception as error:
-        tell_history(error, before, move)
-        raise
-    if acting >= 0:
-        sequences[acting] = start + child
-    return state, sequences
 
 
 class Growth:
@@ -140,8 +106,7 @@ class Growth:
         self._restarted: tuple[int, int, int] | None = None
         self._walk: tuple[int, int, int] | None = None
         self._look_at = self._began_at = self._many = 0
-        self._open: list[_Open] = []
-        self._coming: dict[int, _Place] = {}
+        self._open: list[Opened] = []
         self._stops = 0
         self._uncounted = 0
 
@@ -161,7 +126,6 @@ class Growth:
         forgets = self._tree.abstraction is not None
         begin_again(walk, drops_met=self._met_once or forgets)
         self._open.clear()
-        self._coming.clear()
         self.generation = self._tree.generation
 
     def must_finish(self, walk: Walk) -> bool:
@@ -232,44 +196,37 @@ class Growth:
             return  # a signal handler dropped the nodes just now
         player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
         draws = self._draws[player]
-        state, sequences = self._state_of(node)
-        coming: list[tuple[int, _Place]] = []
-        # One pass expands one node. If the walk follows all of its moves, the nodes to
-        # which they lead come next, the first one first. The walk itself goes on where
-        # a move is drawn: so infosets are met in the order of the walk, whatever part
-        # of the tree is there already.
-        while True:
-            moves, acting, first, start, _ = tree.expand_held(node, state, sequences)
-            its = first, moves, acting, start, state, sequences
-            if tree.num_nodes > self._look_at:
-                self._look(tables, walk, state, player)
-                if self.lock.waiting:  # the walk will stop again at what is left
-                    return
-            if moves and draws[acting]:
-                self._open.append(its)
-                break
-            if moves:
-                for child in range(len(moves) - 1, -1, -1):
-                    below = _child_of(its, child, is_last=child == 0)
-                    coming.append((first + child, below))
-            if not coming:
-                break
-            node, (state, sequences) = coming.pop()
-        self._coming.update(coming)
-        while len(self._coming) > _MOST_OPEN:
-            del self._coming[next(iter(self._coming))]
+
+        def look(state: pyspiel.State) -> int:
+            self._look(tables, walk, state, player)
+            # If others wait, the walk will stop again at what is left.
+            return -1 if self.lock.waiting else self._look_at
+
+        # The walk itself goes on where a move is drawn. So infosets are met in the
+        # order of the walk, whatever part of the tree is there already.
+        self._open += expand_below(
+            tree,
+            tree.expand_held,
+            node,
+            self._place_of(node, draws),
+            draws,
+            self._look_at,
+            look,
+        )
         del self._open[:-_MOST_OPEN]
 
-    def _state_of(self, node: int) -> _Place:
+    def _place_of(self, node: int, draws: list[bool]) -> Place:
         """The place of a node, mostly a child of one that was expanded just now."""
-        if node in self._coming:
-            return self._coming.pop(node)
-        opened = self._open
-        for k in range(len(opened) - 1, -1, -1):
-            its = opened[k]
-            if 0 <= node - its[0] < len(its[1]):
-                del opened[k]  # a walk goes to one of its children only
-                return _child_of(its, node - its[0], is_last=True)
+        opens = self._open
+        for k in range(len(opens) - 1, -1, -1):
+            opened = opens[k]
+            child, count = node - opened[3], len(opened[1])
+            if 0 <= child < count:
+                # Where a move is drawn, the walk goes to one of the children only.
+                is_last = draws[opened[2]] or child + 1 == count
+                if is_last:
+                    del opens[k]
+                return child_of(opened, child, is_last=is_last)
         return self._tree.state_at_held(node)
 
     def _look(self, tables: Tables, walk: Walk, state: Any, player: int) -> None:
@@ -417,13 +374,17 @@ class Growth:
         nodes = budget.held(NODES) + budget.held(UNCOUNTED)
         if nodes + budget.left > budget.limit // 2:
             return self._too_large("more than fit")
-        return MemoryBudgetError(
-            f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, "
-            f"their strings and tables, fill {budget.in_words()}. The solver can be "
-            "asked, saved, and loaded with a larger max_memory to go on (on the "
-            "command line: --resume --max_memory=...). It stopped before the walk that "
-            "does not fit."
-        )
+        return infosets_fill(tree)
+
+
+def infosets_fill(tree: GameTree) -> MemoryBudgetError:
+    """The error for a walk that does not fit, as the infosets met take the budget."""
+    return MemoryBudgetError(
+        f"The {tree.num_infosets:,} infosets of {brief(tree.source)} met so far, their "
+        f"names and tables, fill {tree.budget.in_words()}. The solver can be asked, "
+        "saved, and loaded with a larger max_memory to go on (on the command line: "
+        "--resume --max_memory=...). It stopped before the walk that does not fit."
+    )
 
 
 def present_walk(walk: Walk) -> tuple[int, int, int]:

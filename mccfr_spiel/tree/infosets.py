@@ -25,7 +25,7 @@ import pyspiel
 
 from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.display import brief
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.limits import Budget, budget_full
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
@@ -33,7 +33,6 @@ from mccfr_spiel.tree.outcomes import refuse_children
 from mccfr_spiel.tree.sizes import (
     BYTES_PER_INFOSET,
     BYTES_PER_SEQUENCE,
-    bytes_of_actions,
     bytes_of_string,
 )
 from mccfr_spiel.twins.spelling import spelled
@@ -339,7 +338,6 @@ class Infosets:
         self._set_names(MetNames())
         self._set_records(np.zeros(_FEW, INFOSET))
         self._action_lists: dict[tuple[int, ...], list[int]] = {}
-        self._bytes_of_lists = 0  # of legal actions, taken from the budget
 
     def _set_names(self, names: InfosetNames) -> None:
         self.names: Any = names
@@ -452,7 +450,8 @@ class Infosets:
         size = budget.per_infoset + budget.per_sequence * count
         size += bytes_of_string(info_state)
         if size > budget.left:
-            raise self._full()
+            met = f"{infoset:,} infosets of {brief(self._game)}, their strings"
+            raise budget_full(f"{met}, tables and the nodes between them", budget)
         if infoset >= len(self.records):
             self._set_records(reserve(self.records, infoset + 1))
         offset = INFOSET.itemsize * infoset
@@ -469,21 +468,8 @@ class Infosets:
             del self.actions[num_sequences:], self.starts[infoset:]
             self.names.drop(infoset)
             raise
-        if legal is actions:  # the first infoset with these actions keeps the list
-            more = bytes_of_actions(actions)
-            self._bytes_of_lists += more
-            size += more
         budget.take(size)
         return infoset
-
-    def _full(self) -> MemoryBudgetError:
-        return MemoryBudgetError(
-            f"{len(self):,} infosets of {brief(self._game)}, their strings and tables, "
-            f"and the nodes between them fill {self._budget.in_words()}. Raise "
-            "max_memory if memory allows, or use outcome sampling or external "
-            "sampling, which keep only what they meet (on the command line with "
-            "--evaluate=sampled)."
-        )
 
     # --- all at once ---------------------------------------------------------
 
@@ -546,8 +532,6 @@ class Infosets:
         self._budget.meet(-num_dropped, -num_actions, -strings)
         if not num_infosets:
             self._action_lists = {}
-            self._budget.take(-self._bytes_of_lists)
-            self._bytes_of_lists = 0
             self._set_records(np.zeros(_FEW, INFOSET))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.passes import LeafRows, walk_leaves
+from mccfr_spiel.kernels.passes import leaves_walk
 from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.tables import Passes, TreeArrays
 
@@ -49,6 +49,13 @@ def depth_of(nodes: np.ndarray) -> int:
 # --- the leaves of a complete tree, listed for each sequence that leads to them -------
 
 
+def members_of(infosets: np.ndarray, num_players: int) -> tuple[np.ndarray, np.ndarray]:
+    """`members` and `member_ends` of `Passes`."""
+    players = infosets["player"]
+    members = np.argsort(players, kind="stable").astype(np.int32)
+    return members, np.searchsorted(players[members], np.arange(num_players + 1))
+
+
 def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
     """Lists a complete tree's leaves and each player's infosets.
 
@@ -62,24 +69,12 @@ def list_leaves(tree: TreeArrays, num_sequences: int) -> Passes:
     counts = np.zeros(num_sequences, np.int64)
     others = np.empty((0, num_players - 1), np.int32)
     payoffs = np.empty(0)
-    counted = LeafRows(counts, others, payoffs, fill=False)
-    walk_leaves(tree, counted)
+    leaves_walk(tree, (counts, others, payoffs, False))
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     others = np.empty((ends[-1], num_players - 1), np.int32)
     payoffs = np.empty(ends[-1])
-    rows = LeafRows(ends[:-1].copy(), others, payoffs, fill=True)
-    walk_leaves(tree, rows)
-    players = tree.infosets["player"]
-    members = np.argsort(players, kind="stable").astype(np.int32)
-    counts = np.bincount(players, minlength=num_players)
-    member_ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    return Passes(
-        ends=ends,
-        others=others,
-        payoffs=payoffs,
-        members=members,
-        member_ends=member_ends,
-    )
+    leaves_walk(tree, (ends[:-1].copy(), others, payoffs, True))
+    return Passes(ends, others, payoffs, *members_of(tree.infosets, num_players))
 
 
 def bytes_of_leaves(tree: TreeArrays, num_sequences: int) -> int:

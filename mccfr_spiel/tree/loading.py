@@ -335,15 +335,3 @@ def saved_print(game: pyspiel.Game) -> str | None:
     That is its `content_print`, or None if the string alone determines the game.
     """
     return None if told_by_string(game) else content_print(game)
-
-
-def is_saved_game(game: pyspiel.Game, header: dict[str, Any]) -> bool:
-    """Whether a game is the one that a file was written for.
-
-    Args:
-        game: a game.
-        header: the file's, with the game's string as `game` and its `saved_print` as
-            `identity`.
-    """
-    same = has_name(game, header["game"])
-    return same and header["identity"] == saved_print(game)

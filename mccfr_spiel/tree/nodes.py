@@ -17,7 +17,13 @@ from mccfr_spiel.arrays import (
     reserve,
 )
 from mccfr_spiel.display import brief
-from mccfr_spiel.limits import NODE_BYTES, Budget, MemoryBudgetError, TreeFullError
+from mccfr_spiel.limits import (
+    NODE_BYTES,
+    Budget,
+    MemoryBudgetError,
+    budget_full,
+    too_many_nodes,
+)
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.infosets import Infosets
 from mccfr_spiel.tree.outcomes import refuse_children
@@ -131,13 +137,7 @@ class Nodes:
 
     def _reserve(self, size: int) -> None:
         if size > self._max_nodes:
-            raise TreeFullError(
-                f"{brief(self._game)} needs more than max_nodes={self._max_nodes} "
-                "nodes at once. Raise max_nodes if memory allows (16 bytes a node "
-                "here, up to 100 while it is expanded), or use external or outcome "
-                "sampling, which keep only what they meet (on the command line with "
-                "--evaluate=sampled)."
-            )
+            raise too_many_nodes(self._game, self._max_nodes)
         room = len(self.records)
         if size > room:
             self._hold(size)
@@ -158,13 +158,8 @@ class Nodes:
 
     def full(self, what: str = "") -> MemoryBudgetError:
         """The error for a tree that fills the budget, with `what` else does."""
-        return MemoryBudgetError(
-            f"{self.count:,} nodes and {len(self._infosets):,} infosets of "
-            f"{brief(self._game)}{what} fill {self._budget.in_words()}. Use outcome "
-            "sampling or external sampling, which keep only what they meet (on the "
-            "command line with --evaluate=sampled), or raise max_memory if memory "
-            "allows."
-        )
+        counted = f"{self.count:,} nodes and {len(self._infosets):,} infosets"
+        return budget_full(f"{counted} of {brief(self._game)}{what}", self._budget)
 
     def take_over(self, records: np.ndarray) -> None:
         """Becomes the nodes of a whole tree, whose array they keep."""

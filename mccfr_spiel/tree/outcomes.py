@@ -7,14 +7,12 @@ import pyspiel
 
 from mccfr_spiel.arrays import MAX_CHILDREN, TERMINAL, reserve
 from mccfr_spiel.display import brief
-from mccfr_spiel.limits import Budget
 from mccfr_spiel.rules.description import (
     Declared,
     GameError,
     check_probs,
     check_returns,
 )
-from mccfr_spiel.tree.sizes import LISTS, bytes_of_tuple
 
 _FEW = 16
 
@@ -38,24 +36,21 @@ class Distributions:
         count: C.
     """
 
-    def __init__(self, name: str, budget: Budget) -> None:
+    def __init__(self, name: str) -> None:
         """No distributions; `name` is what messages call the game."""
         self.starts: dict[tuple[float, ...], int] = {}
         self.probs, self.cdf = np.zeros(_FEW), np.zeros(_FEW)
         self.count = 0
-        self._name, self._budget = name, budget
+        self._name = name
 
     def add(self, probs: tuple[float, ...]) -> int:
         """Keeps a new distribution; returns where it begins.
 
         Raises:
             GameError: it is no distribution.
-            MemoryBudgetError: it does not fit the budget.
         """
         check_probs(self._name, probs)
         values = np.array(probs, np.float64)
-        held = self._budget.held(LISTS)
-        self._budget.hold(LISTS, held + bytes_of_tuple(len(probs)))
         start = self.count
         stop = self.count = start + len(probs)
         self.probs = reserve(self.probs, stop)
@@ -86,18 +81,17 @@ class Payoffs:
         values: `[U + room, P]` the returns.
     """
 
-    def __init__(self, declared: Declared, budget: Budget) -> None:
+    def __init__(self, declared: Declared) -> None:
         """No returns; those that come must keep to what the game declares."""
         self.rows: dict[tuple[float, ...], int] = {}
         self.values = np.zeros((_FEW, declared.num_players))
-        self._declared, self._budget = declared, budget
+        self._declared = declared
 
     def add(self, returns: tuple[float, ...], state: pyspiel.State) -> int:
         """Keeps the returns of a terminal state for the first time; gives their row.
 
         Raises:
             GameError: they are not as declared, or the state is not terminal.
-            MemoryBudgetError: they do not fit the budget.
         """
         if not state.is_terminal():
             raise GameError(
@@ -106,8 +100,6 @@ class Payoffs:
                 "(is_terminal())."
             )
         self._declared = check_returns(self._declared, returns)
-        size = bytes_of_tuple(self._declared.num_players)
-        self._budget.hold(LISTS, self._budget.held(LISTS) + size)
         row = len(self.rows)
         self.values = reserve(self.values, row + 1)
         self.values[row] = returns

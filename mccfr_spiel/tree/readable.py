@@ -243,8 +243,8 @@ class ReadableTree:
         )
         self.infoset_place = self.met.place
         self.node_store = Nodes(self.game, self.max_nodes, self.budget, self.met)
-        self.distributions = Distributions(self.declared.name, self.budget)
-        self.payoffs = Payoffs(self.declared, self.budget)
+        self.distributions = Distributions(self.declared.name)
+        self.payoffs = Payoffs(self.declared)
         self.kept_states = KeptStates(self.num_players)
 
     # --- how it looks --------------------------------------------------------

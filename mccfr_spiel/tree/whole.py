@@ -1,4 +1,5 @@
-"""The expansion of a whole tree through pyspiel, and the watch over it.
+"""The expansion through pyspiel, of a whole tree or where walks go, and the watch over
+that of a whole tree.
 
 Compiled rules do not come here: rules/expansion.py expands them with no Python per
 node.
@@ -18,7 +19,6 @@ import pyspiel
 from mccfr_spiel import refusals
 from mccfr_spiel.arrays import UNEXPANDED
 from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display import brief
 from mccfr_spiel.kernels.passes import (
     INNER,
     MOST_BLOCKS,
@@ -27,11 +27,11 @@ from mccfr_spiel.kernels.passes import (
     find_blocks,
     find_cuts,
     mark_kinds,
-    weigh_infosets,
 )
+from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits import TreeFullError, refusal, resident
+from mccfr_spiel.limits import refusal, resident, too_many_nodes
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.readable import ReadableTree
 from mccfr_spiel.tree.sizes import UNCOUNTED
@@ -79,6 +79,87 @@ class _Watch:
             raise error
 
 
+Place = tuple[pyspiel.State, list[int]]
+"""A node's state, and each player's last sequence before it."""
+
+Opened = list[Any]
+"""A node that was expanded: its next child, its moves, who acts, its first child, where
+the moves begin, its state, and each player's last sequence before it."""
+
+
+def child_of(opened: Opened, child: int, *, is_last: bool) -> Place:
+    """The place of a child.
+
+    Args:
+        opened: the parent.
+        child: which one.
+        is_last: whether nobody needs the parent's any more, which then becomes this.
+    """
+    _, moves, acting, _, start, state, sequences = opened
+    move, before = moves[child] if acting >= 0 else moves[child][0], state
+    try:
+        if is_last:
+            state.apply_action(move)
+        else:
+            state, sequences = state.child(move), sequences.copy()
+    except Exception as error:
+        tell_history(error, before, move)
+        raise
+    if acting >= 0:
+        sequences[acting] = start + child
+    return state, sequences
+
+
+def expand_below(
+    tree: ReadableTree,
+    expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
+    node: int,
+    place: Place,
+    draws: Sequence[bool],
+    look_at: int,
+    look: Callable[[pyspiel.State], int],
+) -> list[Opened]:
+    """Expands a node and all below it that is unexpanded, under the tree's lock.
+
+    Args:
+        tree: the tree.
+        expand: its `GameTree.expand_held`.
+        node: where to begin.
+        place: of that node.
+        draws: by who acts, chance last, whether to stop there.
+        look_at: how many nodes there may be before the first look.
+        look: is asked for the next such number at a node's state; -1 to stop there.
+
+    Returns:
+        The nodes above where it stopped that have children to come, the lowest last.
+    """
+    nodes, stack, (state, sequences) = tree.node_store, [], place
+    old = nodes.count  # of these nodes some may be expanded
+    # One pass visits one node: it expands the node if need be, puts it on the stack if
+    # it has children, and goes on to the next child of the node on top. A node's last
+    # child takes over its state, since nobody else needs that any more.
+    while True:
+        if node >= old or nodes.record(node)[4] == UNEXPANDED:
+            moves, acting, first, start, _ = expand(node, state, sequences)
+        else:
+            first, start, _, _, acting = nodes.record(node)
+            moves = _moves(state)
+        if moves:
+            stack.append([0, moves, acting, first, start, state, sequences])
+        if nodes.count > look_at:
+            look_at = look(state)
+        if not stack or look_at < 0 or (moves and draws[acting]):
+            return stack
+        opened = stack[-1]
+        child = opened[0]
+        opened[0] = child + 1
+        is_last = child + 1 == len(opened[1])
+        if is_last:
+            stack.pop()
+        state, sequences = child_of(opened, child, is_last=is_last)
+        node = opened[3] + child
+
+
 def expand_depth_first(
     tree: ReadableTree,
     expand: Callable[..., tuple[Sequence[Any], int, int, int, int]],
@@ -88,8 +169,7 @@ def expand_depth_first(
     """Expands every node of a tree that is unexpanded, under the tree's lock.
 
     Args:
-        tree: the tree.
-        expand: its `GameTree.expand_held`.
+        tree, expand: as in `expand_below`.
         most: how many nodes there may be.
         most_memory: how many bytes the expansion may take, all of the budget by
             default.
@@ -99,49 +179,18 @@ def expand_depth_first(
         ValueError: see `GameTree.expand`.
     """
     nodes = tree.node_store
-    record = nodes.record
-    node, state, sequences = 0, tree.new_state(), list(range(tree.num_players))
-    stack: list[list[Any]] = []  # the next child, the moves, and the node's record
-    check_at = min(most, nodes.count + _CHECKED)
     watch = _Watch(tree, most, most_memory)
-    # One pass visits one node: it expands the node if need be, puts it on the stack if
-    # it has children, and goes on to the next child of the node on top. `state` and
-    # `sequences` are those of `node`. The stack holds the nodes above it that have
-    # children to come, each with its own copy of them; a node's last child takes the
-    # copies over, since nobody else needs them any more.
-    while True:
-        first, start, _, _, player = record(node)
-        if player == UNEXPANDED:
-            moves, player, first, start, _ = expand(node, state, sequences)
-            if nodes.count > check_at:
-                if nodes.count > most:
-                    raise TreeFullError(
-                        f"{brief(tree.game)} has more than {most} nodes."
-                    )
-                watch.look(state)
-                check_at = min(most, nodes.count + _CHECKED)
-        else:
-            moves = _moves(state)
-        if moves:
-            stack.append([0, moves, player, first, start, state, sequences])
-        if not stack:
-            return
-        child, moves, player, first, start, state, sequences = stack[-1]
-        move = moves[child] if player >= 0 else moves[child][0]
-        try:
-            if child + 1 == len(moves):
-                stack.pop()
-                state.apply_action(move)
-            else:
-                stack[-1][0] = child + 1
-                state = state.child(move)
-                sequences = sequences.copy()
-        except Exception as error:
-            tell_history(error, state, move)
-            raise
-        if player >= 0:
-            sequences[player] = start + child
-        node = first + child
+
+    def look(state: pyspiel.State) -> int:
+        if nodes.count > most:
+            raise too_many_nodes(tree.game, most)
+        watch.look(state)
+        return min(most, nodes.count + _CHECKED)
+
+    root = tree.new_state(), list(range(tree.num_players))
+    follows_all = [False] * (tree.num_players + 1)
+    first_look = min(most, nodes.count + _CHECKED)
+    expand_below(tree, expand, 0, root, follows_all, first_look, look)
 
 
 def _moves(state: pyspiel.State) -> Sequence[Any]:
@@ -191,7 +240,7 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
         infosets: of the tree.
         passes: the list of its leaves.
     """
-    owner = _owners(infosets, passes)
+    owner = _owners(infosets, len(passes.member_ends) - 1)
     stops = infosets["first_sequence"] + infosets["num_actions"]
     work = passes.ends[stops] + WORK_OF_SEQUENCE * stops
     total = int(work[-1]) if len(infosets) else 0
@@ -199,17 +248,17 @@ def cut_into_blocks(infosets: np.ndarray, passes: Passes) -> Blocks:
     return cut_at(infosets, passes, find_cuts(owner[infosets["parent"]], work, most))
 
 
-def _owners(infosets: np.ndarray, passes: Passes) -> np.ndarray:
+def _owners(infosets: np.ndarray, num_players: int) -> np.ndarray:
     """`[S]` the infoset of each sequence, -1 for the empty ones."""
     owner = np.repeat(np.arange(len(infosets), dtype=np.int32), infosets["num_actions"])
-    return np.append(np.full(len(passes.member_ends) - 1, -1, np.int32), owner)
+    return np.append(np.full(num_players, -1, np.int32), owner)
 
 
 def cut_at(infosets: np.ndarray, passes: Passes, ends: np.ndarray) -> Blocks:
     """Cuts the infosets of a complete tree at these, the first of each block and their
     number."""
     kinds = np.zeros(len(infosets), np.uint8)
-    mark_kinds(infosets, _owners(infosets, passes), ends, kinds)
+    mark_kinds(infosets, _owners(infosets, len(passes.member_ends) - 1), ends, kinds)
     return _blocks_of(passes, ends, kinds)
 
 
@@ -238,17 +287,17 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
         num_players: how many players there are.
         num_sequences: of all of them.
     """
-    work = np.empty(len(infosets), np.int64)
-    below = np.zeros(num_sequences, np.int64)
-    no_leaves = np.zeros(num_sequences + 1, np.int64)  # only sequences count
-    weigh_infosets(infosets, no_leaves, below, work)
-    total = int(below[:num_players].sum())
+    counts = np.ones(num_sequences)
+    count_sequences(infosets, counts)
+    starts = infosets["first_sequence"]
+    work = (WORK_OF_SEQUENCE * np.add.reduceat(counts, starts)).astype(np.int64)
+    total = WORK_OF_SEQUENCE * int(counts[:num_players].sum() - num_players)
     most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
     members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
     member_ends = np.searchsorted(
         infosets["player"][members], np.arange(num_players + 1)
     )
-    owner = np.full(num_sequences, -1, np.int32)
+    owner = _owners(infosets, num_players)
     block_of = np.empty(len(infosets), np.int32)
     is_root = np.zeros(len(infosets), np.bool_)
     player_ends = np.zeros(num_players + 1, np.int64)

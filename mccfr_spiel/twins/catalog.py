@@ -19,6 +19,9 @@ from mccfr_spiel.twins import (
     leduc_poker,
     liars_dice,
     liars_poker,
+    oshi_zumo,
+    sheriff,
+    tiny_bridge,
 )
 from mccfr_spiel.twins.twin import BoundTwin, Maker
 
@@ -29,8 +32,11 @@ TWINS: dict[str, Maker] = {
     "kuhn_poker": kuhn_poker.twin,
     "leduc_poker": leduc_poker.twin,
     "liars_dice": liars_dice.twin,
+    "oshi_zumo": oshi_zumo.twin,
     "phantom_ttt": hidden_board.phantom_ttt,
     "python_liars_poker": liars_poker.twin,
+    "sheriff": sheriff.twin,
+    "tiny_bridge_2p": tiny_bridge.twin,
 }
 """OpenSpiel's name of a game -> what makes its twin."""
 
@@ -50,10 +56,14 @@ def twin_of(game: pyspiel.Game) -> BoundTwin | None:
         inner: Any = parameters["game"]
         name = inner.get("name")
         parameters = {key: value for key, value in inner.items() if key != "name"}
-    if name not in TWINS or is_turn_based != (name == "goofspiel"):
+    if name not in TWINS or is_turn_based != (name in _SIMULTANEOUS):
         return None
     twin = TWINS[name](parameters)
     return None if twin is None else BoundTwin(twin, game)
+
+
+_SIMULTANEOUS = frozenset(("goofspiel", "oshi_zumo"))
+"""Games whose twins play the turn-based form."""
 
 
 def difference_to(

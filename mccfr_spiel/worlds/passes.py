@@ -7,16 +7,15 @@ below pay is *owed* to the player's last sequences. It is paid to each of them o
 when the pass comes back over their edge.
 """
 
-import contextlib
 import functools
 from typing import Any
 
 import numpy as np
 
 from mccfr_spiel.compiled.frame import Layout
-from mccfr_spiel.compiled.jit import inlined, jit, made_with
+from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.teams import share
-from mccfr_spiel.kernels.minimizers import function_of, number_of, rule_of
+from mccfr_spiel.kernels.minimizers import code_for, rule_of
 from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import (
     LAYOUT,
@@ -200,9 +199,7 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         rule: as in `loops.make_iterate`.
         kind: of what was found, a key of LAYOUTS.
     """
-    own = function_of(rule)
-    with contextlib.nullcontext() if own is None else made_with(own):
-        number = number_of(rule)
+    with code_for(rule) as number:
         return _make_iterate(number, rule_of(number).looks_ahead, kind)
 
 

@@ -4,10 +4,7 @@ The workers here are objects in this process, whose turns are pickled both ways.
 `test_ray.py` has those of Ray.
 """
 
-import copy
-import pickle
 import warnings
-from typing import Any
 
 import pytest
 
@@ -15,12 +12,9 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
 from mccfr_spiel import cluster as batches
 from mccfr_spiel.cluster import InThisProcess, Ray
-from mccfr_spiel.solving import sharing
 from mccfr_spiel.tree import whole
-from tests.reference import Textbook
 from tests.small_games import uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3, LEDUC, assert_same
-from tests.vectors import batched, bits, start_together
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC, batched, bits
 
 GAMES = {
     "kuhn_3": KUHN_3,
@@ -139,39 +133,6 @@ def test_any_number_of_workers_has_the_bits_of_one_process(name, game):
         assert_equal(solvers, (1, 1, 1))
 
 
-def test_a_batch_split_by_three_workers_is_the_textbooks():
-    for alternating in (True, False):
-        algorithm = batched(batch=6, alternating=alternating)
-        solver = Solver(
-            GameTree(KUHN_3).expand_all(), algorithm, seed=11, cluster=InThisProcess(3)
-        )
-        textbook = Textbook(KUHN_3, *algorithm, seed=11)
-        start_together(solver, textbook)
-        for more in (1, 1, 8):
-            solver.iterate(more)
-            textbook.run(more)
-            assert_same(solver, textbook)
-        assert solver.cluster is not None
-        assert solver.cluster.num_shared > 0
-
-
-@pytest.mark.parametrize("in_a_worker", [True, False])
-def test_walks_that_workers_cannot_make_are_made_by_the_driver(
-    in_a_worker, monkeypatch
-):
-    alone, split = solvers_of(batched(), InThisProcess(2))
-    assert_equal((alone, split), (1, 2))
-    assert split.cluster is not None
-    updates = split.cluster.num_shared
-    monkeypatch.setattr(sharing, "_MOST_ROOM", 2)
-    crew: Any = split.cluster.crew
-    state: Any = crew.workers[1].state if in_a_worker else split.state
-    shared = state.sharing
-    shared.slots = sharing._new_slots(shared.cut, 2, 2)
-    assert_same_bits((alone, split), (5,))
-    assert split.cluster.num_shared == updates
-
-
 # --- what is refused -----------------------------------------------------------------
 
 
@@ -240,57 +201,3 @@ def test_a_worker_that_is_lost_again_and_again_is_given_up_in_words():
         warnings.simplefilter("error")
         assert_equal(solvers, (3,))  # the driver alone
     assert cluster.crew.begun == 8
-
-
-def test_a_worker_that_comes_late_joins_in():
-    cluster = LossyCluster(3)
-    crew, players = cluster.crew, 3
-    crew.hidden = {0, 1, 2}
-    solvers = solvers_of(batched(), cluster)
-    assert_same_bits(solvers, (1, 2))
-    assert (crew.turns, crew.parcels) == (0, 0)
-    crew.hidden = {1}
-    assert_equal(solvers, (2,))
-    assert (crew.turns, crew.parcels) == (2 * 2 * players, 1)
-    crew.hidden = set()
-    assert_equal(solvers, (2,))
-    assert (crew.turns, crew.parcels) == ((2 + 3) * 2 * players, 2)
-
-
-@pytest.mark.parametrize(
-    "at",
-    [1, 7],
-)
-def test_ctrl_c_while_the_driver_asks_and_waits_loses_nothing(at, tmp_path):
-    cluster = LossyCluster(2)
-    crew = cluster.crew
-    alone, split = solvers_of(batched(alternating=False), cluster)
-    alone.iterate(6)
-    split.iterate(1)
-    calls = 0
-
-    def interrupted(method):
-        def call(*arguments):
-            nonlocal calls
-            calls += 1
-            if calls == at + 1:
-                raise KeyboardInterrupt
-            return method(*arguments)
-
-        return call
-
-    for name in "ask", "opened":
-        setattr(crew, name, interrupted(getattr(crew, name)))
-    with pytest.raises(KeyboardInterrupt):
-        split.iterate(5)
-    copied = copy.copy(split)
-    split.save(tmp_path / "solver")
-    loaded = Solver.load(tmp_path / "solver", split.tree, cluster=InThisProcess(3))
-    unpickled = pickle.loads(pickle.dumps(split))
-    for solver in (copied, loaded, unpickled, split):
-        solver.iterate(6 - solver.num_iterations)
-        assert bits(solver) == bits(alone)
-    assert copied.cluster is None
-    assert unpickled.cluster is None
-    assert loaded.cluster is not None
-    assert loaded.cluster.num_shared

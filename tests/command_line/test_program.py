@@ -6,10 +6,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line import comparing, running
-from mccfr_spiel.command_line.comparing import algorithm_of
 from mccfr_spiel.command_line.flags import WholeNumberParser
 from mccfr_spiel.command_line.main import COMMANDS, flags_of_command, main
-from mccfr_spiel.experiments import single_run
 
 
 @pytest.fixture
@@ -108,33 +106,6 @@ def test_other_numbers_are_not_whole(text):
         WholeNumberParser().parse(text)
 
 
-def test_flags_are_of_their_settings_kinds():
-    values = flags_of_command(COMMANDS["solve"])
-    for flag, text, value in (
-        ("iterations", "2e3", 2000),
-        ("batch", "auto", "auto"),
-        ("batch", "1e2", 100),
-        ("max_memory", "4GiB", "4GiB"),
-        ("epsilon", "0.5", 0.5),
-        ("twin", "true", True),
-        ("figure_format", "svg,pdf", ["svg", "pdf"]),
-    ):
-        values[flag].parse(text)
-        assert values[flag].value == value
-    for flag, text in (("batch", "0"), ("threads", "0"), ("evaluation_seconds", "-1")):
-        with pytest.raises(Exception, match=flag):
-            values[flag].parse(text)
-    flags_of_command(COMMANDS["solve"])  # forgets them
-
-
-def test_a_schedule_is_compared_with_the_iterations_of_the_runs_as_its_horizon():
-    label, method = algorithm_of("hs_dcfr", 200)
-    assert (label, method) == ("hs_dcfr", ms.hs_dcfr(200))
-    label, method = algorithm_of("hs_dcfr:horizon=50:gamma=20", 200)
-    assert label == "hs_dcfr (horizon 50, gamma 20)"
-    assert method == ms.hs_dcfr(50, gamma=20)
-
-
 def test_info_counts_small_games(program):
     code, out, _ = program("info", "leduc_poker", "--nomeasure")
     assert code == 0
@@ -155,23 +126,6 @@ def test_play_shows_moves_by_name_and_takes_them(program, monkeypatch):
     assert "'nonsense' is none of 1 to 2" in out
     assert "You got " in out
     assert out.count("--- A new game.") == 2
-
-
-def test_play_uses_the_policy_of_a_folder(program, monkeypatch):
-    assert program("solve", "kuhn_poker", "--iterations=5000", "--output_dir=a")[0] == 0
-    answers = iter(["?"])
-
-    def answer(prompt):
-        for one in answers:
-            return one
-        raise EOFError
-
-    monkeypatch.setattr("builtins.input", answer)
-    _, out, _ = program("play", "--policy=a", "--seed=2")
-    policy = ms.load_policy("a").to_dict()
-    (known,) = (line for line in out.splitlines() if line.startswith("You know: "))
-    card = "JQK".index(known.removeprefix("You know: "))
-    assert f"{policy[str(card)][1]:7.1%}  Bet" in out
 
 
 def test_compare_leaves_figures_and_the_table(program, tmp_path):
@@ -226,43 +180,6 @@ def test_import_takes_modules_of_the_folder_and_paths(program, tmp_path, by_path
     )
     assert code == 0, message
     assert f"python_{name}" in out
-
-
-def test_solve_walks_over_rules_without_a_tree(program, tmp_path):
-    words = "solve", "python_one_card_poker", "--store=none", "--iterations=50"
-    code, _, error = program(*words, "--evaluate=none", "--output_dir=run")
-    assert code == 0, error
-    (file,) = (tmp_path / "run").glob("*checkpoint")
-    solver = ms.Solver.load(file)
-    assert (solver.store, solver.num_iterations) == ("none", 50)
-    code, _, error = program(*words, "--output_dir=other")
-    assert code != 0
-    assert "store=none keeps no tree, which evaluate=exact takes" in error
-    code, _, error = program(
-        "solve", "tiny_hanabi", "--store=none", "--evaluate=none", "--output_dir=third"
-    )
-    assert code != 0
-    assert "has no compiled rules. Use store='tree'" in error
-
-
-@pytest.mark.parametrize(("flags", "twin"), [(("--notwin",), False), ((), None)])
-def test_a_policy_is_played_with_the_flags_of_its_run(
-    flags, twin, program, monkeypatch
-):
-    given = {}
-    real = single_run.evaluation
-
-    def noted(policy, **options):
-        given.update(options)
-        return real(policy, **options)
-
-    monkeypatch.setattr(single_run, "evaluation", noted)
-    code, _, err = program(
-        *("solve", "kuhn_poker", "--iterations=20", "--evaluate=sampled", "--seed=7"),
-        *("--evaluation_plays=20", "--evaluation_seconds=0", *flags),
-    )
-    assert code == 0, err
-    assert (given["seed"], given["twin"], given["plays"]) == (7, twin, 20)
 
 
 def test_compare_hands_its_flags_on(program, monkeypatch):

@@ -1,8 +1,9 @@
-"""Cached code is what was written, or is compiled again."""
+"""Cached code is what was written, or is compiled again, also after any edit."""
 
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -11,8 +12,16 @@ import warnings
 import numpy as np
 import pytest
 
+import mccfr_spiel
 from mccfr_spiel.compiled import jit as made
-from mccfr_spiel.compiled.jit import CompileCacheWarning, config, jit
+from mccfr_spiel.compiled.jit import (
+    CompileCacheWarning,
+    config,
+    jit,
+    seconds_compiled,
+    uncached,
+    working_clock,
+)
 
 OLD = time.time() - 40 * 24 * 3600
 
@@ -71,17 +80,6 @@ def test_a_file_with_any_changed_byte_is_compiled_again_and_replaced(base):
     again = jit(double)
     assert again(4) == 8
     assert hits(again) == 1
-
-
-@needs_jit
-def test_a_sound_file_that_numba_cannot_read_is_compiled_again(base):
-    jit(double)(3)
-    (path,) = files(base)
-    content = b"of another version"
-    path.write_bytes(made._digest(content) + content)
-    again = jit(double)
-    assert again(4) == 8
-    assert hits(again) == 0
 
 
 @needs_jit
@@ -200,12 +198,6 @@ def elsewhere(base, before="", **variables):
     return warned, tuple(int(count) for count in counts.split())
 
 
-def test_a_place_where_no_folder_can_be_made_costs_one_warning(tmp_path):
-    (tmp_path / "file").write_text("")
-    place = {"MCCFR_SPIEL_CACHE": str(tmp_path / "file" / "folder")}
-    assert elsewhere(None, **place) == (["CompileCacheWarning"], (0, 1))
-
-
 def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         first = list(pool.map(elsewhere, [tmp_path] * 2))
@@ -213,3 +205,53 @@ def test_processes_that_compile_at_once_leave_sound_files(tmp_path):
     assert elsewhere(tmp_path) == ([], (1, 0))
     assert list(tmp_path.glob("code-*/*.part-*")) == []
     assert len(list(tmp_path.glob("code-*"))) == 1
+
+
+# --- edits -------------------------------------------------------------------
+
+
+PACKAGE = pathlib.Path(mccfr_spiel.__file__).parent
+
+
+FOLDERS = sorted(
+    str(folder.relative_to(PACKAGE))
+    for folder in [PACKAGE, *PACKAGE.rglob("*")]
+    if folder.is_dir() and any(folder.glob("*.py"))
+)
+
+
+def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    copy = tmp_path / "mccfr_spiel"
+    shutil.copytree(PACKAGE, copy, ignore=ignored)
+    # Its process imports the copy once, and forgets the digest after each edit.
+    program = (
+        "import pathlib, sys\n"
+        "from mccfr_spiel.compiled import jit\n"
+        "print(jit.package_digest())\n"
+        "for folder in sys.argv[1:]:\n"
+        "    module = max(pathlib.Path('mccfr_spiel', folder).glob('*.py'))\n"
+        "    module.write_text(module.read_text() + '# edited\\n')\n"
+        "    jit.package_digest.cache_clear()\n"
+        "    print(jit.package_digest())\n"
+    )
+    printed = subprocess.check_output(
+        [sys.executable, "-c", program, *FOLDERS],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        text=True,
+    )
+    assert len(set(printed.split())) == 1 + len(FOLDERS)
+
+
+@needs_jit
+def test_the_clock_of_solvers_stands_still_while_a_thread_compiles():
+    def doubled(x):
+        return x + x
+
+    began, compiled = working_clock(), seconds_compiled()
+    before = time.perf_counter()
+    assert uncached(doubled)(2) == 4
+    took, passed = seconds_compiled() - compiled, time.perf_counter() - before
+    assert 0.01 < took <= passed
+    assert working_clock() - began < passed - took + 0.01

@@ -16,10 +16,6 @@ needs_jit = pytest.mark.skipif(
 )
 
 
-class Arrived(Exception):  # noqa: N818
-    """What the handlers of these tests raise."""
-
-
 @pytest.fixture
 def handlers():
     """Puts back the handlers of signals that a test sets."""
@@ -28,10 +24,6 @@ def handlers():
     yield
     for number, handler in previous.items():
         signal.signal(number, handler)
-
-
-def raising(number, frame):
-    raise Arrived(number)
 
 
 @pytest.mark.usefixtures("handlers")
@@ -44,23 +36,6 @@ def test_a_block_ends_before_ctrl_c_is_heard():
         done.append("second")
     assert done == ["first", "second"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("handlers")
-def test_a_handler_that_raises_keeps_no_other_from_being_called_or_put_back():
-    calls = []
-
-    def noting(number, frame):
-        calls.append(number)
-
-    signal.signal(signal.SIGTERM, raising)
-    signal.signal(signal.SIGINT, noting)
-    with pytest.raises(Arrived), signals_deferred():
-        signal.raise_signal(signal.SIGTERM)
-        signal.raise_signal(signal.SIGINT)
-    assert calls == [signal.SIGINT]
-    assert signal.getsignal(signal.SIGTERM) is raising
-    assert signal.getsignal(signal.SIGINT) is noting
 
 
 @pytest.mark.usefixtures("handlers")

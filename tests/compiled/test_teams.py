@@ -1,6 +1,5 @@
 """Threads share work by tickets: each is done once, and no error or absence hangs."""
 
-import itertools
 import threading
 
 import numpy as np
@@ -64,18 +63,6 @@ def test_the_leader_does_all_where_no_thread_can_be_started(monkeypatch):
     assert teams.run_each(3, len, ["a", "bb", "ccc"]) == [1, 2, 3]
 
 
-def test_the_leader_does_all_where_all_threads_are_busy():
-    end = threading.Event()
-    try:
-        for _ in range(2):
-            teams.submit(3, end.wait)
-        done = np.zeros(9, np.int64)
-        assert teams.run(count_tickets, 3, done, 2) == 2
-        assert done.tolist() == [2] * 9
-    finally:
-        end.set()
-
-
 class OddError(Exception):
     pass
 
@@ -112,18 +99,3 @@ def test_an_error_of_the_leader_ends_the_others():
     with pytest.raises(OddError):
         teams.run(work, 2)
     assert ended.wait(60)
-
-
-@pytest.mark.parametrize(
-    "size",
-    [0, 99, 101, 250],
-)
-def test_parts_of_a_range_are_all_of_it_and_none_is_small(size):
-    for threads in (1, 3, None):
-        parts = teams.in_parts(threads, size, 100, tuple)
-        most = teams.num_cores() if threads is None else threads
-        assert len(parts) == max(min(most, size // 100), 1)
-        ends = [0, *(stop for _, stop in parts)]
-        assert parts == list(itertools.pairwise(ends))
-        assert ends[-1] == size
-        assert all(stop - begin >= 100 for begin, stop in parts) or len(parts) == 1

@@ -42,7 +42,20 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the built site, and its address."""
+    """The folder of the built site, and its address.
+
+    `.ci/run` has built it and says where it is; else it is built here.
+    """
+    folder = pathlib.Path(os.environ.get("BUILT_SITE") or built(tmp_path_factory))
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def built(tmp_path_factory):
+    """The folder of a site built anew."""
     if missing := [name for name in BUILDERS if not importlib.util.find_spec(name)]:
         pytest.skip(f"The site is built by {', '.join(missing)}.")
     folder = tmp_path_factory.mktemp("site")
@@ -56,11 +69,7 @@ def site(tmp_path_factory):
         timeout=300,
     )
     assert made.returncode == 0, made.stderr
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
+    return folder
 
 
 def pages_of(folder: pathlib.Path) -> list[str]:

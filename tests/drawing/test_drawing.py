@@ -1,14 +1,18 @@
 """Drawings of small trees: what is in the SVG, and where it stands."""
 
+import io
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from tests.small_games import chance, leaf, move, small_game
+from tests.tree.test_game_tree import histories
 
 SVG = "{http://www.w3.org/2000/svg}"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
@@ -23,21 +27,9 @@ def words(root):
     return [element.text for element in root.iter(f"{SVG}text")]
 
 
-def histories(name):
-    game = pyspiel.load_game(name)
-    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
-        game = pyspiel.convert_to_turn_based(game)
-    stack = [game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        yield state
-        if not state.is_terminal():
-            stack.extend(state.child(action) for action in state.legal_actions())
-
-
 @pytest.mark.parametrize("name", GAMES)
 def test_every_node_move_and_return_is_drawn(name):
-    states = list(histories(name))
+    states = list(histories(pyspiel.load_game(name)))
     root = parsed(ms.draw_tree(name, max_nodes=700))
     written = words(root)
     assert len([*root.iter(f"{SVG}path")]) >= len(states) - 1  # edges, and links
@@ -112,14 +104,31 @@ def test_strange_strings_make_valid_xml():
     assert any(text.startswith("player 0: a\\x00<&>") for text in titles)
 
 
-def test_a_drawing_is_saved_as_it_is_shown(tmp_path):
+def test_a_drawing_is_saved_as_its_name_ends(tmp_path):
     drawing = ms.draw_tree("matrix_rps")
-    drawing.save(tmp_path / "tree.svg")
+    for kind, begins in (("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")):
+        drawing.save(tmp_path / f"tree.{kind}")
+        assert (tmp_path / f"tree.{kind}").read_bytes().startswith(begins)
     saved = (tmp_path / "tree.svg").read_text(encoding="utf-8")
     assert saved == drawing.svg == drawing._repr_svg_()
     assert "prefers-color-scheme: dark" in saved
-    with pytest.raises(ValueError, match=r"end with \.svg.*as PDF"):
+    with pytest.raises(ValueError, match=r"end with \.svg, \.pdf or \.png"):
         drawing.save(tmp_path / "tree.gif")
+
+
+def test_a_printed_drawing_has_every_word_and_each_shape_in_its_colour():
+    from matplotlib.image import imread
+
+    drawing = ms.draw_tree("kuhn_poker")
+    pixels = imread(io.BytesIO(printed(drawing.svg, "png")))[..., :3]
+    found = {
+        tuple(pixel) for pixel in (pixels.reshape(-1, 3) * 255).round().astype(int)
+    }
+    for colour in ("2563c9", "c2410c", "8c959f", "6e7781", "1f2328", "15803d"):
+        assert tuple(bytes.fromhex(colour)) in found, colour
+    root = parsed(drawing)
+    size = [round(float(root.get(name, 0)) * 200 / 96) for name in ("height", "width")]
+    assert abs(np.subtract(pixels.shape[:2], size)).max() <= 1
 
 
 def test_a_part_of_a_large_tree_is_drawn_from_a_history_on():

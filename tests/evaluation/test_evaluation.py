@@ -1,58 +1,39 @@
 """NashConv, exploitability, returns and best responses against OpenSpiel's routines."""
 
+import json
+from typing import Any
+
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
+from open_spiel.python.algorithms import best_response, expected_game_score
 from open_spiel.python.algorithms import exploitability as openspiel
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from tests.reference import random_policy
-from tests.small_games import leaf, move, small_game, three_players, uneven_deal
-from tests.vectors import vector_of
+from mccfr_spiel.evaluation import (
+    best_response_policy,
+    learned_response,
+    sampled_returns,
+)
+from mccfr_spiel.policies.policy_json import to_json
+from tests.reference import random_policy, turn_based
+from tests.small_games import leaf, move, named, small_game
+from tests.vectors import KUHN_3, LEDUC
 
-LEDUC = "leduc_poker(suit_isomorphism=True)"
 GOOFSPIEL = (  # general sum
     "turn_based_simultaneous_game(game=goofspiel(num_cards=3,imp_info=True,"
     "points_order=random,returns_type=total_points))"
 )
-GAMES = {
-    "kuhn_poker": lambda: pyspiel.load_game("kuhn_poker"),
-    "kuhn_poker(players=3)": lambda: pyspiel.load_game("kuhn_poker(players=3)"),
-    LEDUC: lambda: pyspiel.load_game(LEDUC),
-    "leduc_poker": lambda: pyspiel.load_game("leduc_poker"),
-    GOOFSPIEL: lambda: pyspiel.load_game(GOOFSPIEL),
-    "liars_dice(dice_sides=3)": lambda: pyspiel.load_game("liars_dice(dice_sides=3)"),
-    "first_sealed_auction": lambda: pyspiel.load_game(
-        "first_sealed_auction(max_value=4)"
-    ),
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
-SLOW = {"leduc_poker", "liars_dice(dice_sides=3)"}
-SMALL = [game for game in GAMES if game not in SLOW]
+SLOW = "leduc_poker", "liars_dice(dice_sides=3)"
+GAMES = (
+    *("kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "first_sealed_auction(max_value=4)"),
+    *(*SLOW, "uneven_deal", "three_players"),
+)
 MARKED = [
     pytest.param(game, marks=[pytest.mark.compiled] if game in SLOW else [])
     for game in GAMES
 ]
-
-
-def as_pyspiel(policy):
-    """A dictionary policy as pyspiel's table."""
-    table = {name: list(probs.items()) for name, probs in policy.items()}
-    return pyspiel.TabularPolicy(table)
-
-
-class Reading(openspiel_policy.Policy):
-    """A Python policy of no known class."""
-
-    def __init__(self, game, policy):
-        super().__init__(game, list(range(game.num_players())))
-        self.policy = policy
-
-    def action_probabilities(self, state, player_id=None):
-        return self.policy[state.information_state_string()]
 
 
 def as_python(game, policy):
@@ -66,7 +47,7 @@ def as_python(game, policy):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_nash_conv_is_openspiels(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     tree = GameTree(game).expand_all()
     solver = Solver(tree, ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(30)
@@ -86,7 +67,7 @@ def test_nash_conv_is_openspiels(game):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_expected_returns_are_openspiels(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     policy = random_policy(game, seed=2)
     theirs = expected_game_score.policy_value(
         game.new_initial_state(), [as_python(game, policy)] * game.num_players()
@@ -96,7 +77,7 @@ def test_expected_returns_are_openspiels(game):
 
 @pytest.mark.parametrize("game", MARKED)
 def test_a_best_response_earns_what_openspiels_does(game):
-    game = GAMES[game]()
+    game = turn_based(named(game))
     policy = random_policy(game, seed=5)
     theirs = as_python(game, policy)
     gains = 0.0
@@ -117,15 +98,6 @@ def test_a_best_response_earns_what_openspiels_does(game):
     assert ms.nash_conv(game, policy) == pytest.approx(gains, abs=1e-12)
 
 
-@pytest.mark.parametrize("game", ["kuhn_poker", LEDUC])
-def test_exploitability_is_openspiels_and_half_of_nash_conv(game):
-    loaded = pyspiel.load_game(game)
-    policy = random_policy(loaded, seed=6)
-    theirs = openspiel.exploitability(loaded, as_python(loaded, policy))
-    assert ms.exploitability(game, policy) == pytest.approx(theirs, abs=1e-12)
-    assert ms.nash_conv(game, policy) == pytest.approx(2 * theirs, abs=1e-12)
-
-
 def test_in_a_constant_sum_game_exploitability_is_defined():
     # Payoffs sum to 10: OpenSpiel's NashConv subtracts what the policy earns, too.
     game = small_game(
@@ -135,52 +107,6 @@ def test_in_a_constant_sum_game_exploitability_is_defined():
     policy = {"0": {0: 0.5, 1: 0.5}, "1": {0: 0.25, 1: 0.75}}
     assert ms.nash_conv(game, policy) == pytest.approx(8 - (3 / 4 + 6), abs=1e-12)
     assert ms.exploitability(game, policy) == ms.nash_conv(game, policy) / 2
-
-
-@pytest.mark.parametrize("game", SMALL)
-def test_every_kind_of_policy_is_accepted(game):
-    game = GAMES[game]()
-    tree = GameTree(game).expand_all()
-    policy = random_policy(game, seed=7)
-    vector = vector_of(tree, policy)
-    expected = ms.nash_conv(tree, vector)
-    compiled = as_pyspiel(policy)
-    partial = pyspiel.PartialTabularPolicy(compiled.policy_table())
-    kinds = [
-        policy,
-        ms.SequencePolicy(tree, vector),
-        ms.SequencePolicy(GameTree(game).expand_all(), vector),  # of an equal tree
-        as_python(game, policy),
-        compiled,
-        partial,
-        Reading(game, policy),
-    ]
-    for kind in kinds:
-        assert ms.nash_conv(game, kind) == pytest.approx(expected, abs=1e-12)
-    expected_uniform = None
-    for uniform in (
-        openspiel_policy.UniformRandomPolicy(game),
-        openspiel_policy.TabularPolicy(game),
-        pyspiel.PartialTabularPolicy(),
-        Solver(game).average_policy(),
-    ):
-        value = ms.nash_conv(game, uniform)
-        assert value == pytest.approx(expected_uniform or value, abs=1e-12)
-        expected_uniform = value
-    assert abs(expected_uniform - expected) > 1e-5
-
-
-def test_a_sampled_policy_is_evaluated_where_states_were_never_met():
-    for seed in range(3):
-        solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=seed)
-        solver.iterate(1)
-        policy = solver.average_policy()
-        assert len(policy.to_dict()) < 936
-        mine = ms.nash_conv("leduc_poker", policy)
-        game = pyspiel.load_game("leduc_poker")
-        assert mine == pytest.approx(
-            pyspiel.nash_conv(game, policy.to_pyspiel(), True), abs=1e-12
-        )
 
 
 # --- published numbers -------------------------------------------------------
@@ -252,3 +178,88 @@ def test_game_values(game, value):
     assert conv < 0.02
     assert returns[0] == pytest.approx(value, abs=conv + 1e-9)
     assert returns.sum() == pytest.approx(0, abs=1e-12)
+
+
+# --- a policy for each player ------------------------------------------------
+
+FOR_EACH = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker(suit_isomorphism=True)"]
+
+
+def solved(game, iterations, algorithm=ms.CFR):
+    solver = ms.Solver(game, algorithm, seed=1)
+    solver.iterate(iterations)
+    return solver.average_policy()
+
+
+def kinds(game, policy):
+    """One policy in every form that evaluations take."""
+    tabular = policy.to_tabular()
+    return {
+        "SequencePolicy": policy,
+        "vector": policy.vector,
+        "OpenSpiel": tabular,
+        "pyspiel": policy.to_pyspiel(),
+        "callable": openspiel_policy.tabular_policy_from_callable(
+            game, tabular.action_probabilities
+        ),
+        "dictionary": policy.to_dict(),
+        "JSON": json.loads(json.dumps(policy.to_dict())),
+        "policy.json": json.loads(json.dumps(to_json(policy))),
+    }
+
+
+@pytest.mark.parametrize("name", FOR_EACH)
+def test_returns_and_nash_conv_of_all_kinds_are_openspiels(name):
+    game = pyspiel.load_game(name)
+    policies: list[Any] = [
+        solved(game, 2 + player) for player in range(game.num_players())
+    ]
+    expected = expected_game_score.policy_value(game.new_initial_state(), policies)
+    merged = openspiel_policy.merge_tabular_policies(
+        [policy.to_tabular() for policy in policies], game
+    )
+    conv = openspiel.nash_conv(game, merged)
+    tree = ms.GameTree(game).expand_all()
+    for kind in kinds(game, policies[0]):
+        each = [kinds(game, policy)[kind] for policy in policies]
+        for where in (game, tree):
+            assert ms.expected_returns(where, each) == pytest.approx(expected, abs=1e-9)
+            assert ms.nash_conv(where, tuple(each)) == pytest.approx(conv, abs=1e-9)
+
+
+def test_players_may_have_policies_of_different_kinds_and_of_their_own_states_only():
+    game = pyspiel.load_game("leduc_poker")
+    first, second = solved(game, 3), solved(game, 5)
+    mine = {
+        name: row
+        for name, row in second.to_dict().items()
+        if name.startswith("[Observer: 1]")
+    }
+    assert len(mine) == 468
+    start = game.new_initial_state()
+    expected = expected_game_score.policy_value(start, [first, second])
+    uniform = openspiel_policy.UniformRandomPolicy(game)
+    assert ms.expected_returns(game, [first, mine]) == pytest.approx(expected)
+    against = expected_game_score.policy_value(start, [uniform, second])
+    assert ms.expected_returns(game, [uniform, mine]) == pytest.approx(against)
+    with pytest.raises(ValueError, match="lacks the state"):
+        ms.expected_returns(game, [mine, first])
+    estimate = sampled_returns(game, [first, mine], plays=4_000)[0]
+    assert abs(estimate.mean - expected[0]) < 2 * estimate.half_width
+
+
+def test_a_best_response_to_a_list_is_openspiels():
+    game = pyspiel.load_game("leduc_poker(suit_isomorphism=True)")
+    first, second = solved(game, 3), solved(game, 4)
+    response = best_response_policy(game, [first, second.to_dict()], 0)
+    oracle = best_response.BestResponsePolicy(game, 0, second)
+    value = oracle.value(game.new_initial_state())
+    assert ms.expected_returns(game, response)[0] == pytest.approx(value, abs=1e-12)
+    # OpenSpiel's best response answers for its own player only.
+    returns = ms.expected_returns(game, [oracle, second])
+    assert returns[0] == pytest.approx(value, abs=1e-12)
+    learned = learned_response(
+        game, [first, second.to_dict()], 0, iterations=300, plays=500
+    )
+    assert learned.value.low < value
+    assert repr(learned).startswith("<LearnedResponse: player 0 gets ")

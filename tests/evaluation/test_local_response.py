@@ -1,15 +1,14 @@
-"""Local best responses: below the best response, above nothing, and as by hand."""
-
-import itertools
+"""Local best responses: below the best response, above nothing, and as by hand;
+duplicate play: swapped seats, the same chance, intervals that hold the truth."""
 
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import exploitability
+from open_spiel.python.algorithms import expected_game_score, exploitability
 from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.evaluation import local_best_response
+from mccfr_spiel.evaluation import duplicate_returns, local_best_response
 
 pytestmark = pytest.mark.interpreted
 
@@ -32,74 +31,23 @@ class Folds(UniformRandomPolicy):
         return {min(state.legal_actions()): 1.0}
 
 
-def kuhn_by_hand(bets):
-    """What the local best response of Kuhn poker gets on average over both seats.
-
-    Args:
-        bets: card and moves before -> how often the policy bets.
-    """
-
-    def sign(mine, theirs):
-        return 1 if mine > theirs else -1
-
-    def mean(values, weights):
-        return sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
-
-    def opens(mine, others, weights, asked):
-        """Whether it bets where nobody has: against checking the hand down."""
-        checked = mean([sign(mine, one) for one in others], weights)
-        calls = [bets[f"{one}{asked}"] for one in others]
-        after = [
-            1 - call + 2 * call * sign(mine, one)
-            for one, call in zip(others, calls, strict=True)
-        ]
-        return mean(after, weights) > checked + 1e-12
-
-    def calls(mine, others, weights):
-        return 2 * mean([sign(mine, one) for one in others], weights) > -1 + 1e-12
-
-    total = 0.0
-    for mine, theirs in itertools.permutations(range(3), 2):
-        others, wins = [card for card in range(3) if card != mine], sign(mine, theirs)
-        # In the first seat.
-        if opens(mine, others, [1, 1], "b"):
-            called = bets[f"{theirs}b"]
-            total += 1 - called + 2 * called * wins
-        else:
-            raised = bets[f"{theirs}p"]
-            likely = [bets[f"{one}p"] for one in others]
-            stays = sum(likely) > 0 and calls(mine, others, likely)
-            total += (1 - raised) * wins + raised * (2 * wins if stays else -1)
-        # In the second seat.
-        opened = bets[f"{theirs}"]
-        likely = [bets[f"{one}"] for one in others]
-        stays = sum(likely) > 0 and calls(mine, others, likely)
-        total += opened * (2 * wins if stays else -1)
-        likely = [1 - one for one in likely]
-        if sum(likely) > 0 and opens(mine, others, likely, "pb"):
-            called = bets[f"{theirs}pb"]
-            total += (1 - opened) * (1 - called + 2 * called * wins)
-        else:
-            total += (1 - opened) * wins
-    return total / 12
-
-
-KUHN = {
-    "wild": {
+KUHN = {  # card and moves before -> how often it bets; what an enumeration gave
+    0.230833333333333: {
         **{"0": 0.6, "1": 0.1, "2": 0.2, "0p": 0.7, "1p": 0.3, "2p": 1.0},
         **{"0b": 0.1, "1b": 0.2, "2b": 0.9, "0pb": 0.4, "1pb": 0.9, "2pb": 1.0},
     },
-    "tight": {
+    0.175: {
         **{"0": 0.0, "1": 0.0, "2": 0.3, "0p": 0.0, "1p": 0.1, "2p": 0.9},
         **{"0b": 0.0, "1b": 0.1, "2b": 1.0, "0pb": 0.0, "1pb": 0.0, "2pb": 1.0},
     },
 }
+"""By the mean over both seats and all deals of a response that looks one move ahead:
+it bets or calls where that beats checking or folding, if all is called from then on."""
 
 
-@pytest.mark.parametrize("name", KUHN)
-def test_kuhn_poker_as_by_hand(name):
-    policy = {one: {0: 1 - bet, 1: bet} for one, bet in KUHN[name].items()}
-    value = kuhn_by_hand(KUHN[name])
+@pytest.mark.parametrize("value", KUHN)
+def test_kuhn_poker_as_by_hand(value):
+    policy = {one: {0: 1 - bet, 1: bet} for one, bet in KUHN[value].items()}
     found = local_best_response(
         "kuhn_poker", policy, deals=6_000, seed=1, confidence=0.999
     )
@@ -181,3 +129,64 @@ class Silent(pyspiel.Bot):
 
     def provides_policy(self):
         return False
+
+
+# --- duplicate play ----------------------------------------------------------
+
+
+LEDUC = pyspiel.load_game("leduc_poker")
+
+
+def exact(first, second):
+    """By OpenSpiel: the mean over both seats of what the first gets."""
+    root = LEDUC.new_initial_state()
+    one = expected_game_score.policy_value(root, [first, second])[0]
+    return (one + expected_game_score.policy_value(root, [second, first])[1]) / 2
+
+
+def always(word):
+    class Always(UniformRandomPolicy):
+        def action_probabilities(self, state, player_id=None):
+            legal = state.legal_actions()
+            wanted = 2 if word == "raise" and 2 in legal else 1
+            return {wanted: 1.0}
+
+    return Always(LEDUC)
+
+
+def test_intervals_hold_openspiels_values():
+    uniform = UniformRandomPolicy(LEDUC)
+    for word in ("call", "raise"):
+        found = duplicate_returns(LEDUC, word, "uniform", deals=1500, seed=2)
+        assert found.low < exact(always(word), uniform) < found.high
+        single = ms.sampled_returns(LEDUC, [always(word), uniform], plays=3000)[0]
+        assert found.half_width < 0.9 * single.half_width
+
+
+def test_against_oneself_every_deal_ends_even():
+    found = duplicate_returns(LEDUC, "call", always("call"), deals=50)
+    assert (found.mean, found.half_width) == (0, 0)
+
+
+def test_bots_play_and_both_sides_agree():
+    bots = [pyspiel.make_uniform_random_bot(seat, 5) for seat in range(2)]
+    found = duplicate_returns(LEDUC, "raise", bots, deals=800, seed=3)
+    assert found.low < exact(always("raise"), UniformRandomPolicy(LEDUC)) < found.high
+    one = duplicate_returns(LEDUC, "raise", "call", deals=100)
+    other = duplicate_returns(LEDUC, "call", "raise", deals=100)
+    assert one.mean == -other.mean
+
+
+def test_what_cannot_be_played_is_refused_in_words():
+    for given, words in (
+        ({"deals": 1}, "deals=1 "),
+        ({"confidence": 1}, "confidence=1 "),
+        ({"first": ms.Solver("kuhn_poker").average_policy()}, "is for kuhn_poker"),
+        ({"game": "kuhn_poker(players=3)"}, "3 players"),
+        ({"game": "tic_tac_toe"}, "name of poker"),
+        ({"second": [UniformRandomPolicy(LEDUC)] * 2}, "no list of two bots"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            duplicate_returns(
+                **{"game": LEDUC, "first": "call", "second": "call", **given}
+            )

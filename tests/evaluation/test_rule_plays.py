@@ -11,8 +11,7 @@ from mccfr_spiel.evaluation import sampled
 from mccfr_spiel.evaluation.rule_plays import returns_by_rules
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import known_twin
-from tests.twins.key_places import take_places_from_keys
+from tests.twins.broken import take_places_from_keys
 
 importlib.import_module("mccfr_spiel.games")
 
@@ -52,19 +51,6 @@ def test_the_same_returns(text, store, monkeypatch):
         theirs = through_pyspiel(monkeypatch, game, policy, plays=PLAYS, seed=seed)
         assert ours == theirs
         assert ours[0].half_width > 0
-
-
-def test_each_seat_has_its_own_policy_be_it_of_a_tree_or_of_walks(monkeypatch):
-    game = pyspiel.load_game(GAMES[1])
-    policies = []
-    for algorithm, store in ((ms.EXTERNAL_SAMPLING, "none"), (ms.CFR, "tree")):
-        solver = ms.Solver(game, algorithm, seed=4, store=store, twin=store == "none")
-        solver.iterate(5)
-        policies.append(solver.average_policy())
-    for seats in (policies, policies[::-1]):
-        ours = ms.sampled_returns(game, seats, plays=PLAYS)
-        assert ours == through_pyspiel(monkeypatch, game, seats, plays=PLAYS)
-    assert returns_by_rules(game, policies, 2, 0) is not None
 
 
 # --- learning responses ----------------------------------------------------------
@@ -124,26 +110,6 @@ def test_walks_over_rules_learn_what_walks_through_pyspiel_learn(
     assert returns_by_rules(game, seats, 2, 0, twin) is not None
 
 
-def test_the_policy_of_each_other_player_is_followed(monkeypatch):
-    """Otherwise the values of the chance nodes above would be the same."""
-    take_places_from_keys(monkeypatch)
-    game = pyspiel.load_game("kuhn_poker(players=3)")
-    first, second = (
-        ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=seed, twin=False) for seed in (1, 2)
-    )
-    for solver in (first, second):
-        solver.iterate(6)
-    policies = [first.average_policy(), None, second.average_policy()]
-    policies[1] = policies[0]
-    found = [
-        learned(monkeypatch, game, policies, 1, iterations=20, twin=twin)
-        for twin in (True, False)
-    ]
-    assert found[0][2] == found[1][2]
-    other = learned(monkeypatch, game, policies[::-1], 1, iterations=20, twin=True)
-    assert other[2] != found[0][2]
-
-
 def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
     game = pyspiel.load_game(GAMES[0])
     policy = ms.Solver(game, seed=1).average_policy()
@@ -154,13 +120,3 @@ def test_what_is_no_table_of_the_game_is_played_through_pyspiel():
     solver = ms.Solver(plain, ms.OUTCOME_SAMPLING, seed=1)
     solver.iterate(3)
     assert returns_by_rules(plain, [solver.average_policy()] * 2, 2, 0) is None
-
-
-def test_a_policy_that_is_no_distribution_is_told_in_words():
-    game = pyspiel.load_game(GAMES[0])
-    solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(5)
-    policy = ms.SequencePolicy(solver.tree, solver.average_vector() / 2)
-    assert known_twin(game) is not None
-    with pytest.raises(ValueError, match=r"policy gives .* at the state"):
-        ms.sampled_returns(game, policy, plays=20)

@@ -5,7 +5,6 @@ import importlib
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
 
 import mccfr_spiel as ms
 from mccfr_spiel.evaluation.sampled import (
@@ -44,26 +43,6 @@ def test_95_percent_of_the_intervals_hold_the_exact_value(game):
     assert (inside / runs < 1).all()
 
 
-def test_policies_of_each_seat_are_those_of_the_seat(trained):
-    uniform = openspiel_policy.UniformRandomPolicy(LEDUC)
-    for policies in ([trained, uniform], [pyspiel.UniformRandomPolicy(LEDUC), trained]):
-        table = ms.Solver(LEDUC, ms.CFR).average_policy().to_dict()
-        seat = 0 if policies[0] is trained else 1
-        theirs = trained.to_dict()
-        players = trained.tree.infosets["player"].tolist()
-        names = trained.info_states
-        for name, player in zip(names, players, strict=True):
-            if player == seat:
-                table[name] = theirs[name]
-        exact = ms.expected_returns(LEDUC, table)
-        estimates = sampled_returns(
-            LEDUC, policies, plays=4000, seed=3, confidence=0.9999
-        )
-        for estimate, value in zip(estimates, exact, strict=True):
-            assert estimate.low <= value <= estimate.high
-            assert estimate.half_width < 0.4
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("player", [1])
 def test_a_learned_response_gets_less_than_a_best_response_and_nearly_as_much(
@@ -100,25 +79,6 @@ def exact_value(response, policy, player, game=LEDUC):
             table[state.information_state_string()] = policy.action_probabilities(state)
         stack.extend(state.child(action) for action in state.legal_actions())
     return ms.expected_returns(game, table)[player]
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("name", "iterations", "least"),
-    [
-        ("goofspiel(imp_info=True,num_cards=7,points_order=descending)", 10, 0.2),
-    ],
-)
-def test_walks_whose_size_is_estimated_are_learned_from(name, iterations, least):
-    # The first game's external walks have 15,000 nodes, the second one's never end.
-    # A response that learned nothing would play uniformly and gain nothing.
-    game = pyspiel.load_game_as_turn_based(name)
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    bound = learned_response(
-        game, uniform, 0, iterations=iterations, plays=300, max_nodes=100_000
-    )
-    assert bound.iterations == iterations
-    assert bound.gain.low > least
 
 
 class ManyDeals:

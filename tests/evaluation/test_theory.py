@@ -1,11 +1,17 @@
-"""M-values and bounds: the definition by dictionaries, published tables, real runs."""
+"""M-values and bounds: the definition by dictionaries, published tables, real runs;
+the value of a game, and which algorithm is recommended."""
 
 import collections
 import math
+import pathlib
 
 import numpy as np
 import pytest
 
+import mccfr_spiel as ms
+from mccfr_spiel.evaluation import game_value, recommend
+from mccfr_spiel.evaluation.metrics import known_value
+from mccfr_spiel.evaluation.recommending import ENTRANTS, league
 from mccfr_spiel.evaluation.theory import (
     cfr_regret_bound,
     estimate_range,
@@ -16,7 +22,13 @@ from mccfr_spiel.evaluation.theory import (
     outcome_sampling_regret_bound,
     player_theory,
 )
+from mccfr_spiel.experiments.algorithm_names import METHODS
+from mccfr_spiel.offline.sequence_form import (
+    best_response_value,
+    policy_to_plan,
+)
 from mccfr_spiel.tree.game_tree import GameTree
+from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
 
@@ -97,3 +109,174 @@ def test_gap_bound_is_proposition_2():
     assert curve[1] == pytest.approx(curve[0] / 2, rel=0.02)
     assert estimate_range(players[0], "external") == 4
     assert estimate_range(players[0], "outcome") == pytest.approx(4 / 0.09)
+
+
+# --- the theorems' bounds beside what runs of the solver measure -------------
+
+P = 0.1  # probability with which a sampled run may be above its bound
+REGRET_BOUNDS = {
+    "full": (ms.FULL, lambda player, t: ms.cfr_regret_bound(player, t)),
+    "external": (
+        ms.EXTERNAL,
+        lambda player, t: ms.external_sampling_regret_bound(player, t, P),
+    ),
+    "outcome": (
+        ms.OUTCOME,
+        lambda player, t: ms.outcome_sampling_regret_bound(player, t, P),
+    ),
+}
+
+FALLS = 0.95
+"""The bounds on these games are far above what any solver regrets, so what is measured
+must also fall by this factor in 300 iterations. Without updates it would stay."""
+
+
+def plans_of(form, vector):
+    return [policy_to_plan(plex, vector[plex.sequences]) for plex in form.treeplexes]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "alternating"),
+    [("full", True), ("external", False), ("outcome", True)],
+)
+def test_measured_regret_is_below_theorems_3_4_and_5(estimator, alternating):
+    form = ms.sequence_form("kuhn_poker")
+    sampling, bound = REGRET_BOUNDS[estimator]
+    theory = ms.player_theory(form.tree, epsilon=0.6)
+    for seed in range(2 if sampling.is_sampled else 1):
+        algorithm = ms.Algorithm(
+            sampling, ms.regret_matching(), alternating=alternating
+        )
+        solver = ms.Solver(form.tree, algorithm, seed=seed)
+        sums = []
+        for t, regrets in enumerate(average_regrets(form, solver, 300), 1):
+            for player, regret in enumerate(regrets):
+                assert -1e-12 < regret < bound(theory[player], t)
+            sums.append(sum(regrets))
+        assert sums[-1] < FALLS * sums[0]
+
+
+def average_regrets(form, solver, num_iterations):
+    """Runs a solver and yields both players' average regrets after each iteration.
+
+    They are computed from the payoff matrix and the policies that each player faced.
+    """
+    alternating = solver.algorithm.alternating
+    totals = [np.zeros(plex.num_sequences) for plex in form.treeplexes]
+    gained = np.zeros(2)
+    now = plans_of(form, solver.current_vector())
+    for t in range(1, num_iterations + 1):
+        solver.iterate(1)
+        after = plans_of(form, solver.current_vector())
+        # Player 1 is updated against what player 0 has just become, or was.
+        faced = (now[1], after[0] if alternating else now[0])
+        gradients = form.payoffs @ faced[0], -form.payoffs.T @ faced[1]
+        for player in range(2):
+            totals[player] += gradients[player]
+            gained[player] += gradients[player] @ now[player]
+        best = map(best_response_value, form.treeplexes, totals)
+        yield [(most - own) / t for most, own in zip(best, gained, strict=True)]
+        now = after
+
+
+# --- the value of a game lies within the bounds that any policy gives --------
+
+VALUES = {
+    "kuhn_poker": -1 / 18,
+    "leduc_poker": -0.085606424078,
+    "matrix_rps": 0.0,
+    "goofspiel(num_cards=4,imp_info=True,points_order=descending)": 0.0,
+}
+"""Published, or known by symmetry."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.compiled if name == "leduc_poker" else ())
+        for name in VALUES
+    ],
+)
+@pytest.mark.parametrize("algorithm", [ms.CFR_PLUS, ms.EXTERNAL_SAMPLING])
+def test_the_bounds_hold_the_value_and_are_nash_conv_apart(name, algorithm):
+    solver = ms.Solver(name, algorithm)
+    widths = []
+    for _ in range(4):
+        solver.iterate(30)
+        policy = solver.average_policy()
+        value = game_value(name, policy)
+        assert value.low - 1e-9 <= VALUES[name] <= value.high + 1e-9
+        conv = ms.nash_conv(name, policy)
+        assert value.high - value.low == pytest.approx(conv, abs=1e-12)
+        widths.append(value.half_width)
+    assert widths[-1] < widths[0] or name == "matrix_rps"
+
+
+def test_each_bound_comes_from_the_policy_of_one_player():
+    uniform = ms.Solver("kuhn_poker", ms.CFR).average_policy()
+    best = ms.solve_lp("kuhn_poker").policy
+    value = game_value("kuhn_poker", [best, uniform])
+    assert value.low == pytest.approx(-1 / 18)
+    assert value.high > 0.1
+
+
+def test_a_constant_sum_is_taken_into_account():
+    game = small_game(move(0, "a", leaf(3.0, 7.0), leaf(4.0, 6.0)))
+    uniform = ms.Solver(game, ms.CFR).average_policy()
+    assert game_value(game, uniform) == (3.5, 4.0)
+
+
+def test_games_without_a_value_are_refused():
+    for name in ("kuhn_poker(players=3)", "first_sealed_auction(max_value=3)"):
+        policy = ms.Solver(name, ms.CFR).average_policy()
+        assert known_value(name, policy) is None
+        with pytest.raises(ValueError, match="not a two-player constant-sum game"):
+            game_value(name, policy)
+
+
+# --- recommendations ---------------------------------------------------------
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("target", [0.5, 1e-2, 1e-3])
+def test_what_is_recommended_gets_there_as_the_reason_says(target):
+    found = ms.recommend("kuhn_poker", target)
+    assert found.algorithm is not None
+    solver = ms.Solver("kuhn_poker", found.algorithm)
+    reached = [one for one in league() if one.game == "Kuhn" and one.place == "1"]
+    first = max(one for one in reached if one.nash_conv <= target)
+    nodes = first.nodes_touched
+    assert found.name == first.algorithm
+    assert f"after {nodes:,} nodes touched" in found.reason
+    solver.iterate_until(nodes)
+    assert solver.nodes_touched == nodes
+    assert ms.nash_conv("kuhn_poker", solver.average_policy()) <= target
+
+
+def test_kind_and_size_decide():
+    assert "Kuhn (58 nodes)" in recommend("matrix_rps", 0.1).reason
+    assert recommend("leduc_poker", 1e-2).reason.startswith(
+        "Leduc (9,457 nodes) is the"
+    )
+    three = recommend("kuhn_poker(players=3)", 0.1).reason
+    assert three.startswith("Kuhn, three players")
+    assert "need not fall to 0" in three
+    large = recommend("chess", 0.1)
+    assert large.algorithm == ms.EXTERNAL_SAMPLING
+    assert "Chess has more than 2,000,000 nodes" in large.reason
+
+
+@pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
+def test_a_target_that_is_not_above_0_is_refused(target):
+    with pytest.raises(ValueError, match=f"target={target}"):
+        recommend("kuhn_poker", target)
+
+
+def test_the_table_is_that_of_the_page():
+    page = (DOCS / "measured.md").read_text(encoding="utf-8")
+    assert len({place.game for place in league()}) == 12
+    for place in league():
+        assert f"| {place.game} | {place.nodes:,} |" in page
+        assert place.place == "2" or f"| {place.algorithm}, " in page
+        assert place.algorithm in ENTRANTS or place.algorithm in METHODS

@@ -85,37 +85,6 @@ def test_seeds_are_aligned_at_the_numbers_at_which_rows_were_due():
     assert (edges.min(), edges.max()) == (2, 6)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"style": "print"}, "style='print' is none of paper, dark"),
-        ({"y": "gap"}, "no column 'gap'"),
-        ({"path": "figure.jpg"}, "does not end with"),
-    ],
-)
-def test_wrong_arguments_of_a_figure_are_refused(table, arguments, words):
-    with pytest.raises(ValueError, match=words):
-        table.plot(**arguments)
-
-
-def test_metrics_make_columns(table):
-    again = compare(
-        "kuhn_poker",
-        ms.EXTERNAL_SAMPLING,
-        2,
-        iterations=4,
-        metrics={
-            "infosets": lambda solver: solver.tree.num_infosets,
-            "gap": "nash_conv",
-        },
-    )
-    assert list(again.columns[-2:]) == ["infosets", "gap"]
-    assert set(again.infosets) == {12}
-    same = table[(table.game == "kuhn_poker") & (table.algorithm == "sampled")]
-    same = same[(same.seed < 2) & (same.iteration <= 4)]
-    assert list(again.gap) == list(same.nash_conv)
-
-
 def test_a_folder_is_gone_on_with(tmp_path):
     settings = {"folder": tmp_path, "iterations": 5}
     first = compare("kuhn_poker", ms.EXTERNAL_SAMPLING, 2, **settings)

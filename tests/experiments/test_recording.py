@@ -1,67 +1,42 @@
-"""The files of a run: rows, checkpoints, policies, and what ends a run in order."""
+"""The files of a run: rows, checkpoints, policies, and what ends a run in order;
+runs of games whose strings forget."""
 
 import contextlib
-import importlib
 import json
-import os
+import linecache
 import pathlib
 import re
 import resource
 import shutil
+import sys
+import types
 
+import pyspiel
 import pytest
-from open_spiel.python.algorithms import exploitability
+from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
-from mccfr_spiel.experiments import Settings, single_run
+from mccfr_spiel.experiments import Settings, results, single_run, sweeps
 from mccfr_spiel.experiments import run as run_settings
-from mccfr_spiel.experiments.plotting import convergence_figure
-from mccfr_spiel.experiments.results import Recording, load_solver
-from mccfr_spiel.experiments.results import read_rows as read_kept_rows
+from mccfr_spiel.experiments.results import Recording
 from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.experiments.single_run import format_row, header
 from mccfr_spiel.storage import folders
 from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import RowWriter, read_table
+from mccfr_spiel.storage.results_folder import kept_policies, read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
-FRAGILE = """
-import os
 
-import pyspiel
-from open_spiel.python.games import kuhn_poker
-from tests.small_games import leaf, small_game
+def fragile(monkeypatch, error: str) -> None:
+    """Lets Kuhn poker in Python raise in one of its histories, until that is undone."""
+    legal_actions = kuhn_poker.KuhnPokerState._legal_actions
 
-class State(kuhn_poker.KuhnPokerState):
-    def _legal_actions(self, player):
-        is_there = self.cards == [2, 1] and self.bets == [0, 1]
-        if is_there and "MENDED" not in os.environ:
-            raise {error}
-        return super()._legal_actions(player)
+    def failing(state, player):
+        if state.cards == [2, 1] and state.bets == [0, 1]:
+            raise pyspiel.SpielError(error)
+        return legal_actions(state, player)
 
-class Game(kuhn_poker.KuhnPokerGame):
-    def __init__(self, params=None):
-        pyspiel.Game.__init__(self, kind, kuhn_poker._GAME_INFO, params or {{}})
-
-    def new_initial_state(self):
-        return State(self)
-
-has = "information_state_tensor", "observation_string", "observation_tensor"
-kind = small_game(
-    leaf(0.0, 0.0),
-    name="{name}",
-    utility=pyspiel.GameType.Utility.ZERO_SUM,
-    **{{f"provides_{{what}}": True for what in has}},
-).get_type()
-pyspiel.register_game(kind, Game)
-"""
-
-
-def fragile(folder: pathlib.Path, name: str, error: str) -> None:
-    """Writes a module that registers a game that raises in one of its histories."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.py").write_text(FRAGILE.format(error=error, name=name))
+    monkeypatch.setattr(kuhn_poker.KuhnPokerState, "_legal_actions", failing)
 
 
 def files(folder: pathlib.Path) -> dict[str, bytes]:
@@ -162,40 +137,30 @@ def test_a_deleted_folder_ends_a_run_with_one_message(tmp_path, monkeypatch, cap
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interruption_of_the_evaluation_says_what_is_kept(tmp_path, monkeypatch):
-    def interrupted(policy, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(single_run, "evaluation", interrupted)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        solve(tmp_path / "out", given={"evaluate": "sampled"})
-    (note,) = caught.value.__notes__
-    assert f"checkpoint in {tmp_path / 'out'} is good" in note
-    assert {"policy.json", "results.csv"} < {*os.listdir(tmp_path / "out")}
-
-
-def test_rows_have_the_nash_conv_of_the_current_policy_if_asked_for(tmp_path):
-    settings = Settings("kuhn_poker", ms.PCFR_PLUS, iterations=50, evaluate_last=True)
-    solver, found = run_settings(settings)
-    assert isinstance(solver, ms.Solver)
-    gaps = [
-        exploitability.nash_conv(policy.game, policy.to_tabular())
-        for policy in (solver.average_policy(), solver.current_policy())
-    ]
-    last = found[-1]["nash_conv"], found[-1]["last_nash_conv"]
-    assert last == pytest.approx(gaps, abs=1e-12)
-    assert gaps[0] != pytest.approx(gaps[1])
-    assert "last NashConv" in header(settings)
-    assert f"{gaps[1]:.6g}" in format_row(found[-1])
-    path = tmp_path / "results.csv"
-    RowWriter(path, COLUMNS, found).close()
-    axes = convergence_figure({"PCFR+": path}).axes[0]
-    labels = [line.get_label() for line in axes.lines]
-    assert labels == ["PCFR+", "current policy of PCFR+"]
-    assert axes.lines[1].get_ydata() == pytest.approx(
-        [row["last_nash_conv"] for row in found]
-    )
-    assert read_kept_rows(path, settings, solver).rows == found
+def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
+    tmp_path, monkeypatch
+):
+    """A row brings one unless the last one is less than a second old."""
+    now, saved = [0.0], []
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(results, "time", clock)
+    monkeypatch.setattr(ms.Solver, "save", lambda solver, path: saved.append(now[0]))
+    paths = tmp_path / "results.csv", tmp_path / "solver.checkpoint"
+    settings, solver = Settings("kuhn_poker"), ms.Solver("kuhn_poker")
+    recording = Recording(*paths, settings, solver, checkpoint_every=10)
+    for half_seconds in range(1, 60):
+        now[0] = half_seconds / 2
+        if now[0] in (3.0, 3.5, 7.0):
+            recording.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
+        recording.save_if_due()
+    recording.close()
+    assert saved == [3.0, 4.0, 7.0, 17.0, 27.0]
+    for seconds, least, most in (("0", 10, 99), ("60", 1, 2)):
+        saved.clear()
+        folder = f"--output_dir={tmp_path / seconds}"
+        words = ["solve", "kuhn_poker", "--iterations=300", "--evaluate=none", folder]
+        assert main([*words, f"--checkpoint_every={seconds}"]) == 0
+        assert least <= len(saved) <= most
 
 
 def test_a_checkpoint_is_not_written_again_where_it_was_just_saved(tmp_path):
@@ -226,11 +191,9 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     tmp_path, monkeypatch, capsys
 ):
     """Its rows, its policy and its checkpoint are those of the walk before."""
-    fragile(tmp_path, "fragile_run", "pyspiel.SpielError('broken')")
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.import_module("fragile_run")
+    fragile(monkeypatch, "broken")
     folder = tmp_path / "out"
-    words = ["solve", "fragile_run", "--evaluate=none", "--print_freq=1"]
+    words = ["solve", "python_kuhn_poker", "--evaluate=none", "--print_freq=1"]
     words += ["--iterations=1000", f"--output_dir={folder}"]
     assert main(words) == 1
     error = capsys.readouterr().err
@@ -241,7 +204,7 @@ def test_a_run_that_fails_in_the_middle_goes_on_once_its_game_is_mended(
     assert 0 < ms.load_policy(folder).num_infosets <= 12
     assert main([*words, "--resume"]) == 1  # into the same error, with the same files
     assert len(read_rows(folder)) == done
-    monkeypatch.setenv("MENDED", "1")
+    monkeypatch.undo()
     assert main([*words, "--resume"]) == 1
     assert "begin anew, with --overwrite or in another" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
@@ -272,17 +235,6 @@ def test_a_run_without_one_of_its_files_is_resumed(lost, finished, capsys):
     assert [int(row["iteration"]) for row in found] == iterations
     assert float(found[-1]["nash_conv"]) == expected[-1]["nash_conv"]
     assert ("lacks rows" in printed.err) == (lost == "results.csv")
-
-
-def test_damaged_rows_are_refused_in_words(finished):
-    path = finished / "results.csv"
-    lines = path.read_text().splitlines()
-    lines[3] = lines[3].replace(",", ";")
-    path.write_text("\n".join(lines) + "\n")
-    settings = Settings("kuhn_poker", iterations=300)
-    solver = load_solver(settings, finished / "solver.checkpoint")
-    with pytest.raises(DamagedError, match=r"results.csv is damaged.*Delete it"):
-        read_kept_rows(path, settings, solver)
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(finished, tmp_path):
@@ -321,16 +273,135 @@ def test_a_folder_has_one_run_at_a_time(finished):
         solve(finished, resume=True, overwrite=True)
 
 
-def test_resuming_where_no_run_is_says_so(tmp_path, capsys):
-    assert solve(tmp_path / "new", resume=True) == 0
-    assert "There is no run in" in capsys.readouterr().out
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"has no run to resume.*--overwrite"):
-        solve(tmp_path / "other", resume=True)
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="cannot be written"):
-        solve(tmp_path / "file" / "below")
-    (tmp_path / "new" / "settings.json").write_text(json.dumps({"settings": 3}))
-    with pytest.raises(ValueError, match="Delete it and give all of the run's"):
-        solve(tmp_path / "new", resume=True)
+# --- policies that a run keeps -----------------------------------------------
+
+PART = ".part-0123456789abcdef"
+
+RUN = ["solve", "kuhn_poker", "--figure_format=svg", "--seed=3"]
+
+
+class KilledError(BaseException):
+    """What nothing catches, as a signal that kills."""
+
+
+def keep(folder, *more):
+    return main([*RUN, f"--output_dir={folder}", *more])
+
+
+def vectors(folder):
+    return {
+        iteration: ms.load_policy(path).vector.tolist()
+        for iteration, path in kept_policies(folder).items()
+    }
+
+
+def by_hand(*iterations):
+    """The average policies of the same run without files."""
+    tree = ms.GameTree("kuhn_poker").expand_all()  # whose sequences files have, too
+    solver, found = ms.Solver(tree, ms.EXTERNAL_SAMPLING, seed=3), {}
+    for iteration in iterations:
+        solver.iterate(iteration - solver.num_iterations)
+        found[iteration] = solver.average_vector().tolist()
+    return found
+
+
+def test_the_policies_of_powers_of_ten_and_of_the_end_are_kept(tmp_path):
+    assert keep(tmp_path / "out", "--iterations=300", "--keep_policies=1") == 0
+    assert vectors(tmp_path / "out") == by_hand(1, 10, 100, 300)
+    assert keep(tmp_path / "none", "--iterations=300") == 0
+    assert kept_policies(tmp_path / "none") == {}
+
+
+def test_a_run_that_was_killed_has_all_policies_once_it_is_resumed(
+    tmp_path, monkeypatch
+):
+    save = ms.SequencePolicy.save
+
+    def killed(policy, path):
+        if "_100." in str(path):
+            (tmp_path / f"policy_after_100.bin{PART}").write_bytes(b"half")
+            raise KilledError
+        save(policy, path)
+
+    more = "--iterations=1000", "--keep_policies=1", "--checkpoint_every=0"
+    with monkeypatch.context() as patch:
+        patch.setattr(ms.SequencePolicy, "save", killed)
+        with pytest.raises(KilledError):
+            keep(tmp_path, *more)
+    assert list(kept_policies(tmp_path)) == [1, 10]
+    folder = f"--output_dir={tmp_path}"
+    assert main(["solve", "--resume", folder, "--figure_format=svg"]) == 0
+    assert vectors(tmp_path) == by_hand(1, 10, 100, 1000)
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_a_sweep_leaves_no_policies_and_says_so(tmp_path):
+    settings = {"one": Settings("kuhn_poker", iterations=10, keep_policies=1)}
+    with pytest.raises(ValueError, match=r"one: The runs of a sweep.*keep_policies=1"):
+        sweeps.run_sweep(settings, tmp_path, lambda tasks: iter(()))
+
+
+# --- games whose strings forget ----------------------------------------------
+
+GAME = "liars_dice_ir(dice_sides=3)"
+STRINGS = pyspiel.State.information_state_string
+
+
+def forget(folder, iterations, *flags):
+    return main(
+        [
+            *("solve", GAME, "--allow_imperfect_recall", "--evaluate=sampled"),
+            *("--evaluation_plays=50", f"--iterations={iterations}"),
+            *(f"--output_dir={folder}", *flags),
+        ]
+    )
+
+
+def test_the_flag_solves_a_game_that_is_refused_without_it(tmp_path, capsys):
+    refused = [f"--output_dir={tmp_path / 'no'}", "--evaluate=none"]
+    assert main(["solve", GAME, "--iterations=2000", *refused]) == 1
+    assert "add --allow_imperfect_recall to try it" in capsys.readouterr().err
+    assert forget(tmp_path / "run", 2000) == 0
+    assert "No response was learned" in capsys.readouterr().out
+    solver = ms.Solver(GAME, ms.EXTERNAL_SAMPLING, abstraction=STRINGS)
+    solver.iterate(2000)
+    policy = ms.load_policy(tmp_path / "run")
+    assert policy.to_dict() == solver.average_policy().to_dict()
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    own = [player["value_against_itself"]["mean"] for player in found["players"]]
+    assert own[0] == -own[1]
+    picture = (tmp_path / "run" / "convergence.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
+
+
+BUCKETS = '''
+def bucket(state, player):
+    """Kuhn poker in which the lower two cards look alike."""
+    return state.information_state_string(player).replace("1", "0", 1)
+'''
+
+
+def test_an_abstraction_by_its_name_is_resumed_played_and_told_from_another(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "kuhn_buckets.py"
+    source.write_text(BUCKETS)
+    command = ["solve", "kuhn_poker", "--output_dir=run", "--evaluate=none"]
+    flag = "--abstraction=kuhn_buckets.py:bucket"
+    assert main([*command, flag, "--iterations=50"]) == 0
+    assert main([*command, "--resume", "--iterations=90"]) == 0
+    play = ["play", "run", flag, "--against=uniform", "--deals=20"]
+    assert main(play) == 0
+    assert "Against uniform:" in capsys.readouterr().out
+    assert main([*play[:-1], "--deals=1"]) == 1
+    assert main([*command, "--resume", flag.replace("bucket", "other")]) == 1
+    assert "abstraction=kuhn_buckets.py:bucket, not" in capsys.readouterr().err
+    source.write_text(BUCKETS.replace("look alike", "are one"))
+    monkeypatch.delitem(sys.modules, "kuhn_buckets")
+    linecache.clearcache()
+    assert main([*command, "--resume", "--iterations=95"]) == 1
+    assert "source has changed" in capsys.readouterr().err
+    assert main([*command[:2], flag.partition(":")[0], "--output_dir=no"]) == 1
+    assert "no MODULE:FUNCTION" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import psutil
-import pyspiel
 import pytest
 
 from mccfr_spiel import Solver
@@ -92,45 +91,6 @@ def test_rows_are_log_spaced_and_are_those_of_the_library(finished):
         assert float(row["exploitability"]) == same["nash_conv"] / 2
 
 
-def test_saved_policy_has_the_nash_conv_of_the_last_row(finished):
-    folder, _ = finished
-    saved = json.loads((folder / "policy.json").read_text())
-    assert saved["game"] == "kuhn_poker()"
-    table = saved["players"][0] | saved["players"][1]
-    policy = pyspiel.TabularPolicy(
-        {
-            info_state: [(int(action), p) for action, p in row.items()]
-            for info_state, row in table.items()
-        }
-    )
-    gap = pyspiel.nash_conv(pyspiel.load_game("kuhn_poker"), policy)
-    assert float(read_rows(folder)[-1]["nash_conv"]) == pytest.approx(gap, abs=1e-12)
-
-
-def test_table_names_nash_conv_and_exploitability_apart(finished):
-    _, output = finished
-    lines = [one for one in output.splitlines() if not one.startswith("Compiled in")]
-    header, *_, last, value, _ = lines[3:]
-    assert header.split() == [
-        "iteration", "nodes", "touched", "seconds", "NashConv", "exploitability",
-    ]  # fmt: skip
-    gap, half = (float(number) for number in last.split()[-2:])
-    assert gap == pytest.approx(2 * half, rel=1e-4)
-    middle, half_width = value.removeprefix("Value for player 0: ").split(" +- ")
-    assert float(half_width) == pytest.approx(half, rel=0.2)
-    assert abs(float(middle) + 1 / 18) <= float(half_width)
-
-
-def test_default_folder_is_always_a_new_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        assert run(*QUICK).returncode == 0
-    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
-        "kuhn_poker_external_sampling_seed0",
-        "kuhn_poker_external_sampling_seed0_2",
-    ]
-
-
 def test_until_nash_conv_stops_early(tmp_path):
     result = run(
         "--game=kuhn_poker",
@@ -149,16 +109,6 @@ def test_three_players_have_no_exploitability(tmp_path):
     assert result.returncode == 0
     assert "there is no exploitability" in result.stdout
     assert all(row["exploitability"] == "" for row in read_rows(tmp_path / "out"))
-
-
-def test_run_without_matplotlib_says_how_to_get_the_picture(tmp_path):
-    (tmp_path / "matplotlib.py").write_text("raise ImportError('hidden')")
-    result = run_script(
-        *QUICK, f"--output_dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path)
-    )
-    assert result.returncode == 0, result.stderr
-    assert "matplotlib" in result.stdout
-    assert not (tmp_path / "out" / "convergence.png").exists()
 
 
 def test_interrupted_run_ends_within_two_seconds_and_keeps_its_rows(tmp_path):
@@ -194,29 +144,6 @@ def interrupt_a_run(folder: pathlib.Path) -> float:
     assert len(read_rows(folder)) >= 20
     assert (folder / "policy.json").exists()
     return seconds
-
-
-def test_a_game_too_large_is_evaluated_by_play_under_honest_names(tmp_path):
-    folder = tmp_path / "out"
-    result = run(
-        "--game=leduc_poker(players=3)",
-        "--iterations=20",
-        "--evaluate=sampled",
-        "--evaluation_plays=200",
-        "--evaluation_seconds=0.5",
-        f"--output_dir={folder}",
-    )
-    assert result.returncode == 0, result.stderr
-    estimates = json.loads((folder / "evaluation.json").read_text())["players"]
-    assert len(estimates) == 3
-    assert all(len(player) == 5 for player in estimates)
-    for player in estimates:
-        assert isinstance(player["iterations_of_learning"], int)
-        assert f"iterations of learning: {player['iterations_of_learning']:,}" in (
-            result.stdout
-        )
-    assert "lower bound" in result.stdout
-    assert {row["nash_conv"] for row in read_rows(folder)} == {""}
 
 
 # --- checkpoints -----------------------------------------------------------------
@@ -300,3 +227,72 @@ def test_flags_of_runs_and_of_experiments_do_not_mix():
     assert "--workers of a single run takes --executor=ray" in message
     message = refused("--executor=ray")
     assert "makes one walk at a time. Give it a batch" in message
+
+
+# --- offline methods ---------------------------------------------------------
+
+VALUE = -1 / 18
+
+
+def test_first_order_methods_leave_the_same_files_and_stay_below_their_bounds(tmp_path):
+    for algorithm in ("egt", "mirror_prox"):
+        folder = tmp_path / algorithm
+        result = run(
+            "--game=kuhn_poker",
+            f"--algorithm={algorithm}",
+            "--iterations=100",
+            "--bounds",
+            f"--output_dir={folder}",
+        )
+        assert result.returncode == 0, result.stderr
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "convergence.png",
+            "policy.json",
+            "results.csv",
+            "settings.json",
+        ]
+        table = read_rows(folder)
+        assert [int(row["iteration"]) for row in table][-2:] == [63, 100]
+        gaps = [float(row["nash_conv"]) for row in table]
+        assert all(float(row["bound"]) > float(row["nash_conv"]) for row in table)
+        assert gaps[-1] < 0.05
+
+
+@pytest.mark.parametrize("algorithm", ["lp", "sparsified_lp"])
+def test_a_linear_program_leaves_one_row_the_value_and_the_policy(tmp_path, algorithm):
+    folder = tmp_path / "out"
+    result = run(
+        "--game=kuhn_poker",
+        f"--algorithm={algorithm}",
+        "--method=interior_point",
+        "--time_limit=60",
+        *(["--factorization=rank_one"] if algorithm == "sparsified_lp" else []),
+        f"--output_dir={folder}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Value for player 0: -0.0555555555556" in result.stdout
+    (row,) = read_rows(folder)
+    assert float(row["nash_conv"]) < 1e-12
+    assert json.loads((folder / "solution.json").read_text())["value"] == pytest.approx(
+        VALUE, abs=1e-12
+    )
+    players = json.loads((folder / "policy.json").read_text())["players"]
+    assert [len(player) for player in players] == [6, 6]
+
+
+def test_games_and_limits_that_the_run_meets_are_told_in_words(tmp_path):
+    message = refused("--algorithm=lp", "--resume", f"--output_dir={tmp_path / 'a'}")
+    assert "lp makes no checkpoints" in message
+    for words, flags in {
+        "neither zero-sum nor constant-sum": ["--game=matrix_pd", "--algorithm=egt"],
+        "max_nodes=1000": ["--algorithm=lp", "--max_nodes=1000"],
+        "the limit of time": ["--algorithm=lp", "--time_limit=1e-4"],
+    }.items():
+        result = run(*flags, f"--output_dir={tmp_path / flags[-1]}")
+        assert result.returncode == 1
+        assert words in result.stderr
+        assert "Traceback" not in result.stderr
+        if flags[0] == "--algorithm=lp" and "time" in words:
+            program = (tmp_path / flags[-1] / "program.mps").read_text()
+            assert program.startswith("NAME leduc_poker")
+            assert program.rstrip().endswith("ENDATA")

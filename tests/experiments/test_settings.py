@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 
-import pyspiel
 import pytest
 
 import mccfr_spiel as ms
@@ -20,7 +19,7 @@ from mccfr_spiel.experiments.algorithm_names import (
     read_method,
     written,
 )
-from mccfr_spiel.experiments.results import default_folder, resumed_flags
+from mccfr_spiel.experiments.results import default_folder
 from mccfr_spiel.experiments.settings import (
     check,
     description,
@@ -58,11 +57,6 @@ def test_a_named_algorithm_keeps_its_name(name):
         ({"algorithm": "cfr", "gamma": 1.0}, "CFR, linear average", None),
         ({"algorithm": "pdcfr_plus", "gamma": 5.0}, "pdcfr_plus", ms.PDCFR_PLUS),
         (
-            {"algorithm": "mirror_prox", "step_size": 2.0},
-            "MirrorProxMethod(step_size=2.0)",
-            offline.MirrorProxMethod(2.0),
-        ),
-        (
             {"algorithm": "lp", "method": "interior_point", "time_limit": 3.0},
             "LinearProgramMethod(method='interior_point', time_limit=3.0)",
             offline.LinearProgramMethod("interior_point", 3.0),
@@ -73,19 +67,9 @@ def test_a_named_algorithm_keeps_its_name(name):
             algorithms.hs_dcfr(9)._replace(alternating=False),
         ),
         (
-            {"algorithm": "pcfr_plus", "prediction": 0.25, "gamma": 2.0},
-            None,
-            None,
-        ),
-        (
             {"algorithm": "outcome_sampling", "batch": "auto"},
             "outcome sampling, growing batches",
             ms.OUTCOME_SAMPLING._replace(batch="auto"),
-        ),
-        (
-            {"sampling": "average_strategy", "epsilon": 0.1, "bonus": 2.0},
-            None,
-            None,
         ),
         (
             {"sampling": "pruned_by_regret"},
@@ -146,18 +130,6 @@ def test_two_algorithms_never_have_one_name_nor_one_text():
 def test_a_text_that_spells_no_algorithm_is_refused_and_never_run(text):
     with pytest.raises(ValueError, match=r"\w"):
         read_method(text)
-
-
-def test_the_folder_of_a_long_game_still_names_algorithm_and_seed():
-    game = pyspiel.hulh_game_string("fcpa")
-    names = set()
-    for one in (game, game.replace("blind=10 5", "blind=20 5")):
-        for seed in (0, 1):
-            name = default_folder(Settings(one, ms.OUTCOME_SAMPLING, seed=seed)).name
-            assert name.endswith(f"_outcome_sampling_seed{seed}")
-            assert len(name) <= 120
-            names.add(name)
-    assert len(names) == 4
 
 
 # --- the table -------------------------------------------------------------------
@@ -224,18 +196,3 @@ def test_damaged_settings_are_refused_in_words(text, words, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
         read_settings(path)
     assert str(path) in str(caught.value)
-
-
-# --- resumed runs ----------------------------------------------------------------
-
-
-def test_a_resumed_schedule_keeps_its_horizon_when_it_gets_more_iterations(tmp_path):
-    flags = {"algorithm": "hs_dcfr", "iterations": 300, "game": "kuhn_poker"}
-    about = description(named_settings(**flags), flags)
-    (tmp_path / "settings.json").write_text(json.dumps(about))
-    longer = {"algorithm": "hs_dcfr", "iterations": 900}
-    resumed = named_settings(**resumed_flags(tmp_path, longer, {}))
-    assert resumed.iterations == 900
-    assert resumed.algorithm == algorithms.hs_dcfr(300)
-    short = Settings("kuhn_poker", "hs_dcfr", iterations=40)  # pyright: ignore[reportArgumentType]
-    assert short.algorithm == algorithms.hs_dcfr(40)

@@ -2,11 +2,8 @@
 
 import csv
 import functools
-import json
-import os
+import pathlib
 import shutil
-import time
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -14,8 +11,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.experiments import Settings, sweeps
 from mccfr_spiel.experiments.sweeps import Task, run_task
 from mccfr_spiel.offline.methods import EGT
-
-LEDUC = "leduc_poker(suit_isomorphism=True)"
+from tests.vectors import LEDUC
 
 SWEEP = {
     f"{algorithm}_s{seed}": Settings(
@@ -111,33 +107,6 @@ def test_a_wrong_setting_is_told_before_the_work(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_table_that_says_the_same_in_other_words_is_of_the_same_sweep(
-    tmp_path, trees
-):
-    one = Settings("kuhn_poker(players=3)", ms.OUTCOME_SAMPLING, iterations=5)
-    flags = {"game": "kuhn_poker", "players": 3, "iterations": 5}
-    table = json.dumps({"one": flags | {"sampling": "outcome"}})
-    (tmp_path / "settings.json").write_text(table)
-    in_line = functools.partial(map, run_task)
-    assert sweeps.run_sweep({"one": one}, tmp_path, in_line, trees=trees) == []
-    other = {"one": one._replace(algorithm=ms.EXTERNAL_SAMPLING)}
-    with pytest.raises(ValueError, match="other settings of one"):
-        sweeps.run_sweep(other, tmp_path, in_line, trees=trees)
-    (tmp_path / "settings.json").write_text('{"one": 3}')
-    with pytest.raises(ValueError, match="3 are no settings"):
-        sweeps.run_sweep({"one": one}, tmp_path, in_line, trees=trees)
-
-
-def test_a_sweep_is_not_run_twice_at_once(tmp_path):
-    def again(tasks):
-        with pytest.raises(ValueError, match="Another process is running in"):
-            sweeps.run_sweep({}, tmp_path, lambda tasks: iter(()))
-        return iter(())
-
-    sweep = {"one": Settings(game="kuhn_poker", iterations=5)}
-    assert sweeps.run_sweep(sweep, tmp_path, again) == []
-
-
 # --- kills -----------------------------------------------------------------------
 
 
@@ -164,22 +133,24 @@ def test_a_task_killed_after_any_checkpoint_goes_on(run, trees, tmp_path, monkey
         assert table(copy, ["one"]) == table(whole, ["one"])
 
 
-def test_workers_that_die_at_once_are_replaced(expected, trees, tmp_path, monkeypatch):
-    """Even those that are gone before every task is handed in."""
-    pools = []
+# --- threads -----------------------------------------------------------------
 
-    def submit(pool, *arguments, submit=ProcessPoolExecutor.submit):
-        if pool not in pools:
-            pools.append(pool)
-            if len(pools) == 1:
-                submit(pool, os._exit, 1)
-                while not pool._broken:
-                    time.sleep(0.01)
-        return submit(pool, *arguments)
 
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
-    executor = functools.partial(sweeps.local, workers=1)
-    sweep = {key: SWEEP[key] for key in ("iterations", "egt")}
-    assert sweeps.run_sweep(sweep, tmp_path, executor, trees=trees) == []
-    assert len(pools) == 2
-    assert table(tmp_path, sweep) == {key: expected[key] for key in sweep}
+@pytest.mark.parametrize(
+    ("cores", "workers", "given", "threads"),
+    [
+        (8, 3, [None, 1, 2, 8], [2, 1, 2, 2]),
+        (8, 8, [None, 3], [4, 3]),
+        (2, 16, [None] * 50, [1] * 50),
+    ],
+)
+def test_workers_and_their_threads_are_not_more_than_cores(
+    monkeypatch, cores, workers, given, threads
+):
+    monkeypatch.setattr(sweeps, "num_cores", lambda: cores)
+    tasks = [
+        Task("key", Settings("kuhn_poker", ms.CFR, threads=k), pathlib.Path("nowhere"))
+        for k in given
+    ]
+    found = sweeps.with_threads(tasks, workers)
+    assert [task.settings.threads for task in found] == threads

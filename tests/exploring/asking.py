@@ -1,11 +1,14 @@
 """Asks an ASGI application as uvicorn does, without a socket."""
 
 import asyncio
+import dataclasses
 import importlib
 import json
 import time
 import urllib.parse
 from typing import Any, NamedTuple
+
+import pyspiel
 
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.answers import Answers
@@ -14,6 +17,7 @@ from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import application
 from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.tree.game_tree import GameTree
+from tests.small_games import Tree, chance, leaf, move, small_game
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 
@@ -21,12 +25,6 @@ importlib.import_module("mccfr_spiel.games")  # registers them
 TOKEN = "a-token"
 VISIT = "0123456789abcdef"
 HOST = "127.0.0.1:8000"
-
-
-def printed(values, digits=6):
-    """Numbers as the page prints them."""
-    zero = f"{0:.{digits}f}"
-    return [f"{x:.{digits}f}".replace(f"-{zero}", zero) for x in values]
 
 
 class Reply(NamedTuple):
@@ -137,15 +135,32 @@ class Page:
         return self.ask("state", history=history, **query)
 
 
-def settled(page: Page) -> Any:
-    """What the page has changed, once it has ended solving."""
-    while page.ask("visit")["solving"]:
-        time.sleep(0.05)
-    return page.ask("visit")
-
-
 def solved(game: str, iterations: int = 200) -> ms.Solver:
     """A solver after some iterations."""
     solver = ms.Solver(game, ms.EXTERNAL_SAMPLING, seed=3)
     solver.iterate(iterations)
     return solver
+
+
+# --- strings that try to become HTML -----------------------------------------
+
+HOSTILE = "</script><script>window.stolen=1</script><img src=x onerror='stolen=1'>"
+
+
+def hostile_game() -> pyspiel.Game:
+    """Player 0 guesses a coin; its states and moves are named like HTML."""
+
+    def guess(right: int) -> Tree:
+        ends = [
+            leaf(1.0, -1.0) if side == right else leaf(-1.0, 1.0) for side in (0, 1)
+        ]
+        tree = move(0, HOSTILE, *ends)
+        return dataclasses.replace(tree, names=("<b>left</b>" + HOSTILE, "&lt;right"))
+
+    coin = chance((0.5, guess(0)), (0.5, guess(1)))
+    return small_game(dataclasses.replace(coin, names=(HOSTILE, "<!-- x -->")))
+
+
+def hostile_policy() -> ms.SequencePolicy:
+    """The uniform policy of that game."""
+    return ms.Solver(hostile_game(), ms.CFR).average_policy()

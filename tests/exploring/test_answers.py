@@ -1,74 +1,31 @@
-"""What the page is told, asked as a browser asks, without one."""
+"""What the page is told, asked as a browser asks, without one; how it is opened,
+served and exported."""
+
+import json
+import re
+import socket
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import best_response, cfr, expected_game_score
+from open_spiel.python.algorithms import best_response
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
+from mccfr_spiel.evaluation.metrics import uniform_vector
+from mccfr_spiel.exploring import exporting
+from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.opening import look_at
-from mccfr_spiel.exploring.server import HEADERS
+from mccfr_spiel.exploring.server import HEADERS, HOST
 from tests.exploring.asking import (
+    HOSTILE,
     TOKEN,
     Page,
+    hostile_policy,
     solved,
 )
-
-GAMES = (
-    "leduc_poker",
-    "kuhn_poker(players=3)",
-    "goofspiel(num_cards=3,points_order=descending,imp_info=True)",
-)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_numbers_are_openspiels_to_all_printed_digits(game):
-    solver = solved(game)
-    policy = solver.average_policy()
-    seen = Page(solver).ask("overview")
-    loaded = policy.turn_based_game
-    tabular = policy.to_tabular() if loaded is policy.game else None
-    returns = ms.expected_returns(game, policy)
-    assert [f"{x:.6f}" for x in seen["returns"]] == [f"{x:.6f}" for x in returns]
-    if tabular is None:  # OpenSpiel's routines take no simultaneous moves
-        pairs = policy.to_pyspiel()
-        ours = seen["nash_conv"]
-        theirs = pyspiel.nash_conv(loaded, pairs)
-        assert ours == pytest.approx(theirs, abs=1e-10)
-        return
-    score = expected_game_score.policy_value(
-        loaded.new_initial_state(), [tabular] * loaded.num_players()
-    )
-    assert seen["returns"] == pytest.approx(score, abs=1e-12)
-    for player in range(loaded.num_players()):
-        best = best_response.BestResponsePolicy(loaded, player, tabular)
-        value = best.value(loaded.new_initial_state())
-        assert seen["best_returns"][player] == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)"])
-def test_regrets_of_the_solver_are_openspiels(game):
-    solver = ms.Solver(game, ms.CFR)
-    solver.iterate(7)
-    openspiel = cfr.CFRSolver(pyspiel.load_game(game))
-    for _ in range(7):
-        openspiel.evaluate_and_update_policy()
-    page, seen = Page(solver), {}
-    stack = [solver.tree.game.new_initial_state()]
-    while stack:
-        state = stack.pop()
-        if not state.is_terminal():
-            stack += [state.child(action) for action in state.legal_actions()]
-        if not state.is_terminal() and not state.is_chance_node():
-            key = state.information_state_string()
-            history = ",".join(map(str, state.history()))
-            regrets = page.ask("state", history=history)["infoset"]
-            seen[key] = regrets["cumulative_regrets"]
-    theirs = openspiel._info_state_nodes
-    assert seen.keys() == theirs.keys()
-    for key, node in theirs.items():
-        wanted = [node.cumulative_regret[action] for action in node.legal_actions]
-        assert seen[key] == pytest.approx(wanted, abs=1e-12)
 
 
 def value_of(state, policy, player):
@@ -172,27 +129,6 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     assert state.information_state_string() == wanted[-1]
 
 
-def test_two_policies_are_compared_and_listed_by_their_distance():
-    first, second = solved("kuhn_poker", 50), solved("kuhn_poker", 5_000)
-    page = Page({"early": first.average_policy(), "late": second.average_policy()})
-    labels = [one["label"] for one in page.ask("about")["policies"]]
-    assert labels == ["early", "late"]
-    rows = page.ask("list", kind="changed", policy="0", other="1")["rows"]
-    one, two = first.average_policy(), second.average_policy()
-    for row in rows:
-        a, b = one[row["info_state"]], two[row["info_state"]]
-        distance = sum(abs(a[x] - b[x]) for x in a) / 2
-        assert row["amount"] == pytest.approx(distance, abs=1e-12)
-    amounts = [row["amount"] for row in rows]
-    assert amounts == sorted(amounts, reverse=True)
-    state = one.game.new_initial_state()
-    for action in (0, 2):
-        state.apply_action(action)
-    seen = page.infoset(state, other="1")
-    assert seen["infoset"]["probabilities"] == list(one["0"].values())
-    assert seen["other"]["probabilities"] == list(two["0"].values())
-
-
 def test_others_get_nothing():
     page = Page(solved("kuhn_poker"))
     path = f"/{TOKEN}/api/about"
@@ -274,23 +210,223 @@ def test_policies_of_another_game_are_refused():
         look_at({"0": {0: 0.5, 1: 0.5}})
 
 
-def test_walks_that_come_to_an_infoset_are_counted_as_they_sample():
-    """In Kuhn poker after pass and bet: a third of the deals, the other's bets, and, if
-    the walk draws the player's own moves, its draws of the pass."""
-    walks = 3_000
-    for algorithm in (ms.EXTERNAL_SAMPLING, ms.OUTCOME_SAMPLING, ms.CFR):
-        solver = ms.Solver("kuhn_poker", algorithm, seed=1)
-        solver.iterate(walks)
-        page = Page(solver)
-        page.ask("overview")
-        view = page.ask("state", history="0,1,0,1")["infoset"]
-        policy = solver.average_policy()
-        bets = (policy["1p"][1] + policy["2p"][1]) / 6
-        share = algorithm.sampling.epsilon
-        drawn = share / 2 + (1 - share) * policy["0"][0]
-        expected = {
-            ms.EXTERNAL_SAMPLING: walks * bets,
-            ms.OUTCOME_SAMPLING: walks * bets * drawn,
-            ms.CFR: walks,
-        }[algorithm]
-        assert view["visits"] == pytest.approx(expected)
+# --- changes -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fixed", "value"),
+    [({"0": [0.0, 1.0]}, -5 / 18), ({"0": [0.5, 0.5], "1pb": [1.0, 0.0]}, -1 / 6)],
+)
+def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
+    """The values are those of linear programs with the fixed rows as equations, which
+    HiGHS has solved."""
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    policy, numbers = uniform_vector(tree), set()
+    for name, row in fixed.items():
+        numbers.add(tree.find(name, 0))
+        policy = with_row(tree, policy, [tree.find(name, 0)], row)
+    found = solve_on(tree, policy, frozenset(numbers), 2_000)
+    assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
+    best = restricted_best_returns(tree, found, frozenset(numbers))
+    # Each player's best response within what is fixed is near the value, too.
+    assert best == pytest.approx([value, -value], abs=5e-3)
+    for name, row in fixed.items():
+        start = tree.infosets[tree.find(name, 0)]["first_sequence"]
+        assert found[start : start + 2].tolist() == row
+
+
+def test_two_pages_have_changes_of_their_own():
+    page = Page(solved("kuhn_poker"))
+    page.do("fix", policy="0", number=3, row=[1, 0])
+    assert len(page.ask("visit")["changes"]) == 1
+    assert page.ask("visit", visit="another")["changes"] == []
+    assert page.do("undo", visit="another").status == 400
+    assert len(page.ask("visit")["changes"]) == 1
+
+
+# --- hands -------------------------------------------------------------------
+
+
+def first(options):
+    return options[0]["action"]
+
+
+@pytest.mark.parametrize(
+    ("game", "seat"),
+    [
+        ("leduc_poker", 0),
+        ("kuhn_poker(players=3)", 1),
+        ("goofspiel(num_cards=3,points_order=descending,imp_info=True)", 1),
+    ],
+)
+def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
+    page = Page(solved(game))
+    page.ask("overview")
+    view = page.do("deal", seat=seat).json()
+    played = []
+    while not view["over"]:
+        assert all(one["name"] for one in view["log"] if one["player"] == seat)
+        played.append(first(view["moves"]))
+        view = page.do("move", action=played[-1]).json()
+    state = page.answers.subject.game.new_initial_state()
+    own = []
+    for action in view["history"]:
+        if state.current_player() == seat:
+            own.append(action)
+        state.apply_action(action)
+    assert (own, view["returns"]) == (played, state.returns())
+    review = page.ask("review")
+    assert len(review["decisions"]) == len(played)
+    if played:
+        beliefs = [row["belief"] for row in review["hands"]]
+        assert sum(beliefs) == pytest.approx(1)
+        last = review["decisions"][-1]
+        # What the hands are worth, weighted by the belief, is the value of the move.
+        worth = sum(row["belief"] * row["value"] for row in review["hands"])
+        assert worth == pytest.approx(last["values"][last["chosen"]], abs=1e-12)
+    assert page.do("move", action=0).status == 400
+
+
+def test_the_page_is_told_nothing_that_the_player_does_not_see():
+    page = Page(solved("kuhn_poker"))
+    for _ in range(10):
+        view = page.do("deal", seat=0).json()
+        mine, theirs = view["log"]
+        assert mine["name"] in ("deals Jack", "deals Queen", "deals King")
+        assert theirs["name"] is None
+        assert view["knows"] == mine["name"].split()[1][0]
+        assert "history" not in view
+        assert "text" not in view
+    moves = page.do("move", action=7)
+    assert moves.status == 400
+    assert page.do("deal", seat=2).status == 400
+
+
+def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
+    solver = solved("kuhn_poker", 2_000)
+    page = Page(solver)
+    page.ask("overview")
+    grid = page.ask("grid", history="0,1,0,1")  # player 0 after pass and bet
+    policy = solver.average_policy()
+    assert [row["label"] for row in grid["rows"]] == ["J", "Q", "K"]
+    for card, row in enumerate(grid["rows"]):
+        odds = policy[f"{card}pb"]
+        assert row["probabilities"] == pytest.approx(list(odds.values()))
+        for column, value in enumerate(grid["cells"][card]):
+            if column == card:
+                assert value is None
+                continue
+            sign = 1 if card > column else -1
+            assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)
+
+
+# --- opened, exported, still being written -----------------------------------
+
+
+def fetch(url, **headers):
+    request = urllib.request.Request(url, headers=headers)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=30) as reply:
+        return reply.read().decode()
+
+
+def test_explore_serves_the_page_on_the_loopback_address_until_it_is_stopped():
+    with ms.explore(solved("kuhn_poker")) as page:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", page.url)
+        assert page.url in repr(page)
+        assert "<main>" in fetch(page.url)
+        about = json.loads(fetch(page.url + "api/about"))
+        assert about["game"] == "kuhn_poker()"
+        port = int(page.url.split(":")[2].split("/")[0])
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetch(f"http://127.0.0.1:{port}/")
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            fetch(page.url, Host="evil.example")
+        for address in own_addresses():
+            with pytest.raises(OSError, match=r".*"):
+                socket.create_connection((address, port), timeout=2)
+    with pytest.raises(urllib.error.URLError):
+        fetch(page.url)
+    assert "stopped" in repr(page)
+
+
+def own_addresses():
+    """The machine's addresses that are not the loopback's."""
+    found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    return {str(one[4][0]) for one in found} - {HOST, "127.0.1.1"}
+
+
+def test_a_port_in_use_is_told_in_words(capsys, tmp_path):
+    solved("kuhn_poker").average_policy().save(tmp_path / "policy.bin")
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port={port} cannot be used.*port=0"):
+            ms.explore(solved("kuhn_poker"), port=port)
+        path = str(tmp_path / "policy.bin")
+        assert main(["explore", path, f"--port={port}"]) == 1
+    assert f"port={port} cannot be used" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="port=70000"):
+        ms.explore(solved("kuhn_poker"), port=70_000)
+
+
+@pytest.fixture
+def results(tmp_path, capsys):
+    """The folder of a run of Kuhn poker."""
+    folder = tmp_path / "run"
+    words = ["solve", "kuhn_poker", "--iterations=300", f"--output_dir={folder}"]
+    assert main([*words, "--figure_format=svg"]) == 0
+    capsys.readouterr()
+    return folder
+
+
+def test_the_command_exports_a_page_with_the_rows_of_the_run(results, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    assert main(["explore", str(results), f"--export={path}"]) == 0
+    assert str(path) in capsys.readouterr().out
+    saved = data_of(path)
+    policy = ms.load_policy(results)
+    returns = saved["overviews"][0]["returns"]
+    assert returns == pytest.approx(ms.expected_returns("kuhn_poker", policy))
+    assert saved["rows"]["columns"]["iteration"][-1] == 300
+    assert len(saved["states"]) == ms.GameTree("kuhn_poker").expand_all().num_nodes
+    links = re.findall(r"https?://[^\s\"]+", path.read_text(encoding="utf-8"))
+    assert set(links) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', text
+    )
+    assert len(found) == 1
+    return json.loads(found[0])
+
+
+def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
+    solved("leduc_poker", 10).average_policy().save(tmp_path / "leduc.bin")
+    for words, told in (
+        ([], "What is to be explored"),
+        (["nowhere"], "nowhere is no folder of results"),
+        ([str(tmp_path)], "it has no policy"),
+        ([str(results), str(tmp_path / "leduc.bin")], "is a policy for leduc_poker"),
+        ([str(results), "--game=leduc_poker"], "not for leduc_poker"),
+    ):
+        assert main(["explore", *words, f"--export={tmp_path / 'page.html'}"]) == 1
+        assert told in capsys.readouterr().err
+    (results / "policy.json").write_text("{")
+    assert main(["explore", str(results), f"--export={tmp_path / 'page.html'}"]) == 1
+    assert "policy.json" in capsys.readouterr().err
+
+
+def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
+    path = tmp_path / "page.html"
+    exporting.export(look_at(hostile_policy()), path)
+    text = path.read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert text.count("<script") == 3
+    assert "stolen=1</script>" not in text
+    saved = data_of(path)
+    assert saved["infosets"][0][0]["info_state"] == HOSTILE
+    assert saved["states"]["0"]["moves"][0]["name"] == "<b>left</b>" + HOSTILE

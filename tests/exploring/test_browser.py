@@ -1,6 +1,5 @@
 """The page in a real browser, where there is one: headless Chromium with its driver."""
 
-import re
 import shutil
 import time
 
@@ -21,10 +20,11 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
 from tests.exploring.asking import (
+    HOSTILE,
+    hostile_policy,
     numbers_of_first,
     solved,
 )
-from tests.exploring.hostile_game import HOSTILE, hostile_policy
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
 ARGUMENTS = (
@@ -205,29 +205,6 @@ def test_fixing_solving_on_and_undoing(browser):
         assert not tab.complaints()
 
 
-def test_a_hand_of_leduc_is_played_to_its_end(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url)
-    tab.click("#tab-play")
-    tab.click("#deal")
-    for _ in range(8):
-        tab.until(lambda: tab.all("#result") or tab.all("#hand-moves button"))
-        if tab.all("#result"):
-            break
-        known = tab.text("#knows")
-        assert known[0] in "JQK"
-        buttons = tab.all("#hand-moves button")
-        [call] = [b for b in buttons if b.text in ("Call", "Check")]
-        call.click()
-        tab.until(lambda known=known: tab.all("#result") or tab.text("#knows") != known)
-    result = re.search(r"you got ([+-]?\d+)", tab.text("#result"))
-    assert result is not None
-    tab.until(lambda: tab.all("#review table"))
-    assert "What it may have been" in tab.text("#review")
-    assert "in 1 game" in tab.text("#score")
-    assert not tab.complaints()
-
-
 def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
     policy = hostile_policy()
     path = tmp_path / "page.html"
@@ -296,18 +273,6 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
         if not tab.all("#result"):
             tab.click("#hand-moves button")
     tab.until(lambda: tab.all("#review table"))
-    # What the hands are worth, weighted by the belief, is the value of the move.
-    beliefs, worths, mine = tab.script("""
-        const numbers = (rows, at) => Array.from(rows, (row) =>
-          Number(row.cells[at].innerText));
-        const tables = document.querySelectorAll("#review table");
-        const last = tables[tables.length - 1].tBodies[0].rows;
-        const moves = Array.from(tables[tables.length - 2].tBodies[0].rows);
-        const chosen = moves.filter((row) => row.innerText.includes("yours"));
-        return [numbers(last, 1), numbers(last, 2), numbers(chosen, 2)[0]]""")
-    assert sum(beliefs) == pytest.approx(1, abs=2e-3)
-    pairs = zip(beliefs, worths, strict=True)
-    assert sum(b * w for b, w in pairs) == pytest.approx(mine, abs=3e-3)
     tab.click("#tab-change")
     assert "takes the page's server" in tab.text("#needs-server")
     assert not tab.complaints()
@@ -345,108 +310,3 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
 
 def texts(tab, selector):
     return [element.text for element in tab.all(selector)]
-
-
-@pytest.mark.parametrize(
-    "width",
-    [390],
-)
-def test_nothing_is_wider_than_the_window(browser, leduc, width):
-    _, page = leduc
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 800},
-    )
-    try:
-        tab = Tab(browser, page.url, 0, 2, 1)
-        tab.wait_for_values()
-        for name in ("whole", "cards", "curve", "change", "play", "find"):
-            tab.click(f"#tab-{name}")
-            assert tab.script("return document.documentElement.scrollWidth") <= width
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def nameless(tab):
-    """What is shown without a name, as HTML."""
-    found = [
-        element.get_attribute("outerHTML")
-        for element in tab.all("button, select, input, [role]")
-        if element.is_displayed() and not element.accessible_name
-    ]
-    return [one for one in found if "role=" not in one]
-
-
-def test_everything_has_a_name_for_screen_readers(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 0, 2, 1)
-    tab.wait_for_values()
-    for name in ("find", "change", "play"):
-        tab.click(f"#tab-{name}")
-        tab.one("#panel button")
-        tab.until(lambda: nameless(tab) == [])
-
-
-def test_an_impossible_link_says_so_and_leads_to_the_start(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 99, 98)
-    assert "no move 99 after the beginning" in tab.text("#where")
-    tab.click("#path button")
-    tab.until(lambda: tab.text("#where") == "Chance deals")
-
-
-def test_the_moves_around_a_state_are_a_tree_to_walk_by(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 0, 2)
-    tab.wait_for_values()
-    tab.until(lambda: tab.all("#near a.here"))
-    links = tab.script(
-        "return Array.from(document.querySelectorAll('#near a.near'), "
-        "(link) => link.getAttribute('href').slice(1))"
-    )
-    assert {"", "0", "0,2", "0,2,1", "0,2,2", "0,2,1,1", "0,2,2,0"} <= set(links)
-    # Player 0 cannot tell the five cards that the other may have got.
-    [joined] = [
-        one
-        for one in tab.all("#near polyline.set")
-        if len(one.get_attribute("points").split()) == 5
-    ]
-    assert joined
-    tab.script("document.querySelector('#near a[href=\"#0,2,2,0\"]').focus()")
-    browser.switch_to.active_element.send_keys(Keys.ENTER)
-    tab.until(lambda: tab.text("#where") == "The end of the game")
-    assert not tab.complaints()
-
-
-def test_the_walk_is_hidden_while_one_plays(browser, leduc):
-    _, page = leduc
-    tab = Tab(browser, page.url, 0, 2)
-    tab.wait_for_values()
-    tab.click("#tab-play")
-    tab.click("#deal")
-    tab.one("#hand-moves button")
-    assert not tab.one("#position").is_displayed()
-    assert "a move that you do not see" in tab.text("#hand")
-    tab.click("#tab-find")
-    assert tab.one("#position").is_displayed()
-
-
-def test_all_digits_are_shown_on_request(browser, leduc):
-    solver, page = leduc
-    tab = Tab(browser, page.url, 0, 2)
-    tab.wait_for_values()
-    tab.click("#digits")
-    odds = solver.average_policy()[tab.content("#info-state")]
-    tab.until(
-        lambda: [float(one) for one in texts(tab, "#moves .p")] == [*odds.values()]
-    )
-
-
-def test_many_outcomes_of_chance_are_searched(browser):
-    solver = solved("first_sealed_auction(max_value=20,players=2)")
-    with ms.explore(solver) as page:
-        tab = Tab(browser, page.url)
-        tab.until(lambda: len(tab.all("#moves button.move")) == 8)
-        tab.one("#outcome").send_keys("value: 17")
-        tab.until(lambda: texts(tab, "#moves button.move") == ["Player 0 value: 17"])
-        assert "Values" in tab.text("#tab-cards")

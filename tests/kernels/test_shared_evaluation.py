@@ -9,21 +9,14 @@ import pytest
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
 from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.policies import names
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
-from tests.small_games import three_players, uneven_deal
-from tests.test_solver import GOOFSPIEL, KUHN_3
+from tests.small_games import named
+from tests.vectors import GOOFSPIEL, KUHN_3
 
 THREADS = (1, 3)
-GAMES = {
-    "kuhn_3": lambda: KUHN_3,
-    "goofspiel": lambda: GOOFSPIEL,
-    "liars_dice": lambda: "liars_dice(dice_sides=3)",
-    "uneven_deal": uneven_deal,
-    "three_players": three_players,
-}
-LIARS_DICE = GAMES["liars_dice"]()
+LIARS_DICE = "liars_dice(dice_sides=3)"
+GAMES = KUHN_3, GOOFSPIEL, LIARS_DICE, "uneven_deal", "three_players"
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +40,7 @@ def policy_of(tree, seed=2) -> np.ndarray:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_any_number_of_threads_has_the_bits_of_one(game):
-    tree = GameTree(GAMES[game]()).expand_all()
+    tree = GameTree(named(game)).expand_all()
     vector, players = policy_of(tree), range(tree.num_players)
     alone = full_pass(tree)
     returns, bests = alone.values(vector)
@@ -94,9 +87,7 @@ def test_evaluations_at_once_have_vectors_of_their_own():
     assert tree.take_vectors() is not one
 
 
-@pytest.mark.parametrize("many", [4, 4000])
-def test_what_is_no_policy_is_found(many, monkeypatch):
-    monkeypatch.setattr(names, "MANY_INFOSETS", many)  # by compiled code, or by NumPy
+def test_what_is_no_policy_is_found():
     tree = GameTree(KUHN_3).expand_all()
     vector = policy_of(tree)
     for infoset in (0, tree.num_infosets // 2, tree.num_infosets - 1):

@@ -2,27 +2,23 @@
 
 import itertools
 import math
-import mmap
 import pathlib
 import re
-import resource
 import subprocess
 import sys
 import textwrap
 import time
 
 import numpy as np
-import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
 
 import mccfr_spiel as ms
 from mccfr_spiel import limits as budget
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.settings import budget_of
 from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
+from tests import small_games
+from tests.small_games import leaf, move, small_game
 
 MIB = 2**20
 
@@ -79,28 +75,7 @@ def test_the_default_is_half_of_what_is_free(monkeypatch):
     assert Budget(7).limit == 7
 
 
-def test_resident_is_what_the_system_says():
-    # Mapped here, since malloc may serve an array from memory that it never gives back.
-    block = mmap.mmap(-1, 64 * MIB)
-    np.frombuffer(block, np.uint8)[:] = 1
-    before = budget.resident()
-    block.close()
-    assert before - budget.resident() == pytest.approx(64 * MIB, rel=0.05)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    assert 0 < budget.resident() <= peak + MIB
-
-
 # --- forecasts -----------------------------------------------------------------
-
-
-def test_a_forecast_refuses_nothing_that_fits():
-    # Estimates of a tree of 100 nodes, each a million with probability 10^-4: unbiased
-    # and as wild as can be. One run of 10^7 may be refused.
-    generator = np.random.default_rng(0)
-    for _ in range(200):
-        rare = generator.random(1000) < 1e-4
-        assert not exceeds(np.where(rare, 1e6, 0.0).tolist(), 100)
-    assert not exceeds([1.0] * 100_000, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -135,37 +110,6 @@ def test_a_tree_that_does_not_fit_gives_its_memory_back():
         tree.expand_all()
     assert (tree.num_nodes, tree.num_infosets, tree.num_sequences) == (1, 0, 2)
     assert tree.budget.taken < MIB / 2
-
-
-def test_a_failed_expansion_leaves_a_grown_tree_as_it_was():
-    solver = Solver("liars_dice", ms.OUTCOME_SAMPLING, max_memory=8 * MIB)
-    solver.iterate(100)
-    infosets, names = solver.tree.infosets.copy(), solver.tree.info_states
-    with pytest.raises(MemoryBudgetError):
-        solver.tree.expand_all()
-    assert (solver.tree.infosets == infosets).all()
-    assert solver.tree.info_states == names
-    solver.iterate(100)
-    expected = Solver("liars_dice", ms.OUTCOME_SAMPLING)
-    expected.iterate(200)
-    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
-
-
-# --- walks ---------------------------------------------------------------------
-
-
-def test_nodes_that_do_not_fit_are_dropped_and_nothing_changes(monkeypatch):
-    drops = []
-    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4, max_memory=700_000)
-    forget = GameTree.forget_nodes
-    monkeypatch.setattr(
-        GameTree, "forget_nodes", lambda tree: (drops.append(1), forget(tree))
-    )
-    solver.iterate(300)
-    assert drops
-    expected = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=4)
-    expected.iterate(300)
-    assert solver.average_policy().to_dict() == expected.average_policy().to_dict()
 
 
 # --- the growth of the process ---------------------------------------------------
@@ -242,29 +186,7 @@ def test_reading_a_policy_and_solving_a_program_are_counted(monkeypatch):
         ms.nash_conv(tree, {})
 
 
-def test_learning_a_response_ends_where_its_budget_is_full():
-    game = pyspiel.load_game("liars_dice")
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    small = ms.learned_response(
-        game, uniform, 0, iterations=10**9, plays=200, max_memory="3MB"
-    )
-    assert 10 < small.iterations < 10**6
-    assert small.value.plays == 200
-
-
 # --- the command line's settings --------------------------------------------------
-
-
-def test_settings_take_sizes_and_count_what_the_process_has():
-    settings = Settings(game="kuhn_poker", max_memory="100GiB")
-    taken = 100 * 2**30 - budget_of(settings).limit
-    assert taken == pytest.approx(budget.resident(), rel=0.2)
-    played = budget_of(settings._replace(evaluate="sampled"))
-    assert played.limit == pytest.approx(0.75 * (100 * 2**30 - taken), rel=0.01)
-    with pytest.raises(ValueError, match="the program itself takes"):
-        budget_of(settings._replace(max_memory="1MB"))
-    with pytest.raises(ValueError, match="is no size"):
-        settings._replace(max_memory="much")
 
 
 def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
@@ -302,84 +224,41 @@ def test_a_run_that_fills_its_memory_keeps_all_and_goes_on_with_more(tmp_path):
 
 # --- games that do not end -------------------------------------------------------
 
-_ENDLESS = pyspiel.GameType(
-    short_name="test_endless",
-    long_name="A game that never ends",
-    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
-    chance_mode=pyspiel.GameType.ChanceMode.DETERMINISTIC,
-    information=pyspiel.GameType.Information.PERFECT_INFORMATION,
-    utility=pyspiel.GameType.Utility.ZERO_SUM,
-    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
-    max_num_players=2,
-    min_num_players=2,
-    provides_information_state_string=True,
-    provides_information_state_tensor=False,
-    provides_observation_string=False,
-    provides_observation_tensor=False,
-    parameter_specification={"moves": 2},
-)
 
-
-class EndlessGame(pyspiel.Game):
-    """Players move in turns, and say that they stop after five moves."""
-
-    def __init__(self, params=None):
-        self.moves = int((params or {}).get("moves", 2))
-        info = pyspiel.GameInfo(
-            num_distinct_actions=self.moves,
-            max_chance_outcomes=0,
-            num_players=2,
-            min_utility=-1.0,
-            max_utility=1.0,
-            utility_sum=0.0,
-            max_game_length=5,
-        )
-        super().__init__(_ENDLESS, info, params or {})
-
-    def new_initial_state(self):
-        return EndlessState(self)
-
-
-class EndlessState(pyspiel.State):
-    def __init__(self, game):
-        super().__init__(game)
-        self.moves = game.moves
-        self.past = ""
+class EndlessState(small_games._SmallState):
+    """Players move in turns for ever."""
 
     def current_player(self):
-        return len(self.past) % 2
-
-    def _legal_actions(self, player):
-        return list(range(self.moves))
+        return len(self.history()) % 2
 
     def _apply_action(self, action):
-        self.past += str(action)
-
-    def is_terminal(self):
-        return False
-
-    def returns(self):
-        return [0.0, 0.0]
+        pass
 
     def information_state_string(self, player=None):
-        return self.past
+        return self.history_str()
 
     def __str__(self):
-        return self.past
+        return self.history_str()
+
+
+def endless_game(moves, monkeypatch):
+    """Its players say that they stop after twenty moves."""
+    monkeypatch.setattr(small_games, "_SmallState", EndlessState)
+    return small_game(move(0, "", *[leaf(0.0, 0.0)] * moves), name="test_endless")
 
 
 @pytest.mark.parametrize(
     ("name", "moves"),
     [("cfr", 1), ("external_sampling", 2), ("outcome_sampling", 1)],
 )
-def test_a_game_that_does_not_end_is_named_within_seconds(name, moves):
+def test_a_game_that_does_not_end_is_named_within_seconds(name, moves, monkeypatch):
     Solver("kuhn_poker", ms.ALGORITHMS[name]).iterate(1)  # compiles
     began = time.monotonic()
     with pytest.raises(ValueError, match=r"max_game_length|meets far more") as error:
-        Solver(EndlessGame({"moves": moves}), ms.ALGORITHMS[name]).iterate(1)
+        Solver(endless_game(moves, monkeypatch), ms.ALGORITHMS[name]).iterate(1)
     assert time.monotonic() - began < 5
     if name == "outcome_sampling":
         assert "se outcome sampling" not in str(error.value)
     if name != "external_sampling":
         assert "does not end" in str(error.value)
-        assert "5" in str(error.value)
+        assert "20" in str(error.value)

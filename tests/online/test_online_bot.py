@@ -11,7 +11,6 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
-from mccfr_spiel import Solver
 from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.online.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
 from mccfr_spiel.storage import checkpoint
@@ -203,19 +202,6 @@ def test_a_dropped_hand_teaches_nothing():
     assert not is_uniform(bot.current_policy())
 
 
-def test_imperfect_recall_is_refused():
-    bot = OnlineOutcomeSamplingBot("liars_dice_ir", 0, epsilon=1.0, seed=0)
-    game = pyspiel.load_game("liars_dice_ir")
-    rng = random.Random(0)
-
-    def play_many():
-        for _ in range(2000):
-            bot.observe_outcome(play(game, bot, uniform(rng), rng)[0])
-
-    with pytest.raises(ValueError, match="perfect recall"):
-        play_many()
-
-
 # --- hands of any length -----------------------------------------------------
 
 
@@ -351,25 +337,6 @@ def test_a_full_bot_comes_back_full_or_with_room(tmp_path):
     assert other.num_infosets > known
     with pytest.raises(MemoryBudgetError):
         OnlineOutcomeSamplingBot.load(tmp_path / "bot", max_memory=100)
-
-
-def test_a_file_that_is_no_bots_or_is_damaged_is_refused(tmp_path):
-    bot = OnlineOutcomeSamplingBot(KUHN, 1, seed=1)
-    run_rng = random.Random(1)
-    for _ in range(30):
-        bot.observe_outcome(play(KUHN, bot, uniform(run_rng), run_rng)[1])
-    path = tmp_path / "bot"
-    bot.save(path)
-    good = path.read_bytes()
-    Solver("kuhn_poker").save(tmp_path / "solver")
-    with pytest.raises(CheckpointError, match="checkpoint of a mccfr_spiel solver"):
-        OnlineOutcomeSamplingBot.load(tmp_path / "solver")
-    with pytest.raises(CheckpointError, match="a bot that mccfr_spiel saved"):
-        Solver.load(path)
-    for size in range(0, len(good), 97):
-        path.write_bytes(good[:size])
-        with pytest.raises(CheckpointError):
-            OnlineOutcomeSamplingBot.load(path)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.experiments import Curve, Experiment, Panel, Settings, sweeps
 from mccfr_spiel.experiments.sweeps import run_task
 from mccfr_spiel.papers import panels, reproduction, table_1
-
-LEDUC = "leduc_poker(suit_isomorphism=True)"
+from tests.vectors import LEDUC
 
 
 @pytest.fixture(scope="module")

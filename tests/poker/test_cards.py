@@ -1,4 +1,5 @@
-"""Hand strengths, against full enumeration and an evaluator of the rule book."""
+"""Hand strengths, against full enumeration and an evaluator of the rule book; ranges in
+the notation of players."""
 
 import itertools
 import math
@@ -12,7 +13,10 @@ from mccfr_spiel.poker.cards import (
     HAND_NAMES,
     HAND_OF,
     HANDS,
+    RangeError,
     cards_of,
+    text_of,
+    weights_of,
 )
 from mccfr_spiel.worlds.strengths import CLASS_UNIT, strengths
 
@@ -102,3 +106,68 @@ def test_hands_stand_in_the_order_of_the_endgame_files():
 def test_a_list_of_cards_that_is_none_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         cards_of(text, "board")
+
+
+# --- ranges ------------------------------------------------------------------
+
+
+def kinds_in(text):
+    """The kinds of hands that a range has, as players call them."""
+    found = set()
+    for at in np.flatnonzero(weights_of(text, "range0")):
+        high, suit, low, other = HAND_NAMES[at]
+        suits = "" if high == low else "s" if suit == other else "o"
+        found.add(high + low + suits)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "hands"),
+    [
+        ("QQ+", "QQ KK AA", 18),
+        ("AKs", "AKs", 4),
+        ("KA", "AKs AKo", 16),
+        ("75s+", "75s 76s", 8),
+        ("TT-77", "77 88 99 TT", 24),
+        ("A5s-A2s", "A5s A4s A3s A2s", 16),
+        ("qq+, aks", "QQ KK AA AKs", 22),
+        ("22;33,", "22 33", 12),
+    ],
+)
+def test_an_entry_names_the_hands_that_players_mean(text, kinds, hands):
+    assert kinds_in(text) == {*kinds.split()}
+    assert np.count_nonzero(weights_of(text, "range0")) == hands
+
+
+def test_weights_follow_a_colon_and_the_last_entry_for_a_hand_wins():
+    weights = weights_of("random:0.25, AhKh:0.3, AA, AhAs:0", "range1")
+    by_name = dict(zip(HAND_NAMES, weights, strict=True))
+    assert by_name["7c2d"] == 0.25
+    assert by_name["AhKh"] == 0.3
+    assert by_name["AcAd"] == 1
+    assert by_name["AhAs"] == 0
+    assert weights.sum() == pytest.approx(0.25 * (1326 - 7) + 0.3 + 5)
+
+
+def test_an_array_goes_into_a_text_and_back_to_the_bit():
+    weights = np.random.default_rng(1).random(1326) ** 9
+    weights[::5] = 0
+    weights[1] = 1e-300
+    assert (weights_of(text_of(weights), "range0") == weights).all()
+    assert (weights_of(weights, "range0") == weights).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("QQ,AKx", "range0: 'AKx' is no hand"),
+        ("AhAh:0.5", "'AhAh:0.5' has one card twice"),
+        ("QQ:x", "'x' in 'QQ:x' is no weight"),
+        ("TT-A2s", "'TT-A2s' is no run"),
+        (np.ones(1325), r"shape \(1325,\)"),
+        (np.full(1326, -0.5), "weight -0.5 of hand 0"),
+    ],
+)
+def test_what_is_no_range_is_refused_by_its_entry(given, message):
+    with pytest.raises(RangeError, match=message):
+        weights_of(given, "range0")

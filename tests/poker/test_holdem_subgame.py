@@ -3,17 +3,14 @@
 import copy
 import itertools
 import pickle
-import random
 from typing import Any
 
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python.algorithms import get_all_states
 
 import mccfr_spiel as ms
-from mccfr_spiel.poker.cards import DECK, HAND_NAMES, HAND_OF, HANDS
-from mccfr_spiel.worlds import public_tree
+from mccfr_spiel.poker.cards import DECK, HAND_OF, HANDS
 
 pytestmark = pytest.mark.interpreted
 
@@ -138,68 +135,6 @@ def test_the_string_of_a_game_loads_the_same_game(more):
     assert again.subgame.betting == game.subgame.betting
     assert again.subgame.nodes == game.subgame.nodes
     assert (again.subgame.ranges == game.subgame.ranges).all()
-
-
-def test_the_public_tree_is_that_of_the_game():
-    """Every state of some histories, and every node's strings and histories."""
-    game = turn()
-    tree = game.public_tree()
-    names = [HAND_NAMES[hand] for hand in np.flatnonzero(game.subgame.ranges.any(0))]
-    generator = random.Random(1)
-    for _ in range(300):
-        state = game.new_initial_state()
-        hands = []
-        for _ in range(2):
-            hands.append(generator.choice(state.chance_outcomes())[0])
-            state.apply_action(hands[-1])
-        rows = [names.index(HAND_NAMES[hand]) for hand in hands]
-        node = 0
-        while not state.is_terminal():
-            first, count = int(tree.first_child[node]), int(tree.num_children[node])
-            children = range(first, first + count)
-            if state.is_chance_node():
-                assert tree.kind[node] == public_tree.DEAL
-                card, chance = generator.choice(state.chance_outcomes())
-                now = tree.board[node] | np.uint64(1 << card)
-                node = next(k for k in children if tree.board[k] == now)
-                assert tree.chance[node] == chance
-                state.apply_action(card)
-                continue
-            player = state.current_player()
-            assert (tree.kind[node], tree.player[node]) == (
-                public_tree.DECISION,
-                player,
-            )
-            assert tree.action[first : first + count].tolist() == state.legal_actions()
-            text = state.information_state_string(player)
-            assert tree.info_state(node, rows[player]) == text
-            other = game.new_initial_state()
-            for action in tree.history(node, rows[player]):
-                other.apply_action(action)
-            assert other.information_state_string(player) == text
-            action = generator.choice(state.legal_actions())
-            node = first + state.legal_actions().index(action)
-            state.apply_action(action)
-        row = 0
-        if tree.kind[node] == public_tree.SHOWDOWN:
-            one, two = tree.strengths[tree.strength_row[node], rows]
-            row = public_tree.WINS if one > two else public_tree.LOSES
-        assert tree.pays[node, row].tolist() == state.returns()
-
-
-def test_a_small_river_solved_by_histories_has_its_value():
-    game = ms.poker.subgame(
-        board="2s3h4d6c7c",
-        pot=20,
-        stacks=10,
-        ranges=("AsAh,QsQh", "KsKh"),
-        bets="a",
-        raises="",
-    )
-    # Aces bet, queens bluff once in three times, kings fold once in three times.
-    assert ms.solve_lp(game).value == pytest.approx(10 / 3)
-    states = get_all_states.get_all_states(game, include_chance_states=True)
-    assert len(states) == 1 + 2 + 2 * 9
 
 
 @pytest.mark.parametrize(

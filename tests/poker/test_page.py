@@ -68,30 +68,6 @@ def test_the_grid_has_ranges_frequencies_evs_and_equities(solver, asked):
     assert sum(cell is not None for line in cells for cell in line) == 3
 
 
-def test_its_buttons_walk_along_the_betting(asked):
-    grid = asked("grid", history="")
-    after = ",".join(map(str, grid["next"][1]))
-    grid = asked("grid", history=after)
-    assert (grid["player"], grid["words"]) == (1, "All-in 10")
-    assert grid["actions"] == ["Fold", "Call"]
-    state = asked("state", history=after)
-    assert state["state"]["path"][-1][-1] == "All-in 10"
-    label = state["infoset"]["info_state"][:4]
-    row = next(one for one in grid["rows"] if one["label"] == label)
-    assert state["infoset"]["values"] == pytest.approx(row["values"])
-    assert state["infoset"]["probabilities"] == pytest.approx(row["probabilities"])
-    over = asked("grid", history=",".join(map(str, grid["next"][0])))
-    assert over == {"none": "Nobody acts after All-in 10, Fold."}
-
-
-def test_the_overview_tells_evs_and_what_best_responses_gain(solver, asked):
-    whole = asked("overview")
-    assert sum(whole["returns"]) == pytest.approx(20)
-    gap = ms.nash_conv(STRING, solver.average_policy())
-    assert whole["nash_conv"] == pytest.approx(gap)
-    assert asked("about")["tree"] == "hands"
-
-
 def test_the_page_locks_all_hands_of_a_decision_and_frees_them():
     page = Page(ms.Solver(STRING, ms.CFR_PLUS))
     start = page.ask("grid", history="")

@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as openspiel_policy
+from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 
@@ -17,30 +18,6 @@ def solved(game, algorithm=ms.EXTERNAL_SAMPLING):
     solver = ms.Solver(game, algorithm, seed=1)
     solver.iterate(300)
     return solver.average_policy()
-
-
-def openspiel_returns(state, policy):
-    """Expected returns by OpenSpiel's interface alone, joint moves included."""
-    if state.is_terminal():
-        return np.array(state.returns())
-    total = np.zeros(state.num_players())
-    if state.is_chance_node():
-        for action, probability in state.chance_outcomes():
-            total += probability * openspiel_returns(state.child(action), policy)
-    elif state.is_simultaneous_node():
-        first, second = (policy.action_probabilities(state, p) for p in (0, 1))
-        for a, p in first.items():
-            for b, q in second.items():
-                if p * q > 0:
-                    child = state.clone()
-                    child.apply_actions([a, b])
-                    total += p * q * openspiel_returns(child, policy)
-    else:
-        for action, probability in policy.action_probabilities(state).items():
-            if probability > 0:
-                child = state.child(action)
-                total += probability * openspiel_returns(child, policy)
-    return total
 
 
 @pytest.mark.parametrize("name", ["leduc_poker", GOOFSPIEL])
@@ -54,7 +31,7 @@ def test_matches_of_bots_pay_what_the_policy_gets(name):
             for seed in range(1_000)
         ]
     )
-    expected = openspiel_returns(game.new_initial_state(), policy)
+    expected = expected_game_score.policy_value(game.new_initial_state(), policy)
     error = returns[:, 0].std() / math.sqrt(len(returns))
     assert abs(returns[:, 0].mean() - expected[0]) < 4 * error
     uniform = openspiel_policy.UniformRandomPolicy(game)
@@ -83,22 +60,6 @@ def test_a_bot_plays_the_policy_of_its_seat_and_draws_from_it():
         assert counts[action] / 4_000 == pytest.approx(probability, abs=0.035)
     assert bot.player_id() == 0
     assert bot.provides_policy()
-
-
-def test_draws_depend_on_the_seed_and_the_seat_alone():
-    uniform = openspiel_policy.UniformRandomPolicy(pyspiel.load_game("leduc_poker"))
-    state = pyspiel.load_game("leduc_poker").new_initial_state()
-    for action in (0, 1):
-        state.apply_action(action)
-
-    def draws(seed):
-        bot = ms.bot(uniform, 0, seed=seed)
-        return [bot.step(state) for _ in range(50)]
-
-    assert draws(1) == draws(1) != draws(2)
-    other = ms.bot(uniform, 1, seed=1)
-    state.apply_action(1)
-    assert [other.step(state) for _ in range(50)] != draws(1)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score, exploitability
+from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
@@ -14,11 +13,8 @@ from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests.reference import random_policy
 from tests.small_games import leaf, move, small_game
-from tests.vectors import vector_of
+from tests.vectors import GOOFSPIEL, vector_of
 
-GOOFSPIEL = (
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
-)
 SIMULTANEOUS = [GOOFSPIEL, "matrix_rps", "blotto(coins=3,fields=2)"]
 
 
@@ -72,39 +68,6 @@ def test_simultaneous_states_and_their_turns_get_the_same_probabilities(game):
         start.apply_action(start.legal_actions()[0])
     with pytest.raises(ValueError, match="player_id"):
         policy.action_probabilities(start)
-
-
-@pytest.mark.parametrize("game", SIMULTANEOUS)
-def test_openspiel_evaluates_policies_of_simultaneous_games(game):
-    game = pyspiel.load_game(game)
-    _, policy = policy_of(game)
-    theirs = expected_game_score.policy_value(game.new_initial_state(), policy)
-    assert ms.expected_returns(game, policy) == pytest.approx(theirs, abs=1e-12)
-    turns = pyspiel.convert_to_turn_based(game)
-    conv = exploitability.nash_conv(turns, policy)
-    assert ms.nash_conv(game, policy) == pytest.approx(conv, abs=1e-12)
-    assert ms.nash_conv(turns, policy) == pytest.approx(conv, abs=1e-12)
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker", "kuhn_poker(players=3)", "matrix_rps"])
-def test_conversions_keep_every_probability(game):
-    game = pyspiel.load_game(game)
-    probs, policy = policy_of(game)
-    turns = policy.tree.game
-    tabular = policy.to_tabular()
-    assert isinstance(tabular, openspiel_policy.TabularPolicy)
-    for state in states_of(game):
-        for player in range(game.num_players()):
-            if state.is_simultaneous_node() or player == state.current_player():
-                mine = policy.action_probabilities(state, player)
-                assert tabular.action_probabilities(state, player) == mine
-    compiled = policy.to_pyspiel()
-    in_c = {name: dict(row) for name, row in compiled.policy_table().items()}
-    assert probs == policy.to_dict()
-    assert probs.items() <= in_c.items()  # and the simultaneous game's own strings
-    assert pyspiel.nash_conv(turns, compiled) == pytest.approx(
-        ms.nash_conv(game, policy), abs=1e-12
-    )
 
 
 def test_a_state_never_met_is_uniform():
@@ -225,3 +188,63 @@ def test_a_policy_of_a_game_whose_rules_changed_is_refused_where_it_shows(tmp_pa
     policy = SequencePolicy.load(tmp_path / "policy", game)
     with pytest.raises(ValueError, match=r"knows 2 legal actions.* has 3"):
         policy.action_probabilities(game.new_initial_state())
+
+
+# --- tables ------------------------------------------------------------------
+
+SHARED = [
+    "goofspiel(num_cards=3)",
+    "goofspiel(num_cards=2,imp_info=True,points_order=ascending)",
+    "matrix_rps",
+    "blotto(coins=3,fields=2)",
+]
+
+
+def policy_for(game, seed=0):
+    """A random policy, different for each player, of a game."""
+    tree = ms.GameTree(game).expand_all()
+    return ms.SequencePolicy(tree, vector_of(tree, random_policy(tree.game, seed)))
+
+
+def decisions(game):
+    """(state, player) for all that somebody decides in a game."""
+    for state in states_of(game):
+        if state.is_simultaneous_node():
+            yield from ((state, player) for player in range(game.num_players()))
+        else:
+            yield state, state.current_player()
+
+
+@pytest.mark.parametrize("game", SHARED)
+def test_a_table_gives_each_player_what_the_policy_does(game):
+    game = pyspiel.load_game(game)
+    policy = policy_for(game)
+    table = policy.to_tabular()
+    copied = pickle.loads(pickle.dumps(table))
+    for state, player in decisions(game):
+        mine = policy.action_probabilities(state, player)
+        assert table.action_probabilities(state, player) == mine
+        assert copied.action_probabilities(state, player) == mine
+    start = game.new_initial_state()
+    if not start.is_chance_node():
+        theirs = expected_game_score.policy_value(start, table)
+        assert theirs == pytest.approx(ms.expected_returns(game, policy), abs=1e-12)
+    assert ms.nash_conv(game, table) == pytest.approx(
+        ms.nash_conv(game, policy), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("game", ["matrix_rps", "goofspiel(num_cards=3)"])
+def test_a_compiled_table_is_right_in_the_simultaneous_game_or_refused(game):
+    game = pyspiel.load_game(game)
+    policy = policy_for(game)
+    names: list[set[str]] = [set(), set()]
+    for state, player in decisions(game):
+        names[player].add(state.information_state_string(player))
+    if names[0] & names[1]:
+        with pytest.raises(ValueError, match="More than one player"):
+            policy.to_pyspiel()
+        return
+    compiled = policy.to_pyspiel()
+    theirs = pyspiel.expected_returns(game.new_initial_state(), compiled, -1, False)
+    assert theirs == pytest.approx(ms.expected_returns(game, policy), abs=1e-12)

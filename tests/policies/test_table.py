@@ -1,13 +1,9 @@
 """A policy as a table and as a dictionary, beside what OpenSpiel says of its states."""
 
-import importlib
-
-import numpy as np
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.policies import table as tables
 from tests.small_games import leaf, move, small_game
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
@@ -60,39 +56,6 @@ def test_rows_have_openspiels_names_and_reach_in_the_order_of_the_tree(name, alg
             dict(zip(row.actions, row.probabilities, strict=True))
             == (policy[row.info_state])
         )
-
-
-def test_a_policy_of_compiled_rules_has_the_rules_names():
-    importlib.import_module("mccfr_spiel.games")  # registers them
-    policy = solved("python_one_card_poker(cards=4)", ms.CFR, 5)
-    expected = rows_by_openspiel(policy)
-    for row in policy.table():
-        assert row.names == expected[row.player, row.info_state][0]
-    assert not any(name.isdigit() for row in policy.table() for name in row.names)
-
-
-def test_a_game_that_is_too_large_has_a_table_without_reach(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_NODES", 100)
-    # No other test has a tree of this game, which the table would take.
-    policy = solved("leduc_poker(starting_player=1)", ms.OUTCOME_SAMPLING, 20)
-    rows = policy.table().rows
-    assert [row.info_state for row in rows] == policy.info_states
-    assert {row.reach for row in rows} == {None}
-    assert {name for row in rows for name in row.names} == {"Fold", "Call", "Raise"}
-    assert rows[0].policy_in_words().startswith("Call ")
-    assert "  -" in str(policy.table())
-
-
-def test_a_data_frame_has_a_line_for_each_action():
-    pytest.importorskip("pandas")
-    policy = solved("kuhn_poker", ms.OUTCOME_SAMPLING, 30)
-    frame = policy.table().to_pandas()
-    assert list(frame.columns) == [
-        *("info_state", "player", "action", "name", "probability", "reach")
-    ]
-    assert len(frame) == sum(len(row.actions) for row in policy.table())
-    sums = frame.groupby(["player", "info_state"])["probability"].sum()
-    assert np.allclose(sums, 1)
 
 
 # --- a policy as a dictionary -----------------------------------------------------

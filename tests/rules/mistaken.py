@@ -4,6 +4,8 @@ A coin falls, player 0 sees it and acts, then player 1, who saw player 0's actio
 parameter `fault` says which mistake is made, after action 1 alone where that can be.
 """
 
+import enum
+
 import numpy as np
 
 from mccfr_spiel.rules.description import (
@@ -19,50 +21,14 @@ from mccfr_spiel.rules.description import (
 )
 from mccfr_spiel.rules.game import register
 
-FAULTS = (
-    "none",
-    "zero_sum",
-    "range",
-    "overflow",
-    "twice",
-    "beyond",
-    "chance_twice",
-    "chance_none",
-    "many",
-    "long_key",
-    "state",
-    "words",
-    "recall",
-    "actions",
-    "chance_probs",
-    "returns",
-    "player",
-    "no_action",
-    "long",
-    "chance_descends",
+Fault = enum.IntEnum(
+    "Fault",
+    "NONE ZERO_SUM RANGE OVERFLOW TWICE BEYOND CHANCE_TWICE CHANCE_NONE MANY LONG_KEY "
+    "STATE WORDS RECALL ACTIONS CHANCE_PROBS RETURNS PLAYER NO_ACTION LONG "
+    "CHANCE_DESCENDS",
+    start=0,
 )
-(
-    NONE,
-    ZERO_SUM,
-    RANGE,
-    OVERFLOW,
-    TWICE,
-    BEYOND,
-    CHANCE_TWICE,
-    CHANCE_NONE,
-    MANY,
-    LONG_KEY,
-    STATE,
-    WORDS,
-    RECALL,
-    ACTIONS,
-    CHANCE_PROBS,
-    RETURNS,
-    PLAYER,
-    NO_ACTION,
-    LONG,
-    CHANCE_DESCENDS,
-) = range(len(FAULTS))
+FAULTS = tuple(fault.name.lower() for fault in Fault)
 FAULT = 0
 COUNT, MOVES = 0, 1
 
@@ -75,11 +41,11 @@ def start(settings, state):
 @compiled
 def acting(settings, state):
     fault = settings[FAULT]
-    if state[COUNT] == 3 and not (fault == LONG and is_there(state)):
+    if state[COUNT] == 3 and not (fault == Fault.LONG and is_there(state)):
         return TERMINAL
-    if fault == PLAYER and is_there(state):
+    if fault == Fault.PLAYER and is_there(state):
         return 7
-    if state[COUNT] == 3 or (fault == RECALL and state[COUNT] == 2):
+    if state[COUNT] == 3 or (fault == Fault.RECALL and state[COUNT] == 2):
         return 0
     return state[COUNT] - 1 if state[COUNT] else CHANCE
 
@@ -95,23 +61,23 @@ def legal_actions(settings, state, actions):
     actions[0] = 0
     actions[1] = 1
     if state[COUNT] == 0:
-        if fault == CHANCE_TWICE:
+        if fault == Fault.CHANCE_TWICE:
             actions[0] = 1
-        if fault == CHANCE_NONE:
+        if fault == Fault.CHANCE_NONE:
             return 0
-        if fault == CHANCE_DESCENDS:  # which is no fault
+        if fault == Fault.CHANCE_DESCENDS:  # which is no fault
             actions[0] = 1
             actions[1] = 0
     if state[COUNT] == 2 and state[MOVES + 1] == 1:
-        if fault == TWICE:
+        if fault == Fault.TWICE:
             actions[0] = 1
-        if fault == BEYOND:
+        if fault == Fault.BEYOND:
             actions[1] = 2
-        if fault == MANY:
+        if fault == Fault.MANY:
             return 3
-        if fault == NO_ACTION:
+        if fault == Fault.NO_ACTION:
             return 0
-        if fault == ACTIONS and state[MOVES] == 1:
+        if fault == Fault.ACTIONS and state[MOVES] == 1:
             return 1
     return 2
 
@@ -119,14 +85,14 @@ def legal_actions(settings, state, actions):
 @compiled
 def chance_probs(settings, state, probs):
     probs[0] = 0.5
-    probs[1] = 0.75 if settings[FAULT] == CHANCE_PROBS else 0.5
+    probs[1] = 0.75 if settings[FAULT] == Fault.CHANCE_PROBS else 0.5
 
 
 @compiled
 def apply_action(settings, state, action):
     state[MOVES + state[COUNT]] = action
     state[COUNT] += 1
-    if settings[FAULT] == STATE and is_there(state):
+    if settings[FAULT] == Fault.STATE and is_there(state):
         remember(state)
 
 
@@ -142,9 +108,9 @@ def info_key(settings, state, player, key):
     for k in range(player, state[COUNT]):
         key[length] = state[MOVES + k]
         length += 1
-    if settings[FAULT] == LONG_KEY and is_there(state):
+    if settings[FAULT] == Fault.LONG_KEY and is_there(state):
         return 4
-    if settings[FAULT] == RECALL and player == 0:
+    if settings[FAULT] == Fault.RECALL and player == 0:
         key[1] = 0  # the own action
     return length
 
@@ -156,15 +122,15 @@ def returns(settings, state, returns):
     returns[0] = value
     returns[1] = -value
     if is_there(state) and state[MOVES + 2] == 0:
-        if fault == ZERO_SUM:
+        if fault == Fault.ZERO_SUM:
             returns[1] = 0.5
-        if fault == RANGE:
+        if fault == Fault.RANGE:
             returns[0] = 3.0
             returns[1] = -3.0
-        if fault == OVERFLOW:
+        if fault == Fault.OVERFLOW:
             returns[0] = 1.7e308
             returns[1] = -1.7e308
-        if fault == RETURNS:
+        if fault == Fault.RETURNS:
             returns[0] = np.inf
             returns[1] = -np.inf
 

@@ -23,6 +23,8 @@ games = importlib.import_module("mccfr_spiel.games")
 _NO_BYTECODE = shutil.ignore_patterns("__pycache__")
 _ROOT = pathlib.Path(__file__).parents[2]
 _THREE_DECKS = games.PAPER_GAMES["Goofspiel, three decks of 4"]
+_FIVE = "python_goofspiel(num_cards=5,points_order=descending)"
+_LEDUC_13 = "python_leduc_ranks(ranks=13)"
 
 _SMALL = (
     "python_goofspiel(num_cards=3,points_order=ascending)",
@@ -56,114 +58,73 @@ def tree_through_pyspiel(game: str) -> GameTree:
     return tree.expand_all()
 
 
-def infosets_of(tree: GameTree) -> tuple[int, ...]:
-    return tuple(np.bincount(tree.infosets["player"]).tolist())
-
-
-def sequences_of(tree: GameTree) -> tuple[int, ...]:
-    players, counts = tree.infosets["player"], tree.infosets["num_actions"]
-    return tuple(1 + int(counts[players == p].sum()) for p in range(2))
-
-
-def depth_of(tree: GameTree) -> int:
-    depth = [0] * tree.num_nodes
-    for node, (first, _, _, count, _) in enumerate(tree.nodes.tolist()):
-        depth[first : first + count] = [depth[node] + 1] * count
-    return max(depth)
-
-
 # --- the published sizes ------------------------------------------------------
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    ("cards", "order", "nodes", "infosets", "m_value"),
-    [
-        (2, "ascending", 15, 10, 3.828),
-        (3, "descending", 139, 72, 18.505),
-        (4, "ascending", 2_229, 738, 118.882),
-        (5, "descending", 55_731, 9_948, 973.103),
-    ],
-)
-def test_goofspiel_of_lanctot_has_its_sizes(cards, order, nodes, infosets, m_value):
-    tree = tree_of(f"python_goofspiel(num_cards={cards},points_order={order})")
-    assert tree.num_nodes == nodes
-    assert infosets_of(tree) == (infosets // 2, infosets // 2)
-    assert m_values(tree) == pytest.approx((m_value, m_value), abs=5e-4)
-    assert set(tree.utilities[:, 0]) == {-1, 0, 1}
-
-
-@pytest.mark.compiled
-def test_goofspiel_with_three_decks_has_the_sizes_of_farina():
-    tree = tree_of(_THREE_DECKS)
-    assert tree.num_nodes == 54_421
-    assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == 13_824
-    assert infosets_of(tree) == (17_476, 17_476)
-    assert sequences_of(tree) == (21_329, 21_329)
-    assert depth_of(tree) == 11
-
-
-@pytest.mark.parametrize(
-    "cards", [2, 3, 10, pytest.param(100, marks=pytest.mark.compiled)]
-)
-def test_one_card_poker_has_its_sizes(cards):
-    tree = tree_of(f"python_one_card_poker(cards={cards})")
-    assert tree.num_nodes == 9 * cards * (cards - 1) + cards + 1
-    assert infosets_of(tree) == (2 * cards, 2 * cards)
-    # First bets and bets after pass and bet; after a pass or a bet.
-    roots = 2 * np.sqrt(cards), np.sqrt(2 * cards)
-    assert m_values(tree) == pytest.approx(roots)
-
-
-@pytest.mark.parametrize(
-    ("moves", "nodes"),
-    [
-        (3, 4_624),
-        (5, 54_532),
-        (6, 187_692),
-    ],
-)
-@pytest.mark.compiled
-def test_princess_and_monster_has_its_sizes(moves, nodes):
-    tree = tree_of(f"python_princess_and_monster(horizon={moves + 2})")
-    assert tree.num_nodes == nodes
+SIZES = [  # game, nodes, leaves, infosets and sequences of the two players
+    ("python_goofspiel(num_cards=2,points_order=ascending)", 15, None, (5, 5), None),
+    (
+        "python_goofspiel(num_cards=3,points_order=descending)",
+        139,
+        None,
+        (36, 36),
+        None,
+    ),
+    (
+        "python_goofspiel(num_cards=4,points_order=ascending)",
+        2_229,
+        None,
+        (369, 369),
+        None,
+    ),
+    (_FIVE, 55_731, None, (4_974, 4_974), None),
+    (_THREE_DECKS, 54_421, 13_824, (17_476, 17_476), (21_329, 21_329)),
+    ("python_one_card_poker(cards=100)", 89_201, None, (200, 200), None),
     # A player who moves k times meets an infoset for each path of fewer steps.
-    paths = np.cumsum([9, 33, 125, 477, 1_825])
-    assert infosets_of(tree) == (paths[(moves - 1) // 2], paths[moves // 2 - 1])
+    ("python_princess_and_monster(horizon=5)", 4_624, None, (42, 9), None),
+    ("python_princess_and_monster(horizon=7)", 54_532, None, (167, 42), None),
+    ("python_princess_and_monster(horizon=8)", 187_692, None, (167, 167), None),
+    ("python_leduc_ranks(ranks=3)", 1_936, None, (144, 144), None),
+    (_LEDUC_13, 166_336, 98_956, (2_574, 2_574), (6_007, 6_007)),
+    ("python_search(turns=4)", 21_613, None, None, (52, 2_029)),
+    ("python_search(turns=6)", 194_105, 118_514, None, (78, 68_951)),
+]
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(("game", "nodes", "leaves", "infosets", "sequences"), SIZES)
+def test_games_have_their_published_sizes(game, nodes, leaves, infosets, sequences):
+    tree = tree_of(game)
+    assert tree.num_nodes == nodes
+    players, counts = tree.infosets["player"], tree.infosets["num_actions"]
+    found = np.count_nonzero(tree.nodes["player"] == TERMINAL)
+    assert found == leaves or leaves is None
+    found = tuple(np.bincount(players).tolist())
+    assert found == infosets or infosets is None
+    found = tuple(1 + int(counts[players == p].sum()) for p in range(2))
+    assert found == sequences or sequences is None
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize(
-    ("ranks", "nodes", "leaves", "infosets"),
+    ("game", "values"),
     [
-        (3, 1_936, None, 144),
-        (13, 166_336, 98_956, 2_574),
+        (SIZES[0][0], (3.828, 3.828)),
+        (SIZES[1][0], (18.505, 18.505)),
+        (SIZES[2][0], (118.882, 118.882)),
+        (_FIVE, (973.103, 973.103)),
+        # First bets and bets after pass and bet; after a pass or a bet.
+        ("python_one_card_poker(cards=10)", (2 * 10**0.5, 20**0.5)),
     ],
 )
-@pytest.mark.compiled
-def test_leduc_ranks_has_the_sizes_of_farina(ranks, nodes, leaves, infosets):
-    tree = tree_of(f"python_leduc_ranks(ranks={ranks})")
-    assert tree.num_nodes == nodes
-    assert infosets_of(tree) == (infosets, infosets)
+def test_m_values_are_those_of_lanctot(game, values):
+    assert m_values(tree_of(game)) == pytest.approx(values, abs=5e-4)
+
+
+def test_the_largest_payoffs_are_the_papers():
+    tree = tree_of("python_leduc_ranks(ranks=3)")
     assert (tree.utilities.min(), tree.utilities.max()) == (-13, 13)
-    if leaves is not None:
-        assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == leaves
-        assert sequences_of(tree) == (6_007, 6_007)
-
-
-@pytest.mark.parametrize(
-    ("turns", "nodes", "sequences"),
-    [
-        (4, 21_613, (52, 2_029)),
-        (6, 194_105, (78, 68_951)),
-    ],
-)
-@pytest.mark.compiled
-def test_search_has_the_sizes_of_farina(turns, nodes, sequences):
-    tree = tree_of(f"python_search(turns={turns})")
-    assert tree.num_nodes == nodes
-    assert sequences_of(tree) == sequences
-    if turns == 6:
-        assert np.count_nonzero(tree.nodes["player"] == TERMINAL) == 118_514
+    assert set(tree_of("python_goofspiel(num_cards=3)").utilities[:, 0]) == {-1, 0, 1}
 
 
 # --- one game, two ways -------------------------------------------------------

@@ -10,8 +10,8 @@ from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.compiled import teams
 from mccfr_spiel.compiled.jit import IS_COMPILED
 from mccfr_spiel.kernels import apply
-from mccfr_spiel.kernels.tables import GROW, LOG_FULL, PAUSED, STACK_FULL
-from mccfr_spiel.rules import grouped, store
+from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
+from mccfr_spiel.rules import store
 from mccfr_spiel.solving import grouping
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
@@ -104,37 +104,6 @@ def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
         assert {STACK_FULL, LOG_FULL} <= {status for _, status in calls}
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="watches plain Python (NUMBA_DISABLE_JIT=1)")
-def test_nothing_shared_changes_while_threads_walk(monkeypatch):
-    solver = started("leduc_poker", batched(ms.EXTERNAL), 3)
-    solver.iterate(1)
-    state, next_ticket = solver.state, grouped.next_ticket
-    kept, seen = [], set()
-
-    def everything():
-        met = state.store
-        arrays = [met.infosets, *met.known, *state.tables, *state.walk, *state.path]
-        return [array.tobytes() for array in arrays]
-
-    def noted(desk, leads):
-        ticket = next_ticket(desk, leads)
-        now = everything()
-        assert kept in ([], now)  # in a call, what the leader does comes in between
-        kept[:] = now if ticket >= 0 else []
-        seen.add(int(ticket))
-        return ticket
-
-    run = teams.run
-    monkeypatch.setattr(grouped, "next_ticket", noted)
-    monkeypatch.setattr(
-        teams,
-        "run",
-        lambda work, threads, *arguments, **more: run(work, 1, *arguments, **more),
-    )
-    solver.iterate(2)
-    assert len(seen) > 3
-
-
 # --- room, memory, pauses, errors ----------------------------------------------------
 
 
@@ -142,49 +111,6 @@ def test_the_store_grows_amid_a_merge_as_for_one_thread(calls, monkeypatch):
     monkeypatch.setattr(store, "_FACTORS", (1.25, 1.015))
     assert_equal_for_all(LARGE, batched(ms.OUTCOME, 4 * MANY), (1, 1, 2), calls)
     assert GROW in {status for _, status in calls}
-
-
-@pytest.mark.parametrize(("threads", "interrupts"), [(1, True), (3, False)])
-def test_a_batch_goes_on_after_pauses_and_after_ctrl_c(
-    threads, interrupts, monkeypatch
-):
-    """Ctrl-C comes with the end of a call, and takes its status away. Between two
-    stretches another solver adds infosets to the same store."""
-    if IS_COMPILED:
-        pytest.skip("its stretches are too long to be cut")
-    game, algorithm = "leduc_poker", batched(ms.EXTERNAL, 70, alternating=False)
-    alone, cut = (started(game, algorithm, k) for k in (1, threads))
-    other = started(cut.tree, batched(ms.OUTCOME, 1), 1)
-    for solver in (alone, cut):
-        solver.iterate(1)
-    mean = alone.nodes_touched // (2 * 70)
-    monkeypatch.setattr(apply, "NODES_OF_GROUP", (1, mean + 1))  # of one walk
-    pauses, run = [], teams.run
-
-    def paused(*arguments, **more):
-        status = run(*arguments, **more)
-        if status == PAUSED:
-            pauses.append(status)
-            if interrupts and len(pauses) % 3 == 1:
-                raise KeyboardInterrupt
-        return status
-
-    monkeypatch.setattr(teams, "run", paused)
-    before = cut.state.saved()["average"].copy()
-    while cut.num_iterations < 3:
-        cut._slice = 100
-        try:
-            cut._iterate_slice(1, 2**62)
-        except KeyboardInterrupt:
-            cut._slice = 10**6
-        if len(pauses) == 1:
-            assert (cut.state.saved()["average"][: len(before)] == before).all()
-        other.iterate(3)
-    alone.iterate(2)
-    assert len(pauses) > 2 - interrupts
-    theirs = cut.average_policy().to_dict()
-    assert alone.average_policy().to_dict().items() <= theirs.items()
-    assert cut.nodes_touched == alone.nodes_touched
 
 
 @pytest.mark.parametrize("fault", sorted(set(EXPANDED) - {"overflow"}))

@@ -1,11 +1,9 @@
 """Walks over compiled rules, which store no node, compute what walks over trees do."""
 
-import copy
 import importlib
 import itertools
 import pickle
 
-import numpy as np
 import open_spiel.python.games  # noqa: F401
 import pyspiel
 import pytest
@@ -14,12 +12,21 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
 from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.storage.checkpoint import CheckpointError, Contents
+from mccfr_spiel.rules import compiled
+from mccfr_spiel.rules.check import check_sizes
+from mccfr_spiel.rules.description import BoundRules
+from mccfr_spiel.rules.expansion import expand_rules
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
-from tests import reference
-from tests.rules.mistaken import EXPANDED, ON_SECOND_MEETING, of_fault
-from tests.test_solver import assert_equal_bit_for_bit, assert_same
+from tests.rules.mistaken import (
+    EXPANDED,
+    MISTAKEN,
+    ON_SECOND_MEETING,
+    of_fault,
+    sizes,
+    start,
+)
+from tests.test_solver import assert_equal_bit_for_bit
 from tests.vectors import tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
@@ -97,28 +104,6 @@ def test_walks_without_a_tree_have_the_bits_of_walks_over_the_tree(game, name):
     assert walking.tree.num_nodes == 1
 
 
-@pytest.mark.parametrize("game", [LEDUC, GOOFSPIEL])
-@pytest.mark.parametrize("name", ["external", "outcome"])
-def test_walks_without_a_tree_are_the_textbook(game, name, monkeypatch):
-    tree = GameTree(game).expand_all()
-    places = {
-        (int(infoset["player"]), tree.info_state(number)): int(infoset["place"])
-        for number, infoset in enumerate(tree.infosets)
-    }
-    monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
-    sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
-    textbook = reference.Textbook(
-        game, sampling, minimizer, averaging, alternating, seed=11
-    )
-    solver = Solver(game, ALGORITHMS[name], seed=11, store="none")
-    textbook.run(40)
-    solver.iterate(40)
-    mine, theirs = solver.average_policy().to_dict(), textbook.average_policy()
-    for info_state, probabilities in mine.items():
-        assert theirs[info_state] == pytest.approx(probabilities, abs=1e-12)
-    assert solver.nodes_touched == textbook.nodes_touched
-
-
 # --- which is chosen --------------------------------------------------------------
 
 
@@ -178,25 +163,6 @@ def test_a_tree_with_nodes_is_not_walked_without_them():
 # --- stops and files ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["external", "outcome", "batches", "baseline"])
-def test_a_resumed_run_has_the_bits_of_one_that_was_not_cut(name, tmp_path):
-    algorithm = ALGORITHMS[name]
-    solver = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
-    uncut = Solver(GOOFSPIEL, algorithm, seed=5, store="none")
-    path = tmp_path / "solver"
-    for more in (0, 1, 5, 20):
-        solver.iterate(more)
-        uncut.iterate(more)
-        solver.save(path)
-        solver = Solver.load(path)
-        assert solver.store == "none"
-        again = pickle.loads(pickle.dumps(copy.deepcopy(solver)))
-        for one in (solver, again):
-            assert tables_by_name(one) == tables_by_name(uncut)
-            assert one.tree.info_states == uncut.tree.info_states
-            assert (one.tree.actions == uncut.tree.actions).all()
-
-
 def test_memory_too_small_for_one_walk_is_named():
     solver = Solver(LARGE, seed=5, max_memory="500KB", store="none")
     with pytest.raises(WalkTooLargeError, match=r"A single walk .* max_memory=500,000"):
@@ -204,24 +170,6 @@ def test_memory_too_small_for_one_walk_is_named():
     assert solver.num_iterations == 0
     with pytest.raises(MemoryBudgetError, match="max_memory=1,000 bytes"):
         Solver(LARGE, seed=5, max_memory=1000, store="none")
-
-
-def test_a_damaged_file_is_refused():
-    solver = Solver(SEARCH, seed=5, store="none")
-    solver.iterate(3)
-    header, arrays = solver.contents()
-    keys, ends = arrays["keys"], arrays["key_ends"]
-    wrong = {
-        "another key": {"keys": keys + np.uint16(1)},
-        "other ends": {"key_ends": ends[::-1].copy()},
-        "no end": {"key_ends": ends[:-1]},
-        "other numbers": {"keys": keys.astype(np.int64)},
-        "a long key": {"key_ends": np.append(ends[:-1], ends[-1] + 100)},
-    }
-    for changed in wrong.values():
-        with pytest.raises(CheckpointError):
-            Solver.from_contents(Contents(header, arrays | changed))
-    assert_same(Solver.from_contents(Contents(header, arrays)), solver)
 
 
 # --- mistakes of rules -------------------------------------------------------------
@@ -288,3 +236,105 @@ def test_a_policy_is_handed_out_without_a_list_of_its_strings(
         if infoset >= 0:
             met.add(infoset)
     assert len(met) == len(policy) > 50
+
+
+# --- mistakes found when a game is loaded, checked or expanded ---------------
+
+
+@pytest.mark.parametrize("fault", EXPANDED)
+def test_a_mistake_is_found_while_the_tree_is_expanded(fault):
+    message, history = EXPANDED[fault]
+    with pytest.raises(GameError, match=message) as error:
+        expand_rules(of_fault(fault), 1000)
+    assert str(error.value).endswith(f"The history that led there: {history}.")
+
+
+def test_rules_without_a_mistake_are_expanded():
+    assert len(expand_rules(of_fault("none"), 1000).nodes) == 1 + 2 + 4 + 8
+
+
+@compiled
+def misspelled(settings, state):
+    return stat[0]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+@compiled
+def adds_words(settings, state):
+    return state[0] + "1"
+
+
+@pytest.mark.compiled
+def test_a_rule_that_is_not_compiled_or_returns_a_wrong_type_is_named():
+    line = misspelled.py_func.__code__.co_firstlineno + 2
+    for acting, message in (
+        (sizes, "acting must be decorated"),
+        (start, "The rule acting"),
+        (misspelled, rf"'stat' is not defined \(misspelled, .*, line {line}\)"),
+        (adds_words, rf"add\(int64, .*\(adds_words, .*, line {line + 5}\)"),
+    ):
+        rules = MISTAKEN.rules._replace(acting=acting)
+        bound = BoundRules(MISTAKEN._replace(rules=rules), {})
+        with pytest.raises(ValueError, match=message):
+            expand_rules(bound, 1000)
+
+
+CHECKED = {
+    "zero_sum": r"add up to 0, .*\[-1.0, 0.5\]",
+    "range": r"declared range -1 .. 1",
+    "overflow": r"at most 1e\+100",
+    "twice": "a legal action twice",
+    "beyond": "the legal action 2, but declares num_distinct_actions=2",
+    "chance_twice": "lists an outcome twice",
+    "chance_none": "a chance node without outcomes",
+    "words": r"the keys .* of player . one string",
+}
+
+
+@pytest.mark.parametrize("fault", CHECKED)
+def test_check_game_finds_a_mistake_in_rules(fault):
+    game = f"python_mistaken(fault={fault})"
+    with pytest.raises(GameError, match=CHECKED[fault]) as error:
+        ms.check_game(game)
+    assert "The history that led there" in str(error.value)
+
+
+def test_outcomes_of_chance_may_come_in_any_order():
+    text = "python_mistaken(fault=chance_descends)"
+    assert ms.check_game(text, histories=20).histories == 20
+    state = pyspiel.load_game(text).new_initial_state()
+    assert [outcome for outcome, _ in state.chance_outcomes()] == [1, 0]
+    first = state.child(1).information_state_string(0)
+    tree = GameTree(text).expand_all()
+    assert tree.info_states[0] == first
+    assert tree.nodes["infoset"][tree.nodes["first_child"][0]] == 0
+    solver = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1, store="none")
+    whole = ms.Solver(text, ms.EXTERNAL_SAMPLING, seed=1)
+    for one in (solver, whole):
+        one.iterate(20)
+    policy = whole.average_policy().to_dict()
+    assert solver.average_policy().to_dict() == policy
+    assert len(policy) == 4
+
+
+@pytest.mark.parametrize("fault", ["state", "many", "long_key"])
+def test_a_game_that_writes_outside_of_its_memory_is_not_loaded(fault):
+    with pytest.raises(GameError, match=r"Correct the rule or Sizes\.") as error:
+        check_sizes(of_fault(fault))
+    said = str(error.value)
+    if fault == "state":  # by a function that the rule calls
+        assert "state[4] = 1" in said
+        assert "The history that led there: [1, 1]" in said
+    for load in (pyspiel.load_game, ms.Solver, ms.check_game):
+        with pytest.raises(GameError, match=r"python_mistaken: the rule .*Sizes"):
+            load(f"python_mistaken(fault={fault})")
+
+
+def test_two_keys_with_one_string_are_refused_where_strings_are_looked_up():
+    def names_of(fault):
+        whole = expand_rules(of_fault(fault), 1000)
+        return KeyNames(of_fault(fault), whole.keys, whole.infosets["player"])
+
+    with pytest.raises(GameError, match=r"one string, 'p. of 1: \[\]'"):
+        names_of("words").find("p0 of 1: []")
+    right = names_of("none")
+    assert [right.find(string) for string in right] == list(range(len(right)))

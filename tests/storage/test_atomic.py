@@ -2,13 +2,19 @@
 
 import errno
 import os
-import re
+import pathlib
 import resource
 import secrets
+import subprocess
+import sys
 
 import pytest
 
-from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.storage.folders import (
+    UnsafeFolderError,
+    make_private,
+    write_file,
+)
 
 
 def files_in(folder):
@@ -36,23 +42,6 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     with pytest.raises(type(error)):
         write_file(path, content, lasting=True)
     assert files_in(tmp_path) == {"file": b"older"}
-
-
-def test_the_file_is_put_as_asked_from_a_name_of_its_own(tmp_path):
-    path = tmp_path / "file"
-    moved = []
-
-    def put(part, final):
-        moved.append((part.name, final.name, part.read_bytes()))
-        os.replace(part, final)
-
-    write_file(path, b"new", put=put)
-    write_file(path, b"newer", put=put)
-    names = [name for name, _, _ in moved]
-    assert [one[1:] for one in moved] == [("file", b"new"), ("file", b"newer")]
-    assert all(re.fullmatch(r"file\.part-[0-9a-f]{16}", name) for name in names)
-    assert len(set(names)) == 2
-    assert files_in(tmp_path) == {"file": b"newer"}
 
 
 def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
@@ -94,3 +83,76 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_what_helps(tmp_path):
     assert str(caught.value).endswith(f": '{path}'")
     with pytest.raises(FileNotFoundError, match=r"no/folder'$"):
         write_file(tmp_path / "no" / "folder", b"new")
+
+
+# --- the cache folder ---
+
+needs_modes = pytest.mark.skipif(
+    not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
+)
+needs_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0,
+    reason="only root can give a folder to another user",
+)
+ANOTHER_USER = 12345
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o707, 0o722])
+def test_a_folder_that_others_may_write_to_is_named(tmp_path, mode):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.raises(UnsafeFolderError, match="shared"):
+        make_private(folder)
+
+
+@needs_modes
+def test_a_parent_that_others_may_write_to_is_named_unless_it_is_sticky(tmp_path):
+    parent = tmp_path / "shared"
+    inner = parent / "one" / "two"
+    inner.mkdir(parents=True, mode=0o700)
+    parent.chmod(0o777)
+    with pytest.raises(UnsafeFolderError, match=f"others may write to {parent}"):
+        make_private(inner)
+    parent.chmod(0o1777)
+    assert make_private(inner) == inner.resolve()
+
+
+@needs_root
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_of_another_user_is_named_at_any_height(tmp_path, above):
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True, mode=0o700)
+    place = [folder, *folder.parents][above]
+    os.chown(place, ANOTHER_USER, -1)
+    with pytest.raises(UnsafeFolderError, match=f"{place} belongs to user"):
+        make_private(folder)
+
+
+def elsewhere(before="", **environment):
+    """The user's cache folder in a process with another environment."""
+    given = {"HOME": None, "XDG_CACHE_HOME": None, "MCCFR_SPIEL_CACHE": None}
+    variables = os.environ | given | environment
+    program = f"""
+import os
+from mccfr_spiel.storage.folders import user_cache_folder
+{before}
+print(user_cache_folder())
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={name: value for name, value in variables.items() if value is not None},
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names are those of Linux")
+def test_variables_move_the_cache_folder(tmp_path):
+    home, other = str(tmp_path / "home"), str(tmp_path / "other")
+    assert elsewhere(HOME=home) == f"{home}/.cache/mccfr_spiel"
+    assert elsewhere(HOME=home, XDG_CACHE_HOME=other) == f"{other}/mccfr_spiel"
+    assert elsewhere(XDG_CACHE_HOME=other, MCCFR_SPIEL_CACHE=home) == home

@@ -5,8 +5,6 @@ import itertools
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as openspiel_policy
-from open_spiel.python.algorithms import expected_game_score
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
@@ -15,72 +13,20 @@ from tests.small_games import (
     chance,
     leaf,
     move,
+    named,
     small_game,
-    three_players,
-    uneven_deal,
 )
+from tests.vectors import GOOFSPIEL, KUHN_3, LEDUC
 
-GOOFSPIEL = (
-    "goofspiel(num_cards=3,imp_info=True,points_order=random,returns_type=total_points)"
+GAMES = (
+    *("kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"),
+    *("first_sealed_auction(max_value=4)", "matrix_rps"),
 )
-GAMES = {
-    name: lambda name=name: pyspiel.load_game(name)
-    for name in [
-        "kuhn_poker",
-        "kuhn_poker(players=3)",
-        "leduc_poker(suit_isomorphism=True)",
-        "first_sealed_auction(max_value=4)",
-        "matrix_rps",
-        GOOFSPIEL,
-    ]
-} | {"uneven_deal": uneven_deal, "three_players": three_players}
-
-
-def expanded_by_walks(game):
-    """A tree grown by external sampling, then completed."""
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=1)
-    solver.iterate(3)
-    return solver.tree.expand_all()
-
-
-@pytest.mark.parametrize("expand", [GameTree.expand_all, expanded_by_walks])
-@pytest.mark.parametrize("game", GAMES)
-def test_numbers_are_as_every_loop_needs_them(game, expand):
-    loaded = GAMES[game]()
-    tree = expand(GameTree(loaded) if expand is GameTree.expand_all else loaded)
-    nodes, infosets = tree.nodes, tree.infosets
-    inner = np.flatnonzero(nodes["num_children"])
-    first, count = nodes["first_child"][inner], nodes["num_children"][inner]
-    assert (first > inner).all()
-    children = np.concatenate(
-        [
-            np.arange(f, f + c)
-            for f, c in zip(first.tolist(), count.tolist(), strict=True)
-        ]
-    )
-    assert sorted(children.tolist()) == list(range(1, tree.num_nodes))
-    # Sequences: empty ones first, then each infoset's actions; ancestors come first.
-    starts = tree.num_players + np.cumsum([0, *infosets["num_actions"]])
-    assert infosets["first_sequence"].tolist() == starts[:-1].tolist()
-    assert starts[-1] == tree.num_sequences == len(tree.actions)
-    assert (infosets["parent"] < infosets["first_sequence"]).all()
-    assert (tree.actions[: tree.num_players] == -1).all()
-    decisions = nodes[nodes["player"] >= 0]
-    own = infosets[decisions["infoset"]]
-    assert (own["player"] == decisions["player"]).all()
-    assert (own["first_sequence"] == decisions["start"]).all()
-    assert (own["num_actions"] == decisions["num_children"]).all()
-    assert len(set(infosets["place"].tolist())) == tree.num_infosets
-    for number, name in enumerate(tree.info_states):
-        assert tree.find(name) == number
-        assert tree.info_state(number) == name
-    assert tree.find("no such state") == -1
-    assert tree.is_complete
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_every_node_is_the_state_that_its_moves_lead_to(game):
-    tree = GameTree(GAMES[game]()).expand_all()
+    tree = GameTree(named(game)).expand_all()
     stack = [(0, tree.game.new_initial_state(), list(range(tree.num_players)))]
     num_visited = 0
     while stack:
@@ -113,49 +59,7 @@ def test_every_node_is_the_state_that_its_moves_lead_to(game):
     assert num_visited == tree.num_nodes
 
 
-@pytest.mark.parametrize(
-    "game",
-    ["leduc_poker", GOOFSPIEL],
-)
-def test_nodes_that_were_dropped_and_met_again_are_reached_from_the_root(game):
-    solver = Solver(game, ms.OUTCOME_SAMPLING, seed=1, max_nodes=300)
-    solver.iterate(300)
-    tree = solver.tree
-    assert solver.nodes_touched > 5 * tree.max_nodes  # so nodes were dropped
-    check_states(tree)
-
-
-def check_states(tree):
-    """What is known of every decision is what its state says."""
-    decisions = np.flatnonzero(tree.nodes["player"] >= 0).tolist()
-    assert decisions
-    for node in decisions:
-        state, sequences = tree.state_at(node)
-        _, start, infoset, count, player = tree.nodes[node].item()
-        assert state.information_state_string() == tree.info_state(infoset)
-        assert state.legal_actions() == tree.actions[start : start + count].tolist()
-        assert sequences[player] == tree.infosets[infoset]["parent"]
-
-
 # --- bad input ---------------------------------------------------------------
-
-
-IMPERFECT_RECALL = ["liars_dice_ir(dice_sides=3)", "phantom_ttt_ir", "dark_hex_ir"]
-
-
-def test_the_way_out_of_the_refusal_works():
-    name = IMPERFECT_RECALL[0]
-    way_out = "abstraction=pyspiel.State.information_state_string"
-    with pytest.raises(ValueError, match=way_out):
-        Solver(name, ms.CFR)
-    solver = Solver(name, ms.CFR, abstraction=pyspiel.State.information_state_string)
-    solver.iterate(50)
-    game = pyspiel.load_game(name)
-    learned = solver.average_policy()
-    uniform = openspiel_policy.UniformRandomPolicy(game)
-    for player, policies in ((0, [learned, uniform]), (1, [uniform, learned])):
-        scores = expected_game_score.policy_value(game.new_initial_state(), policies)
-        assert scores[player] > 0.2
 
 
 @pytest.mark.parametrize("algorithm", ["cfr", "external_sampling", "outcome_sampling"])
@@ -243,3 +147,62 @@ def test_games_with_little_to_decide_run(algorithm):
         conv = ms.nash_conv(game, solver.average_policy())
         assert 0 <= conv <= 1
         assert ms.expected_returns(game, solver.average_policy()).sum() == 0
+
+
+# --- a tree in numbers -------------------------------------------------------
+
+DESCENDING = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
+COUNTED = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", DESCENDING]
+
+
+def histories(game):
+    """All states of a game, depth first, by OpenSpiel alone."""
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+    stack = [game.new_initial_state()]
+    while stack:
+        state = stack.pop()
+        yield state
+        if not state.is_terminal():
+            actions = reversed(state.legal_actions())
+            stack.extend(state.child(action) for action in actions)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_numbers_are_those_that_openspiel_counts(name):
+    game = pyspiel.load_game(name)
+    states = list(histories(game))
+    found = ms.GameTree(game).expand_all().describe()
+    assert found.num_nodes == len(states)
+    assert found.chance_nodes == sum(s.is_chance_node() for s in states)
+    assert found.terminal_nodes == sum(s.is_terminal() for s in states)
+    assert found.decision_nodes == sum(s.current_player() >= 0 for s in states)
+    assert found.unexpanded_nodes == 0
+    assert found.depth == max(len(s.history()) for s in states)
+    for player in range(game.num_players()):
+        actions = {
+            s.information_state_string(player): len(s.legal_actions())
+            for s in states
+            if s.current_player() == player
+        }
+        assert found.infosets[player] == len(actions)
+        assert found.sequences[player] == 1 + sum(actions.values())
+    assert found.is_complete
+    assert "the whole tree" in str(found)
+
+
+def test_a_tree_that_grows_says_how_much_was_not_looked_at():
+    solver = ms.Solver("leduc_poker", ms.EXTERNAL_SAMPLING)
+    assert repr(solver.tree) == (
+        "<GameTree: Leduc Poker, 1 node, 0 infosets, nothing expanded yet>"
+    )
+    solver.iterate(1)
+    found = solver.tree.describe()
+    assert not found.is_complete
+    assert found.unexpanded_nodes > 0
+    assert found.num_nodes == sum(found[2:6])
+    assert "as far as met" in repr(solver.tree)
+    assert "not expanded yet" in repr(found)
+    before = solver.tree.num_nodes
+    solver.tree._repr_html_()
+    assert solver.tree.num_nodes == before

@@ -11,8 +11,6 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree.growth import WalkTooLargeError
 
-SEARCH = "python_search(turns=4)"
-
 
 def _solve(name):
     def make(_):

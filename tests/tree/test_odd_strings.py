@@ -7,8 +7,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.tree.infosets import TextNames
+from tests import small_games
 from tests.small_games import Tree, chance, leaf, move, small_game
 
 ODD = [("\0", "\0x"), ("a", "\0001\0a"), ("\0000\0\0", "\0001\0\0")]
@@ -39,7 +38,20 @@ def shared_game(mine: str, theirs: str):
     return small_game(move(0, mine, *replies), name="shared")
 
 
-@pytest.fixture(params=[game_with, shared_game], ids=["dealt", "shared"])
+class _NeedsPlayer(small_games._SmallState):
+    def information_state_string(self, player):  # pyright: ignore
+        assert player == self.current_player()
+        return self.tree.info_state
+
+
+def game_that_needs_the_player(mine: str, theirs: str):
+    """Its information_state_string has to be given the player, as Python games may."""
+    game = game_with(mine, theirs)
+    game.new_initial_state = lambda: _NeedsPlayer(game, game.root)
+    return game
+
+
+@pytest.fixture(params=[game_with, shared_game, game_that_needs_the_player])
 def make(request):
     return request.param
 
@@ -74,22 +86,6 @@ def test_policies_and_solvers_come_back_from_files_as_they_were(
         assert ms.nash_conv(game, average) == pytest.approx(
             exploitability.nash_conv(game, average), abs=1e-12
         )
-
-
-@pytest.mark.parametrize("strings", ODD)
-def test_names_mapped_from_a_file_are_found_as_those_in_memory(make, strings):
-    tree = ms.GameTree(make(*strings)).expand_all()
-    packed = checkpoint.pack_strings(tree.info_states)
-    names = TextNames(packed["text"], packed["ends"], tree.infosets["player"])
-    assert list(names) == tree.info_states
-    assert names.shared() == tree.shared_strings
-    for infoset in range(tree.num_infosets):
-        player = int(tree.infosets[infoset]["player"])
-        name = tree.info_state(infoset)
-        assert names.info_state(infoset) == name
-        assert names.find(name, player) == infoset
-        assert names.find(name) == tree.find(name)
-    assert names.find("no such") == names.find("no such", 0) == -1
 
 
 @pytest.mark.parametrize("odd", ["x\ud800y", "\udc80"])

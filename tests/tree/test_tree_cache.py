@@ -3,7 +3,6 @@
 import importlib
 import os
 import pathlib
-import pickle
 import resource
 import shutil
 import subprocess
@@ -15,10 +14,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, cached_tree
-from mccfr_spiel.kernels.evaluation import evaluate
-from mccfr_spiel.kernels.passes import fill_plan
-from mccfr_spiel.storage.checkpoint import CheckpointError
+from mccfr_spiel import GameTree, cached_tree
 from mccfr_spiel.tree import cache as tree_cache
 from mccfr_spiel.tree.cache import TreeCacheWarning, shared_tree
 from mccfr_spiel.tree.full_pass import full_pass
@@ -85,54 +81,6 @@ def test_a_cached_tree_is_the_expanded_one(game, tmp_path, expansions):
             assert (state.history(), sequences) == (expected.history(), same)
 
 
-@pytest.mark.parametrize(
-    ("game", "name"),
-    [(RULES[0], "cfr_plus"), (SIMULTANEOUS, "external_sampling")],
-)
-def test_solvers_give_the_same_bits(game, name, folder, tmp_path):
-    cached, whole = cached_tree(game, folder), GameTree(game).expand_all()
-    algorithm = ms.ALGORITHMS[name]
-    solvers = [Solver(tree, algorithm, seed=3) for tree in (cached, whole)]
-    for solver in solvers:
-        solver.iterate(20)
-    ours, theirs = solvers
-    assert ours.nodes_touched == theirs.nodes_touched
-    np.testing.assert_array_equal(ours.average_vector(), theirs.average_vector())
-    np.testing.assert_array_equal(ours.current_vector(), theirs.current_vector())
-    path = tmp_path / "solver"
-    ours.save(path)
-    resumed = [Solver.load(path, cached), Solver.load_newest(path), Solver.load(path)]
-    assert resumed[0].tree is cached
-    theirs.iterate(5)
-    for solver in resumed:
-        solver.iterate(5)
-        np.testing.assert_array_equal(solver.average_vector(), theirs.average_vector())
-    again = pickle.loads(pickle.dumps(ours))
-    np.testing.assert_array_equal(again.average_vector(), ours.average_vector())
-
-
-def test_no_compiled_function_is_compiled_again_for_mapped_arrays(folder):
-    whole = GameTree("leduc_poker").expand_all()
-    cached = cached_tree("leduc_poker", folder)
-    solver = Solver(whole, ms.EXTERNAL_SAMPLING)
-    solver.iterate(2)
-    Solver(whole, ms.CFR).iterate(1)
-    ms.nash_conv(whole, solver.average_policy())
-    counts = [len(kernel.signatures) for kernel in (solver.kernel, evaluate, fill_plan)]
-    assert all(counts)
-    other = Solver(cached, ms.EXTERNAL_SAMPLING)
-    other.iterate(2)
-    Solver(cached, ms.CFR).iterate(1)
-    ms.nash_conv(cached, other.average_policy())
-    assert counts == [
-        len(kernel.signatures) for kernel in (solver.kernel, evaluate, fill_plan)
-    ]
-    for ours, theirs in zip(cached.arrays, whole.arrays, strict=True):
-        assert ours.flags.writeable
-        assert ours.flags.aligned
-        assert ours.flags.c_contiguous == theirs.flags.c_contiguous
-
-
 def test_what_one_process_writes_stays_its_own(tmp_path):
     cached_tree(KUHN, tmp_path).utilities[:] = 7
     assert_equal_trees(cached_tree(KUHN, tmp_path), GameTree(KUHN).expand_all())
@@ -159,14 +107,6 @@ def test_a_tree_that_cannot_be_read_is_made_anew(damage, tmp_path, expansions):
     assert len(expansions) == 3  # the third is this test's own
 
 
-def test_an_unwritable_folder_gives_the_tree_and_a_warning(tmp_path):
-    file = tmp_path / "file"
-    file.write_text("no folder")
-    with pytest.warns(TreeCacheWarning, match="cannot be kept in .*file"):
-        tree = cached_tree(KUHN, file / "trees")
-    assert_equal_trees(tree, GameTree(KUHN).expand_all())
-
-
 def test_a_full_disk_gives_the_tree_and_a_warning(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -177,12 +117,6 @@ def test_a_full_disk_gives_the_tree_and_a_warning(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert tree.is_complete
     assert not list(tmp_path.iterdir())
-
-
-def test_the_environment_moves_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("MCCFR_SPIEL_CACHE", str(tmp_path))
-    cached_tree(KUHN)
-    assert tree_folder(tmp_path / "trees").name.startswith("kuhn_poker-")
 
 
 def test_old_trees_and_what_a_killed_writer_left_are_removed(tmp_path):
@@ -291,16 +225,3 @@ def test_compiled_rules_of_somebodys_module_are_refused(tmp_path, monkeypatch):
     importlib.import_module("own_rules")
     with pytest.raises(ValueError, match="its load string alone does not determine"):
         cached_tree("python_own_rules_here", tmp_path / "trees")
-
-
-def test_a_solver_of_a_grown_tree_is_not_loaded_onto_a_whole_one(tmp_path, folder):
-    path = tmp_path / "solver"
-    grown = Solver("leduc_poker", seed=1)
-    grown.iterate(20)
-    grown.save(path)
-    with pytest.raises(CheckpointError, match="give the game instead"):
-        Solver.load(path, cached_tree("leduc_poker", folder))
-    with pytest.raises(ValueError, match="not complete"):
-        Solver.load(path, GameTree("leduc_poker"))
-    with pytest.raises(CheckpointError, match="is of leduc_poker"):
-        Solver.load(path, cached_tree(KUHN, folder))

@@ -6,63 +6,15 @@ a lock. The oracle for bits is a solver that nobody disturbs.
 
 import copy
 import pickle
-import signal
-import threading
 
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.tree.lock import READING, TreeLock, changes, reads
+from tests.vectors import tables_by_name
 
 pytestmark = pytest.mark.compiled
-
-SECONDS = 60
-"""What waits for so long waits for ever."""
-
-
-def bits(solver):
-    return (
-        solver.num_iterations,
-        solver.nodes_touched,
-        by_name(solver, solver.average_vector()),
-        by_name(solver, solver.current_vector()),
-    )
-
-
-def by_name(solver, vector):
-    """A vector's values by information state, however the tree numbers them."""
-    tree = solver.tree
-    rows = zip(tree.info_states, tree.infosets.tolist(), strict=True)
-    return {
-        name: vector[start : start + count].tobytes()
-        for name, (_, start, _, count, _) in rows
-    }
-
-
-def in_thread(function):
-    """Starts a thread; the function returned waits for it and hands on its result."""
-    results, errors = [], []
-
-    def run():
-        try:
-            results.append(function())
-        except BaseException as error:  # handed to the thread that waits
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-
-    def wait():
-        thread.join(SECONDS)
-        assert not thread.is_alive(), "waits for ever"
-        if errors:
-            raise errors[0]
-        return results[0]
-
-    return wait
 
 
 # --- the same thread comes in again ------------------------------------------
@@ -105,77 +57,7 @@ def test_an_abstraction_that_calls_the_solver_is_told_so(call, tmp_path):
         abstraction=pyspiel.State.information_state_string,
     )
     plain.iterate(200)
-    assert bits(solver) == bits(plain)
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no interval timer")
-@pytest.mark.parametrize("what", ["policy", "iterate", "save"])
-def test_a_signal_handler_gets_a_policy_or_an_error_in_words(what, tmp_path):
-    def handle(number, frame):
-        try:
-            if what == "policy":
-                answers.append(solver.average_policy().to_dict())
-            elif what == "iterate":
-                solver.iterate(1)
-                answers.append("ran")
-            else:
-                solver.save(tmp_path / "solver")
-                answers.append(Solver.load(tmp_path / "solver").num_iterations)
-        except ms.TreeInUseError as error:
-            answers.append(error)
-        signal.setitimer(signal.ITIMER_REAL, 0.003)  # not inside this one
-
-    answers = []
-    enough = 300 if IS_COMPILED else 40
-    solver = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=5)
-    solver.iterate(1)
-    solver.average_policy()  # compiles
-    solver.save(tmp_path / "solver")
-    before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.003)
-    try:
-        while len(answers) < 20 or solver.num_iterations < enough:
-            solver.iterate(20)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    expected = Solver("leduc_poker", ms.EXTERNAL_SAMPLING, seed=5)
-    expected.iterate(solver.num_iterations)
-    assert bits(solver) == bits(expected)
-    for answer in answers:
-        if what == "policy" and not isinstance(answer, ms.TreeInUseError):
-            for row in answer.values():
-                assert sum(row.values()) == pytest.approx(1, abs=1e-9)
-
-
-class Locked:
-    """What a lock guards: two methods that call another function inside."""
-
-    def __init__(self):
-        self.lock = TreeLock()
-
-    @reads
-    def read(self, inside=None):
-        return inside() if inside else self.lock.level
-
-    @changes
-    def change(self, inside=None):
-        return inside() if inside else "changed"
-
-
-def test_reading_inside_of_reading_is_allowed_and_changing_is_not():
-    tree = Locked()
-    assert tree.read() == READING
-    assert tree.read(tree.read) > READING
-    for outer, inner in (
-        (tree.read, tree.change),
-        (tree.change, tree.read),
-        (tree.change, tree.change),
-    ):
-        with pytest.raises(ms.TreeInUseError, match=f"{inner.__name__} was called"):
-            outer(inner)
-    assert tree.change() == "changed"  # an error leaves the lock free
-    assert in_thread(tree.change)() == "changed"
+    assert tables_by_name(solver) == tables_by_name(plain)
 
 
 # --- copies, pickles, forks --------------------------------------------------

@@ -1,8 +1,12 @@
-"""A twin that does not play as its game does, which two test modules load."""
+"""A twin that plays another game than it should, and trees that draw as twins do."""
 
 import pyspiel
+import pytest
 
 from mccfr_spiel.rules import compiled
+from mccfr_spiel.rules.kernel import key_place
+from mccfr_spiel.tree.readable import ReadableTree
+from mccfr_spiel.tree.twin_trees import known_twin
 from mccfr_spiel.twins import TWINS
 from mccfr_spiel.twins.twin import BoundTwin
 
@@ -21,3 +25,20 @@ def broken(game: pyspiel.Game) -> BoundTwin:
     return BoundTwin(
         twin._replace(description=twin.description._replace(rules=rules)), game
     )
+
+
+# --- draws -------------------------------------------------------------------
+
+
+def take_places_from_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives infosets that trees meet through pyspiel the places of walks over twins."""
+
+    def place(tree, info_state, player, state):
+        twin = known_twin(tree.game)
+        if twin is None:
+            return real(tree, info_state, player, state)
+        vector = twin.state_after(state.history())
+        return key_place(player, twin.info_key(vector, player))
+
+    real = ReadableTree.place
+    monkeypatch.setattr(ReadableTree, "place", place)

@@ -1,7 +1,8 @@
 """Random settings of the games that have twins, on which twin and game are compared."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pyspiel
 from open_spiel.python.games import liars_poker  # noqa: F401
@@ -9,51 +10,67 @@ from open_spiel.python.games import liars_poker  # noqa: F401
 from mccfr_spiel.tree.loading import turn_based
 from mccfr_spiel.twins import difference_to, twin_of
 
-Choice = random.Random
+BOTH = True, False
+OBSERVED = "reveal-nothing", "reveal-numturns"
+VALUES: dict[str, dict[str, Sequence[object]]] = {
+    "dark_hex": {
+        "obstype": OBSERVED,
+        "gameversion": ("cdh", "adh"),
+        "num_rows": range(2, 8),
+        "num_cols": range(2, 8),
+    },
+    "goofspiel": {
+        "players": range(2, 11),
+        "num_cards": range(2, 17),
+        "num_turns": (*[-1] * 8, *range(1, 17)),
+        "imp_info": BOTH,
+        "egocentric": BOTH,
+        "points_order": ("random", "ascending", "descending"),
+        "returns_type": ("win_loss", "point_difference", "total_points"),
+    },
+    "kuhn_poker": {"players": range(2, 11)},
+    "leduc_poker": {
+        "players": range(2, 11),
+        "action_mapping": BOTH,
+        "suit_isomorphism": BOTH,
+        "starting_player": range(10),
+    },
+    "liars_dice": {
+        "numdice": range(1, 6),
+        "dice_sides": range(1, 21),
+        "bidding_rule": ("reset-face", "reset-quantity"),
+    },
+    "oshi_zumo": {
+        "coins": range(1, 61),
+        "size": range(1, 6),
+        "horizon": (1, 2, 5, 20, 200),
+        "min_bid": (*[0] * 60, *range(61)),
+        "alesia": BOTH,
+    },
+    "phantom_ttt": {"obstype": OBSERVED, "gameversion": ("classical", "abrupt")},
+    "python_liars_poker": {"hand_length": range(1, 7), "num_digits": range(1, 11)},
+    "sheriff": {
+        "num_rounds": range(1, 6),
+        "max_items": range(1, 13),
+        "max_bribe": range(13),
+        "item_value": (1.0, 0.3, 5.0),
+        "item_penalty": (2.0, 0.7),
+        "sheriff_penalty": (3.0, 0.1),
+    },
+    "tiny_bridge_2p": {"abstracted": BOTH},
+}
+FIT: dict[str, Callable[[Any], bool]] = {
+    "goofspiel": lambda v: (
+        v["num_turns"] in (-1, *range(1, v["num_cards"] - 1))
+        or v["num_turns"] == v["num_cards"]
+    ),
+    "leduc_poker": lambda v: v["starting_player"] < v["players"],
+    "liars_dice": lambda v: v["numdice"] == 1 or v["dice_sides"] < 10,
+    "oshi_zumo": lambda v: v["min_bid"] <= v["coins"],
+}
 
 
-def _kuhn_poker(draw: Choice) -> dict[str, object]:
-    return {"players": draw.randint(2, 10)}
-
-
-def _leduc_poker(draw: Choice) -> dict[str, object]:
-    players = draw.randint(2, 10)
-    return {
-        "players": players,
-        "action_mapping": draw.random() < 0.5,
-        "suit_isomorphism": draw.random() < 0.5,
-        "starting_player": draw.randrange(players),
-    }
-
-
-def _liars_dice(draw: Choice) -> dict[str, object]:
-    dice = draw.randint(1, 5)
-    return {
-        "numdice": dice,
-        "dice_sides": draw.randint(1, 9 if dice > 1 else 20),
-        "bidding_rule": draw.choice(("reset-face", "reset-quantity")),
-    }
-
-
-def _liars_poker(draw: Choice) -> dict[str, object]:
-    return {"hand_length": draw.randint(1, 6), "num_digits": draw.randint(1, 10)}
-
-
-def _goofspiel(draw: Choice) -> dict[str, object]:
-    cards = draw.randint(2, 16)
-    turns = [n for n in range(1, cards + 1) if n != cards - 1]
-    return {
-        "players": draw.randint(2, 10),
-        "num_cards": cards,
-        "num_turns": draw.choice((-1, draw.choice(turns))),
-        "imp_info": draw.random() < 0.6,
-        "egocentric": draw.random() < 0.3,
-        "points_order": draw.choice(("random", "ascending", "descending")),
-        "returns_type": draw.choice(("win_loss", "point_difference", "total_points")),
-    }
-
-
-def _battleship(draw: Choice) -> dict[str, object]:
+def _battleship(draw: random.Random) -> dict[str, object]:
     rows, columns = draw.randint(1, 8), draw.randint(1, 7)
     if draw.random() < 0.4:  # more cells than fit the bits of a number
         rows, columns = draw.randint(8, 10), draw.randint(8, 10)
@@ -75,33 +92,16 @@ def _battleship(draw: Choice) -> dict[str, object]:
     }
 
 
-def _phantom_ttt(draw: Choice) -> dict[str, object]:
-    return {
-        "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
-        "gameversion": draw.choice(("classical", "abrupt")),
-    }
+def _drawn(name: str, draw: random.Random) -> dict[str, object]:
+    """Values of the parameters that go together."""
+    if name == "battleship":
+        return _battleship(draw)
+    values = {key: draw.choice(options) for key, options in VALUES[name].items()}
+    fits = FIT.get(name, lambda values: True)(values)
+    return values if fits else _drawn(name, draw)
 
 
-def _dark_hex(draw: Choice) -> dict[str, object]:
-    return {
-        "obstype": draw.choice(("reveal-nothing", "reveal-numturns")),
-        "gameversion": draw.choice(("cdh", "adh")),
-        "num_rows": draw.randint(2, 7),
-        "num_cols": draw.randint(2, 7),
-    }
-
-
-SETTINGS: dict[str, Callable[[Choice], dict[str, object]]] = {
-    "battleship": _battleship,
-    "dark_hex": _dark_hex,
-    "goofspiel": _goofspiel,
-    "kuhn_poker": _kuhn_poker,
-    "leduc_poker": _leduc_poker,
-    "liars_dice": _liars_dice,
-    "phantom_ttt": _phantom_ttt,
-    "python_liars_poker": _liars_poker,
-}
-"""Game -> random values of its parameters."""
+SETTINGS = {*VALUES, "battleship"}
 
 
 def random_games(name: str, count: int, seed: int) -> Iterator[str]:
@@ -114,7 +114,7 @@ def random_games(name: str, count: int, seed: int) -> Iterator[str]:
     """
     draw, seen = random.Random(seed), set()
     for _ in range(100 * count):
-        values = SETTINGS[name](draw)
+        values = _drawn(name, draw)
         text = ",".join(f"{key}={value}" for key, value in values.items())
         if text not in seen:
             seen.add(text)

@@ -6,14 +6,11 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import cluster as batches
-from mccfr_spiel.cluster import InThisProcess
 from mccfr_spiel.experiments import Settings, playing, results, sweeps
 from mccfr_spiel.experiments.sweeps import in_this_process
 from mccfr_spiel.tree import twin_trees
 
 KUHN = "kuhn_poker"
-NO_TWIN = "misere(game=kuhn_poker())"
 
 
 def uniform(game):
@@ -122,25 +119,3 @@ def test_true_uses_the_twin_and_false_does_not(name, uses, tmp_path):
     assert not uses
     TAKERS[name](KUHN, True, tmp_path / "b")
     assert uses
-
-
-@pytest.mark.parametrize("name", [*TAKERS][::3])
-def test_a_game_without_a_twin_is_as_before(name, uses, tmp_path):
-    for twin in (None, False):
-        TAKERS[name](NO_TWIN, twin, tmp_path)
-    assert not uses
-    with pytest.raises(ValueError, match=r"twin=True, but misere.* has no compiled"):
-        TAKERS[name](NO_TWIN, True, tmp_path / "other")
-
-
-@pytest.mark.parametrize("twin", [False, True])
-def test_workers_of_a_cluster_use_the_twin_as_their_solver_does(
-    twin, uses, monkeypatch
-):
-    monkeypatch.setattr(batches, "LEAST_NODES", 1)
-    algorithm = ms.EXTERNAL_SAMPLING._replace(batch=64)
-    solver = ms.Solver(KUHN, algorithm, twin=twin, cluster=InThisProcess(workers=2))
-    uses.clear()
-    for _ in range(3):  # for which the workers make trees of their own
-        solver.iterate(2)
-    assert bool(uses) == twin

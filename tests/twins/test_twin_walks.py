@@ -6,31 +6,24 @@ of draws are those of walks over the twin.
 
 import importlib
 import itertools
-import random
 
-import numpy as np
 import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.rules.expansion import expand_rules
-from mccfr_spiel.solving import rule_growth
+from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.growth import WalkTooLargeError
 from mccfr_spiel.tree.infosets import KeyNames
-from mccfr_spiel.tree.loading import turn_based
-from mccfr_spiel.tree.twin_trees import TwinWarning, known_twin
-from tests import reference
+from mccfr_spiel.tree.twin_trees import TwinWarning
+from tests.rules.test_rule_walks import ALGORITHMS
 from tests.test_solver import assert_equal_bit_for_bit
-from tests.twins.broken import broken
-from tests.twins.key_places import take_places_from_keys
-from tests.vectors import tables_by_name
+from tests.twins.broken import broken, take_places_from_keys
+from tests.vectors import LEDUC, tables_by_name
 
 importlib.import_module("mccfr_spiel.games")
 
 KUHN = "kuhn_poker(players=3)"
-LEDUC = "leduc_poker(suit_isomorphism=True)"
 DICE = "liars_dice(dice_sides=3)"
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True)"
 HEX = "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"
@@ -38,23 +31,10 @@ GAMES = [KUHN, LEDUC, DICE, GOOFSPIEL, HEX]
 LARGE = "goofspiel(num_cards=7,imp_info=True,points_order=descending)"
 
 
-def sampled(sampling, minimizer=None, averaging=ms.LINEAR, batch=1):
-    minimizer = ms.regret_matching() if minimizer is None else minimizer
-    return ms.Algorithm(sampling, minimizer, averaging, True, batch)
-
-
-ALGORITHMS = {
-    "external": sampled(ms.EXTERNAL),
-    "outcome": sampled(ms.OUTCOME),
-    "chance": sampled(ms.CHANCE),
-    "average_strategy": sampled(ms.AVERAGE_STRATEGY, averaging=ms.UNIFORM),
-    "ftrl_external": sampled(ms.EXTERNAL, ms.ftrl(0.3)),
-    "opponent": sampled(ms.OPPONENT),
-    "baseline": sampled(algorithms.outcome(0.4, baseline="learned")),
-    "batches": sampled(ms.EXTERNAL, batch=3),
-    "plus": sampled(ms.EXTERNAL, ms.regret_matching_plus()),
-    "omd_outcome": sampled(ms.OUTCOME, ms.omd(0.3)),
-}
+NAMES = (
+    *("external", "outcome", "chance", "average_strategy", "ftrl_external"),
+    *("opponent", "baseline", "batches", "plus_external", "omd_outcome"),
+)
 
 
 # --- the same bits --------------------------------------------------------------
@@ -65,34 +45,9 @@ def same_draws(monkeypatch):
     take_places_from_keys(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("game", "name"),
-    [(LEDUC, "external"), (GOOFSPIEL, "external"), (GOOFSPIEL, "outcome")],
-)
-def test_walks_over_twins_are_the_textbook(game, name, monkeypatch):
-    twin = known_twin(turn_based(pyspiel.load_game(game)))
-    assert twin is not None
-    whole = expand_rules(twin, 10**6)
-    players = whole.infosets["player"]
-    names = zip(players.tolist(), KeyNames(twin, whole.keys, players), strict=True)
-    places = dict(zip(names, whole.infosets["place"].tolist(), strict=True))
-    monkeypatch.setattr(reference, "infoset_place", lambda *key: places[key])
-    sampling, minimizer, averaging, alternating, _ = ALGORITHMS[name]
-    textbook = reference.Textbook(
-        game, sampling, minimizer, averaging, alternating, seed=11
-    )
-    solver = Solver(game, ALGORITHMS[name], seed=11, store="none")
-    textbook.run(10)
-    solver.iterate(10)
-    mine, theirs = solver.average_policy().to_dict(), textbook.average_policy()
-    for info_state, probabilities in mine.items():
-        assert theirs[info_state] == pytest.approx(probabilities, abs=1e-12)
-    assert solver.nodes_touched == textbook.nodes_touched
-
-
 @pytest.mark.usefixtures("same_draws")
 @pytest.mark.parametrize(
-    ("name", "game"), [*zip(ALGORITHMS, itertools.cycle(GAMES), strict=False)]
+    ("name", "game"), [*zip(NAMES, itertools.cycle(GAMES), strict=False)]
 )
 def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     algorithm = ALGORITHMS[name]
@@ -108,29 +63,6 @@ def test_walks_over_twins_have_the_bits_of_walks_over_trees(game, name):
     assert len(mine) > 9
     assert_equal_bit_for_bit(walking, whole)
     assert walking.tree.num_nodes == 1
-
-
-@pytest.mark.usefixtures("same_draws")
-@pytest.mark.parametrize("game", [KUHN, GOOFSPIEL])
-def test_policies_answer_openspiels_states(game, tmp_path):
-    solver = Solver(game, ALGORITHMS["external"], seed=2, store="none")
-    solver.iterate(30)
-    grown = Solver(game, ALGORITHMS["external"], seed=2, twin=False)
-    grown.iterate(30)
-    policy, other = solver.average_policy(), grown.average_policy()
-    assert policy.to_dict() == other.to_dict()
-    assert ms.nash_conv(game, policy) == ms.nash_conv(game, other)
-    policy.save(tmp_path / "policy")
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    state = policy.turn_based_game.new_initial_state()
-    generator = np.random.default_rng(1)
-    while not state.is_terminal():
-        if not state.is_chance_node():
-            probs = other.action_probabilities(state)
-            assert policy.action_probabilities(state) == probs
-            assert loaded.action_probabilities(state) == probs
-        state.apply_action(int(generator.choice(state.legal_actions())))
-    assert solver.tree.find("no such string") == -1
 
 
 # --- strings and places ---------------------------------------------------------
@@ -185,28 +117,6 @@ def test_a_twin_that_differs_is_not_walked_over(monkeypatch):
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     "game",
-    [
-        "goofspiel(num_cards=16,imp_info=True,points_order=descending)",
-    ],
-)
-def test_a_hopeless_walk_is_told_in_words(game, monkeypatch):
-    monkeypatch.setattr(rule_growth, "_LARGE_WALK", 100)
-    monkeypatch.setattr(rule_growth, "_SMALL_SHARE", 2)  # a walk is not measured
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, max_memory="1GiB")
-    assert solver.store == "none"
-    with pytest.raises(WalkTooLargeError, match=r"surely visits more .* Use outcome"):
-        solver.iterate(1)
-    assert solver.num_iterations == 0
-    solver.average_policy()
-    # 10^5 nodes are no reason to stop.
-    fine = Solver(LARGE, ms.EXTERNAL_SAMPLING, seed=3)
-    fine.iterate(10)
-    assert fine.num_iterations == 10
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    "game",
     ["battleship"],
 )
 def test_a_first_walk_that_cannot_fit_is_refused_early(game):
@@ -217,38 +127,3 @@ def test_a_first_walk_that_cannot_fit_is_refused_early(game):
     assert 0 < store.bytes_used() < 2**30 / 16
     assert solver.num_iterations == 0
     solver.average_policy()
-
-
-SMALL_WALKS = [
-    "goofspiel(num_cards=5,imp_info=True,points_order=descending)",
-    "python_goofspiel(num_cards=5)",
-]
-
-
-def own_decisions(state, player):
-    """How many actions there are at each decision of a player, in OpenSpiel's game, if
-    the others and chance do what comes first."""
-    if state.is_terminal():
-        return []
-    actions = state.legal_actions()
-    if state.current_player() != player:
-        return own_decisions(state.child(actions[0]), player)
-    below = (own_decisions(state.child(action), player) for action in actions)
-    return [len(actions), *itertools.chain(*below)]
-
-
-@pytest.mark.parametrize("game", SMALL_WALKS)
-def test_what_a_walk_meets_is_estimated_without_bias(game):
-    solver = Solver(game, ms.EXTERNAL_SAMPLING, seed=3, store="none")
-    growth, tables = solver._growth, solver.state.tables
-    assert isinstance(growth, rule_growth.RuleGrowth)
-    probes = growth._probes
-    state = solver.tree.game.new_initial_state()
-    for player, rates in itertools.product((0, 1), [(1, 0), (0, 1), (100, 7)]):
-        decisions = own_decisions(state, player)
-        truth = sum(rates[0] + rates[1] * count for count in decisions)
-        # In this game all of a walk's histories tell the same.
-        for seed in range(3):
-            generator = random.Random(seed)
-            size = probes._probe(tables, player, generator, 10**9, rates)
-            assert size == truth > 50

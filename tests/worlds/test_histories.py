@@ -11,7 +11,8 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 import mccfr_spiel as ms
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds import finding, histories
+from mccfr_spiel.worlds import histories
+from tests.worlds.test_worlds import random_policy
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(imp_info=True,num_cards={},"
@@ -29,21 +30,6 @@ GAMES = (
 @pytest.fixture(scope="module")
 def game(request):
     return load_game(request.param)
-
-
-def random_policy(game, kind):
-    """OpenSpiel's table of all states, filled at random."""
-    table, rng = openspiel_policy.TabularPolicy(game), np.random.default_rng(5)
-    legal = table.legal_actions_mask
-    weights = {
-        "uniform": legal,
-        "random": legal * rng.exponential(size=legal.shape),
-        "deterministic": np.eye(legal.shape[1])[
-            np.argmax(legal * rng.random(legal.shape), axis=1)
-        ],
-    }[kind]
-    table.action_probability_array[:] = weights / weights.sum(axis=1, keepdims=True)
-    return table
 
 
 @pytest.mark.parametrize(
@@ -79,20 +65,6 @@ def test_goofspiel_of_four_random_cards_has_openspiels_values():
     ends = (whole.nodes["player"] == -4).sum()
     assert isinstance(tree.worlds, histories.Histories)
     assert tree.worlds.size.tolist() == [whole.num_nodes, ends]
-
-
-@pytest.mark.parametrize("game", [GAMES[2], GAMES[3]], indirect=True)
-def test_a_policy_may_be_a_function_or_openspiels(game):
-    asked = openspiel_policy.UniformRandomPolicy(game)
-    expected = exploitability.nash_conv(game, asked)
-    found = ms.nash_conv(game, asked, store="none")
-    assert found == pytest.approx(expected, abs=1e-12)
-
-    def uniform(tensors, legal, strings):
-        return legal / legal.sum(axis=1, keepdims=True)
-
-    found = ms.nash_conv(game, uniform, store="none")
-    assert found == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -148,25 +120,6 @@ def test_a_solver_stopped_in_the_midst_of_a_pass_goes_on_with_equal_bits(
         one.iterate(4 - one.num_iterations)
         assert one.store == "none"
         np.testing.assert_array_equal(one.average_vector(), whole.average_vector())
-
-
-def test_a_search_that_is_stopped_leaves_nothing(monkeypatch):
-    monkeypatch.setattr(histories, "SLICE", 100)
-    monkeypatch.setattr(finding, "_kept", {})
-    tree, calls, follow = GameTree(GAMES[3]), [], histories.follow
-
-    def interrupted(*arguments):
-        calls.append(0)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return follow(*arguments)
-
-    left = tree.budget.left
-    monkeypatch.setattr(histories, "follow", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        tree.find_worlds("none")
-    assert (tree.budget.left, tree.num_infosets) == (left, 0)
-    assert tree.find_worlds("none").num_infosets > 0
 
 
 def test_what_cannot_be_is_refused():

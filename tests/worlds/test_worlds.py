@@ -1,19 +1,17 @@
 """Games taken world by world have the sizes, values and solvers of their trees."""
 
-import copy
-
 import numpy as np
 import pytest
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
-from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
@@ -25,6 +23,7 @@ from mccfr_spiel.worlds.independence import check_independence
 from mccfr_spiel.worlds.listing import Leaves
 from mccfr_spiel.worlds.place_walk import PlaceWalk
 from mccfr_spiel.worlds.places import Places
+from tests.experiments.test_run_experiments import read_rows
 
 GAMES = (
     "python_dark_hex(num_rows=2,num_cols=2)",
@@ -37,6 +36,7 @@ LISTED = (
     "liars_dice(dice_sides=3)",
     "liars_dice(dice_sides=3,bidding_rule=reset-quantity)",
     "liars_dice(numdice=2,dice_sides=2)",
+    "sheriff(num_rounds=2,max_items=3,max_bribe=1,item_value=0.3)",
     "python_liars_poker(hand_length=2,num_digits=1)",
     "python_liars_poker(hand_length=1,num_digits=2)",
     "battleship(board_width=3,board_height=1,ship_sizes=[1;1],ship_values=[1;2],"
@@ -72,7 +72,6 @@ def random_policy(game, kind):
 @pytest.mark.parametrize(
     ("game", "kind"),
     [
-        pytest.param(LARGER, "random", marks=pytest.mark.compiled),
         pytest.param(LISTED[-1], "random", marks=pytest.mark.compiled),
         *((game, "random") for game in (*GAMES, *LISTED[:-1])),
         (LISTED[0], "sparse"),
@@ -86,12 +85,10 @@ def random_policy(game, kind):
 def test_values_and_best_responses_are_openspiels(game, kind):
     policy = random_policy(game, kind)
     tree = GameTree(game).expand_all()
-    value, best = full_pass(tree).values(policy_vector(tree, policy))
-    gain = (best - value).sum()
-    if str(game) != LARGER:  # which takes OpenSpiel a minute
-        both: list[openspiel_policy.Policy] = [policy, policy]
-        value = expected_game_score.policy_value(game.new_initial_state(), both)
-        gain = exploitability.nash_conv(game, policy)
+    _, best = full_pass(tree).values(policy_vector(tree, policy))
+    both: list[openspiel_policy.Policy] = [policy, policy]
+    value = expected_game_score.policy_value(game.new_initial_state(), both)
+    gain = exploitability.nash_conv(game, policy)
     found = ms.expected_returns(game, policy, store="worlds")
     assert found == pytest.approx(value, abs=1e-12)
     assert ms.nash_conv(game, policy, store="worlds") == pytest.approx(gain, abs=1e-12)
@@ -350,27 +347,6 @@ def test_two_threads_change_no_bit(game):
     assert found[0] > 0
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("game", [GAMES[0], LISTED[0]], indirect=True)
-def test_files_copies_and_policies_go_on_with_equal_bits(game, tmp_path):
-    solver = ms.Solver(game, ms.PCFR_PLUS, store="worlds")
-    solver.iterate(5)
-    solver.save(tmp_path / "solver")
-    policy = solver.average_policy()
-    policy.save(tmp_path / "policy")
-    others = ms.Solver.load(tmp_path / "solver"), copy.copy(solver)
-    for one in (solver, *others):
-        one.iterate(5)
-        assert one.store == "worlds"
-        assert (one.average_vector() == solver.average_vector()).all()
-    loaded = ms.SequencePolicy.load(tmp_path / "policy")
-    assert ms.nash_conv(game, loaded, store="worlds") == pytest.approx(
-        ms.nash_conv(game, policy, store="tree"), abs=1e-12
-    )
-    with pytest.raises(CheckpointError):
-        ms.Solver.load(tmp_path / "solver", GAMES[1])
-
-
 def test_auto_takes_worlds_where_the_tree_does_not_fit():
     game = load_game(GAMES[0])
     assert ms.Solver(game, ms.CFR_PLUS).store == "tree"
@@ -527,18 +503,6 @@ def test_a_world_key_alone_is_enough(name):
     check_independence(plain, 20_000)
 
 
-def test_solvers_take_a_game_with_a_world_key_alone(monkeypatch):
-    game = load_game(GAMES[1])
-    monkeypatch.setattr(game, "rules", declared(GAMES[1], position_key=None))
-    solver = ms.Solver(game, ms.CFR, store="worlds")
-    assert isinstance(solver.tree.worlds, Leaves)
-    solver.iterate(20)
-    policy = solver.average_policy()
-    found, expected = ms.nash_conv(solver.tree, policy), ms.nash_conv(game, policy)
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert found < 0.2  # 0.83 at the beginning
-
-
 def test_check_game_looks_at_worlds(monkeypatch):
     game = load_game(GAMES[0])
     ms.check_game(game, histories=5)
@@ -577,3 +541,31 @@ def test_a_player_of_dark_hex_knows_own_moves_and_their_answers_only():
     assert state.information_state_string(0) == "p0 4"
     assert state.information_state_string(1) == "p1 4! 2"
     assert str(state) == "..o\n.x.\n..."
+
+
+# --- runs of the command line ------------------------------------------------
+
+
+@pytest.mark.parametrize("store", ["worlds", "none"])
+def test_a_run_is_resumed_with_the_rows_of_a_whole_one(store, tmp_path):
+    words = "solve", GAMES[0], "--algorithm=cfr_plus", f"--store={store}", "--resume"
+    whole, parts, tree = tmp_path / "whole", tmp_path / "parts", tmp_path / "tree"
+    assert main([*words, "--iterations=6", f"--output_dir={whole}"]) == 0
+    for iterations in (3, 6):
+        part = f"--iterations={iterations}", f"--output_dir={parts}"
+        assert main([*words, *part]) == 0
+    words = "solve", GAMES[0], "--algorithm=cfr_plus", "--store=tree", "--iterations=6"
+    assert main([*words, f"--output_dir={tree}"]) == 0
+    found = [
+        {row["iteration"]: float(row["nash_conv"]) for row in read_rows(folder)}
+        for folder in (whole, parts, tree)
+    ]
+    assert found[1] == found[0]
+    assert found[0]["2"] == pytest.approx(found[2]["2"], abs=1e-12)
+    assert len(found[0]) > 3
+
+
+def test_a_run_that_samples_is_measured_by_worlds(tmp_path):
+    words = "solve", GAMES[0], "--algorithm=external_sampling", "--max_nodes=50"
+    assert main([*words, "--iterations=20", f"--output_dir={tmp_path}"]) == 0
+    assert all(float(row["nash_conv"]) > 0 for row in read_rows(tmp_path))

@@ -1,0 +1,302 @@
+"""The twin of OpenSpiel's tiny_bridge_2p, with and without abstracted hands.
+
+The deck has four hearts and four spades: jack, queen, king, ace. Each of two partners
+gets two cards. In turn they pass or bid higher than before; the first pass after the
+first call ends the auction. The other four cards belong to two opponents, who never
+bid. Both partners get the same: the mean, over the six ways to deal those four cards,
+of what the last bid earns when all four hands are played with open cards.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.twins.spelling import put, word
+from mccfr_spiel.twins.twin import Twin, make_twin
+
+_IS_ABSTRACTED = 0  # in settings
+# The state has the number of moves, the set of calls made as bits (a pass that ends
+# the auction is the highest bit), the last bid, its bidder, and the players' hands.
+# Since bids ascend and only the first call may be a pass that is followed by others,
+# the set of calls tells their order.
+_COUNT, _CALLS, _BID, _BIDDER, _HANDS = range(5)
+_PASS, _HIGHEST, _END = 0, 6, 7  # bids are 1 .. 6: 1H, 1S, 1NT, 2H, 2S, 2NT
+_PLAYERS, _RANKS, _CARDS, _PRIVATES, _SEATS, _NO_TRUMP = 2, 4, 8, 28, 4, 2
+
+
+@compiled
+def _higher_card(hand):
+    """A hand of cards a > b is chance's outcome a * (a - 1) / 2 + b."""
+    card = 1
+    while (card + 1) * card // 2 <= hand:
+        card += 1
+    return card
+
+
+@compiled
+def _lower_card(hand):
+    card = _higher_card(hand)
+    return hand - card * (card - 1) // 2
+
+
+@compiled
+def _acting(settings, state):
+    if state[_CALLS] >> _END & 1:
+        return TERMINAL
+    return CHANCE if state[_COUNT] < _PLAYERS else state[_COUNT] % 2
+
+
+@compiled
+def _legal_actions(settings, state, actions):
+    count = 0
+    if state[_COUNT] >= _PLAYERS:
+        actions[0] = _PASS
+        count = 1
+        for bid in range(state[_BID] + 1, _HIGHEST + 1):
+            actions[count] = bid
+            count += 1
+        return count
+    first, second = -1, -1
+    if state[_COUNT] == 1:
+        first, second = _higher_card(state[_HANDS]), _lower_card(state[_HANDS])
+    # OpenSpiel lists the hands by their lower cards, so that they do not ascend.
+    for low in range(_CARDS):
+        for high in range(low + 1, _CARDS):
+            if low not in (first, second) and high not in (first, second):
+                actions[count] = high * (high - 1) // 2 + low
+                count += 1
+    return count
+
+
+@compiled
+def _chance_probs(settings, state, probs):
+    left = _CARDS - 2 * state[_COUNT]
+    count = left * (left - 1) // 2
+    for k in range(count):
+        probs[k] = 1.0 / count
+
+
+@compiled
+def _apply_action(settings, state, action):
+    number = state[_COUNT]
+    state[_COUNT] = number + 1
+    if number < _PLAYERS:
+        state[_HANDS + number] = action
+    elif action != _PASS:
+        state[_CALLS] |= 1 << action
+        state[_BID] = action
+        state[_BIDDER] = number % 2
+    else:
+        state[_CALLS] |= 1 << (_PASS if number == _PLAYERS else _END)
+
+
+@compiled
+def _abstracted(hand):
+    """The line of `_HAND_TEXTS` that has a hand among its words.
+
+    Of two suits, only the aces count. Of one suit, an ace with a king or queen is one
+    line, and a king without an ace another.
+    """
+    high = _higher_card(hand)
+    low = _lower_card(hand)
+    if high // _RANKS != low // _RANKS:
+        spade_is_ace, heart_is_ace = high % _RANKS == 3, low % _RANKS == 3
+        if spade_is_ace:
+            return 0 if heart_is_ace else 2
+        return 1 if heart_is_ace else 3
+    suit = 4 + 4 * (high // _RANKS)
+    if high % _RANKS == 3:
+        return suit + 2 if low % _RANKS == 0 else suit
+    return suit + 1 if high % _RANKS == 2 else suit + 3
+
+
+@compiled
+def _info_key(settings, state, player, key):
+    if state[_COUNT] <= player:
+        return 0
+    hand = state[_HANDS + player]
+    key[0] = _abstracted(hand) if settings[_IS_ABSTRACTED] != 0.0 else hand
+    key[1] = state[_CALLS]
+    return 2
+
+
+@compiled
+def _winner(played, leader, trump):
+    """The seat that takes a trick; `played[seat]` is that seat's card."""
+    best = leader
+    for k in range(1, _SEATS):
+        seat = (leader + k) % _SEATS
+        card, other = played[seat], played[best]
+        if card // _RANKS == other // _RANKS:
+            best = seat if card > other else best
+        elif card // _RANKS == trump:
+            best = seat
+    return best
+
+
+@compiled
+def _tricks(holder, leader, trump):
+    """The tricks of seats 0 and 2 if everybody sees all cards and plays well.
+
+    A seat has a choice of two cards in the first trick, and none in the second. So a
+    play is told by four bits, the leader's the highest; `tricks` has what seats 0 and 2
+    take in each play, or -1 if somebody does not follow suit. Then each pass of the
+    last loop lets one seat choose, the last one first.
+
+    Args:
+        holder: `[8]` the seat that has each card.
+        leader: the seat that plays first.
+        trump: the suit of trumps, or _NO_TRUMP.
+    """
+    hands = np.zeros((_SEATS, 2), np.int64)
+    filled = np.zeros(_SEATS, np.int64)
+    for card in range(_CARDS):
+        seat = holder[card]
+        hands[seat, filled[seat]] = card
+        filled[seat] += 1
+    plays = 1 << _SEATS
+    tricks = np.zeros(plays, np.int64)
+    first, second = np.zeros(_SEATS, np.int64), np.zeros(_SEATS, np.int64)
+    for play in range(plays):
+        is_legal = True
+        led = hands[leader, play >> _SEATS - 1 & 1] // _RANKS
+        for k in range(_SEATS):
+            seat = (leader + k) % _SEATS
+            choice = play >> _SEATS - 1 - k & 1
+            first[seat], second[seat] = hands[seat, choice], hands[seat, 1 - choice]
+            could_follow = second[seat] // _RANKS == led
+            if k > 0 and could_follow and first[seat] // _RANKS != led:
+                is_legal = False
+        winner = _winner(first, leader, trump)
+        tricks[play] = int(winner % 2 == 0)
+        tricks[play] += int(_winner(second, winner, trump) % 2 == 0)
+        if not is_legal:
+            tricks[play] = -1
+    for k in range(_SEATS - 1, -1, -1):
+        is_partner = (leader + k) % 2 == 0
+        plays //= 2
+        for play in range(plays):
+            one, other = tricks[2 * play], tricks[2 * play + 1]
+            most, least = max(one, other), min(one, other)
+            tricks[play] = most if is_partner or least < 0 else least
+    return tricks[0]
+
+
+@compiled
+def _score(bid, tricks):
+    needed = 1 + (bid - 1) // 3
+    if tricks < needed:
+        return 20 * (tricks - needed)
+    score = 10 * tricks
+    if needed == 2:
+        score += 15 if (bid - 1) % 3 == _NO_TRUMP else 10
+    return score
+
+
+@compiled
+def _returns(settings, state, returns):
+    bid = state[_BID]
+    if bid == _PASS:
+        return
+    holder = np.full(_CARDS, -1, np.int64)
+    for player in range(_PLAYERS):
+        hand = state[_HANDS + player]
+        holder[_higher_card(hand)] = 2 * player
+        holder[_lower_card(hand)] = 2 * player
+    left = np.zeros(4, np.int64)
+    count = 0
+    for card in range(_CARDS):
+        if holder[card] < 0:
+            left[count] = card
+            count += 1
+    leader = (2 * state[_BIDDER] + 3) % _SEATS
+    mean = 0.0
+    # Each pass gives seat 1 two of the four cards, and the others to seat 3.
+    for one in range(3):
+        for other in range(one + 1, 4):
+            for k in range(4):
+                holder[left[k]] = 1 if k in (one, other) else 3
+            tricks = _tricks(holder, leader, (bid - 1) % 3)
+            mean += _score(bid, tricks) * (1.0 / 6.0)
+    returns[0] = mean
+    returns[1] = mean
+
+
+_DEALER_0, _DEALER_1 = map(word, (" Us ", " Pd "))
+_CALL_WORDS = word("Pass1H  1S  1NT 2H  2S  2NT ")
+"""Four letters for each call."""
+
+_HAND_TEXTS = (
+    *("SAHA", "SJHA SKHA SQHA", "SAHJ SAHK SAHQ"),
+    "SJHJ SJHK SJHQ SKHJ SKHK SKHQ SQHJ SQHK SQHQ",
+    *("HAHK HAHQ", "HKHJ HKHQ", "HAHJ", "HQHJ"),
+    *("SASK SASQ", "SKSQ SKSJ", "SASJ", "SQSJ"),
+)
+_LINE = max(map(len, _HAND_TEXTS))
+_HAND_WORDS = word("".join(text.ljust(_LINE) for text in _HAND_TEXTS))
+"""The abstracted hands, `_LINE` letters for each."""
+
+_RANK_WORDS = word("JQKA")
+
+
+@compiled
+def _put_card(text, at, card):
+    text[at] = 83 if card >= _RANKS else 72  # S and H
+    text[at + 1] = _RANK_WORDS[card % _RANKS]
+    return at + 2
+
+
+@compiled
+def _put_padded(text, at, words, start, size):
+    """Writes words[start : start + size] without the spaces at its end."""
+    while size > 0 and words[start + size - 1] == 32:
+        size -= 1
+    for k in range(size):
+        text[at + k] = words[start + k]
+    return at + size
+
+
+@compiled
+def _spell(settings, player, key, length, text):
+    if length == 0:
+        text[0] = 63  # two question marks
+        text[1] = 63
+        return 2
+    if settings[_IS_ABSTRACTED] != 0.0:
+        at = _put_padded(text, 0, _HAND_WORDS, _LINE * key[0], _LINE)
+    else:
+        at = _put_card(text, 0, _higher_card(key[0]))
+        at = _put_card(text, at, _lower_card(key[0]))
+    if key[1] == 0:
+        return at
+    at = put(text, at, _DEALER_0 if player == 0 else _DEALER_1)
+    for call in range(_END + 1):
+        if key[1] >> call & 1:
+            at = _put_padded(text, at, _CALL_WORDS, 4 * (call % _END), 4)
+            text[at] = 45  # a hyphen
+            at += 1
+    return at - 1
+
+
+def twin(parameters: Mapping[str, Any]) -> Twin | None:
+    """The twin for OpenSpiel's parameters."""
+    if set(parameters) != {"abstracted"}:
+        return None
+    sizes = Sizes(
+        state=_HANDS + _PLAYERS,
+        num_actions=1 + _HIGHEST,
+        max_chance_outcomes=_PRIVATES,
+        max_moves=2 + _HIGHEST,
+        max_chance_moves=_PLAYERS,
+        key=(_PRIVATES, 1 << _END + 1),
+    )
+    return make_twin(
+        "tiny_bridge_2p",
+        globals(),
+        num_players=_PLAYERS,
+        values={"abstracted": bool(parameters["abstracted"])},
+        sizes=sizes,
+        text_size=_LINE + 4 + 5 * (2 + _HIGHEST),
+    )
