@@ -63,7 +63,3 @@ __all__ = [
     "solve_lp",
     "write_mps",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
