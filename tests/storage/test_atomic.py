@@ -7,7 +7,6 @@ import resource
 import secrets
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -43,21 +42,6 @@ def test_an_error_at_any_step_leaves_the_older_file_alone(
     with pytest.raises(type(error)):
         write_file(path, content, lasting=True)
     assert files_in(tmp_path) == {"file": b"older"}
-
-
-def test_only_what_killed_writers_of_this_file_left_long_ago_is_removed(
-    tmp_path, monkeypatch
-):
-    path, number = tmp_path / "a[1]file", "0123456789abcdef"
-    others = [f"{path.name}.part-1", f"a1file.part-{number}", f"x{path.name}"]
-    for name in (f"{path.name}.part-{number}", *others):
-        (tmp_path / name).write_bytes(b"half")
-    write_file(path, b"new")
-    assert len(files_in(tmp_path)) == 5  # its writer may be alive
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 3601)
-    write_file(path, b"new")
-    assert set(files_in(tmp_path)) == {path.name, *others}
 
 
 def test_a_file_has_the_permissions_that_the_user_gives_new_files(tmp_path):
