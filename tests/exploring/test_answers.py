@@ -302,7 +302,7 @@ def test_the_page_is_told_nothing_that_the_player_does_not_see():
     assert page.do("deal", seat=2).status == 400
 
 
-def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
+def test_the_grid_of_kuhn_poker_has_every_card():
     solver = solved("kuhn_poker", 2_000)
     page = Page(solver)
     page.ask("overview")
@@ -312,12 +312,6 @@ def test_the_grid_of_kuhn_poker_has_every_card_and_every_pair():
     for card, row in enumerate(grid["rows"]):
         odds = policy[f"{card}pb"]
         assert row["probabilities"] == pytest.approx(list(odds.values()))
-        for column, value in enumerate(grid["cells"][card]):
-            if column == card:
-                assert value is None
-                continue
-            sign = 1 if card > column else -1
-            assert value == pytest.approx(odds[0] * -1 + odds[1] * 2 * sign)
 
 
 # --- opened, exported, still being written -----------------------------------
