@@ -329,7 +329,9 @@ def test_nothing_is_pasted_into_a_function_that_makes_records():
     assert {"add_regrets", "pay_debt", "draw_action"} <= names
     for module in modules().values():
         for node in ast.walk(module.source):
-            calls = calls_in(node) if isinstance(node, ast.FunctionDef) else set()
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            calls = calls_in(node)
             if any(name.endswith("views") for name in calls):
                 makers += 1
                 pasted = calls & names

@@ -150,11 +150,7 @@ def test_checkpoints_come_with_new_rows_and_else_as_often_as_was_asked(
     recording = Recording(*paths, settings, solver, checkpoint_every=10)
     for half_seconds in range(1, 60):
         now[0] = half_seconds / 2
-<<<<<<< HEAD
         solver.iterate(1)  # one that stands still is not saved again
-=======
-        solver.iterate(1)
->>>>>>> refs/heads/tests
         if now[0] in (3.0, 3.5, 7.0):
             recording.add(dict.fromkeys(COLUMNS, 0) | {"iteration": half_seconds})
         recording.save_if_due()
