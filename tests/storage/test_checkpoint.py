@@ -364,14 +364,15 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def no_links(*_):
+    raise PermissionError("This file system has no hard links.")
+
+
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("links", [True, False])
 def test_an_error_at_any_step_leaves_a_good_file(saved, step, links, monkeypatch):
     done = 0
     original = getattr(os, step)
-
-    def no_links(*_):
-        raise PermissionError("This file system has no hard links.")
 
     if not links:
         monkeypatch.setattr(os, "link", no_links)
@@ -414,7 +415,7 @@ def test_of_two_writers_of_one_file_each_leaves_whole_files(
     tmp_path, links, monkeypatch
 ):
     if not links:
-        monkeypatch.setattr(checkpoint, "_link", lambda *_: False)
+        monkeypatch.setattr(os, "link", no_links)
     barrier = threading.Barrier(2)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for n in range(15):
