@@ -1,5 +1,7 @@
 """Games taken world by world have the sizes, values and solvers of their trees."""
 
+import itertools
+
 import numpy as np
 import pyspiel
 import pytest
@@ -227,11 +229,13 @@ ABRUPT = "python_dark_hex(num_rows=2,num_cols=3,abrupt=true)"
 
 
 @pytest.mark.parametrize(
-    "again",
-    [*GAMES[:3], pytest.param(ABRUPT, marks=pytest.mark.compiled)],
-    indirect=True,
+    ("again", "kind"),
+    [
+        *itertools.product(GAMES[:3], ("random", "sparse")),
+        pytest.param(ABRUPT, "sparse", marks=pytest.mark.compiled),
+    ],
+    indirect=["again"],
 )
-@pytest.mark.parametrize("kind", ["random", "sparse"])
 def test_worlds_made_again_have_the_gradients_of_trees(again, kind):
     tree, whole = GameTree(again).find_worlds(), GameTree(again).expand_all()
     assert isinstance(tree.worlds, Places)
