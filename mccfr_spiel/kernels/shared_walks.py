@@ -31,15 +31,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.atomics import (
-    NOTES,
-    close,
-    open_tickets,
-    prefetch,
-)
-from mccfr_spiel.compiled.atomics import (
-    STATUS as STATUS_NOW,
-)
+from mccfr_spiel.compiled.atomics import NOTES, close, open_tickets, prefetch
+from mccfr_spiel.compiled.atomics import STATUS as STATUS_NOW
 from mccfr_spiel.compiled.frame import Entry, Layout
 from mccfr_spiel.compiled.jit import inlined, jit
 from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key

@@ -48,9 +48,9 @@ DONE: the work is done. GROW: the node `marks[NODE_TO_GROW]` must be expanded fi
 STACK_FULL: the stack must be made larger first. TOO_UNLIKELY: the walk has sampled a
 history so unlikely that its payoff, times its weight, exceeds `walk.MAX_WEIGHT`.
 PAUSED: the walks for an update take long, so that signals should be heard meanwhile.
-LOG_FULL: what threads that share a batch write
-must be made larger first. NEEDS_ONE_THREAD: the loop of one thread must go on.
-NEEDS_GROUPS: the walks of the next batch should be made in groups.
+LOG_FULL: what threads that share a batch write must be made larger first.
+NEEDS_ONE_THREAD: the loop of one thread must go on. NEEDS_GROUPS: the walks of the next
+batch should be made in groups.
 """
 
 (

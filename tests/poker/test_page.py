@@ -104,5 +104,6 @@ def test_the_program_solves_a_subgame_and_says_percent_of_the_pot(tmp_path, caps
     gap = 50 * ms.nash_conv(STRING, policy) / 20
     assert gap == pytest.approx(float(last.split()[-1]), rel=1e-3)
     assert (folder / "convergence.png").exists()
-    assert main(["solve", "--game=kuhn_poker", *flags[1:]]) == 1
+    elsewhere = f"--output_dir={tmp_path / 'kuhn'}"
+    assert main(["solve", "--game=kuhn_poker", *flags[1:], elsewhere]) == 1
     assert "kuhn_poker has no pot at the start" in capsys.readouterr().err
