@@ -22,8 +22,8 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.storage.checkpoint import CheckpointError
-from mccfr_spiel.storage.folders import PARTS
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.folders import PARTS
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("kills", 1000, "How many.", lower_bound=1)

@@ -30,8 +30,8 @@ from absl import app, flags
 
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.atomics import FINISHED, HELPED, new_desk
+from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.atomics import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",

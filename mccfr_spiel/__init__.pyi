@@ -1,7 +1,6 @@
 from typing import Any
 
 from mccfr_spiel import algorithms as algorithms
-from mccfr_spiel import cluster as cluster
 from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
@@ -58,7 +57,9 @@ from mccfr_spiel.algorithms.sampling import OPPONENT as OPPONENT
 from mccfr_spiel.algorithms.sampling import OUTCOME as OUTCOME
 from mccfr_spiel.algorithms.sampling import average_strategy as average_strategy
 from mccfr_spiel.algorithms.sampling import outcome as outcome
-from mccfr_spiel.compiled.jit import CompileCacheWarning as CompileCacheWarning
+from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
+from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
+from mccfr_spiel.common.limits import TreeFullError as TreeFullError
 from mccfr_spiel.drawing.trees import draw_tree as draw_tree
 from mccfr_spiel.drop_in import AverageType as AverageType
 from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
@@ -77,11 +78,11 @@ from mccfr_spiel.evaluation import theory as theory
 from mccfr_spiel.evaluation.exact import expected_returns as expected_returns
 from mccfr_spiel.evaluation.exact import exploitability as exploitability
 from mccfr_spiel.evaluation.exact import nash_conv as nash_conv
+from mccfr_spiel.evaluation.reading import load_policy as load_policy
 from mccfr_spiel.evaluation.recommending import recommend as recommend
 from mccfr_spiel.experiments.comparing import compare as compare
 from mccfr_spiel.exploring.opening import explore as explore
-from mccfr_spiel.limits import MemoryBudgetError as MemoryBudgetError
-from mccfr_spiel.limits import TreeFullError as TreeFullError
+from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
 from mccfr_spiel.online import online_bot as online_bot
 from mccfr_spiel.online.online_bot import (
@@ -89,10 +90,9 @@ from mccfr_spiel.online.online_bot import (
 )
 from mccfr_spiel.policies.bot import bot as bot
 from mccfr_spiel.policies.policy import SequencePolicy as SequencePolicy
-from mccfr_spiel.reading import load_policy as load_policy
 from mccfr_spiel.rules.description import GameError as GameError
 from mccfr_spiel.solver import Solver as Solver
-from mccfr_spiel.storage.checkpoint import CheckpointError as CheckpointError
+from mccfr_spiel.solving import cluster as cluster
 from mccfr_spiel.tree.cache import cached_tree as cached_tree
 from mccfr_spiel.tree.game_check import check_game as check_game
 from mccfr_spiel.tree.game_tree import GameTree as GameTree

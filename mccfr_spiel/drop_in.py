@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     FULL,
@@ -32,7 +31,8 @@ from mccfr_spiel.algorithms import (
     regret_matching,
 )
 from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
-from mccfr_spiel.display import line, never_raises
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.tabular import TabularPolicy
 from mccfr_spiel.solver import Solver

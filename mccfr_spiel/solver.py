@@ -10,7 +10,6 @@ from typing import Any, NoReturn, TypedDict, Unpack, cast
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL_SAMPLING,
     Algorithm,
@@ -23,10 +22,8 @@ from mccfr_spiel.algorithms import (
     most_iterations,
     own_parts_of,
 )
-from mccfr_spiel.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.jit import IS_COMPILED, working_clock
-from mccfr_spiel.display import (
+from mccfr_spiel.common import checkpoint, refusals
+from mccfr_spiel.common.display import (
     brief,
     counted,
     html_table,
@@ -35,14 +32,17 @@ from mccfr_spiel.display import (
     short,
     title,
 )
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.averaging import normalize, settle_average
+from mccfr_spiel.kernels.jit import IS_COMPILED, working_clock
 from mccfr_spiel.kernels.minimizers import FAULT
 from mccfr_spiel.kernels.passes import NUM_NOTES, compile_for_threads
 from mccfr_spiel.kernels.walk import MAX_WEIGHT
-from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
+from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.preparing import kernel_on, prepare_tree
 from mccfr_spiel.solving.rule_growth import RuleGrowth
@@ -50,7 +50,6 @@ from mccfr_spiel.solving.state import (
     SolverState,
     sampled_by,
 )
-from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs

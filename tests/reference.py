@@ -3,7 +3,7 @@
 An oracle for the compiled solvers. It reads the game from pyspiel, names everything by
 OpenSpiel's information-state strings and recomputes what the solvers maintain: plans,
 averages and updates of the whole game, no array, no laziness. Only the draws come from
-`mccfr_spiel.compiled.randomness`, so that a textbook and a solver with the same seed
+`mccfr_spiel.kernels.randomness`, so that a textbook and a solver with the same seed
 walk the same paths.
 
 A sequence of a player is `(info_state, action)`, or `EMPTY` before its first action.
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.compiled.randomness import (
+from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
     child_place,
     infoset_place,

@@ -10,7 +10,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import Solver
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.tree.growth import WalkTooLargeError
 
 SOLVED = (

@@ -11,15 +11,15 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled.randomness import (
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.evaluation import check_rule
+from mccfr_spiel.experiments import Settings
+from mccfr_spiel.experiments.settings import flags_of, named_settings
+from mccfr_spiel.kernels.randomness import (
     plain_child_place,
     plain_stream_key,
     plain_uniform,
 )
-from mccfr_spiel.evaluation import check_rule
-from mccfr_spiel.experiments import Settings
-from mccfr_spiel.experiments.settings import flags_of, named_settings
-from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests import reference
 from tests.test_solver import ESTIMATORS
 from tests.tree.test_abstraction import jack_or_queen

@@ -22,7 +22,7 @@ PACKAGE = "mccfr_spiel"
 
 MOST_MODULES_AT_THE_TOP = 10
 LONGEST_FUNCTION = 160
-MOST_PAIRS, MOST_LAYERS = 210, 15
+MOST_PAIRS, MOST_LAYERS = 129, 13
 """Of folders that import each other. These may fall, and never rise."""
 
 OF_OTHERS = {
@@ -97,7 +97,7 @@ def test_the_source_has_been_read():
     assert {f"{PACKAGE}.solver", f"{PACKAGE}.tree.game_tree"} < modules().keys()
     solver = modules()[f"{PACKAGE}.solver"]
     assert (f"{PACKAGE}.tree.game_tree", "GameTree") in set(imports(solver))
-    assert (f"{PACKAGE}.refusals", None) in set(imports(solver))
+    assert (f"{PACKAGE}.common.refusals", None) in set(imports(solver))
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
@@ -324,7 +324,7 @@ def calls_in(function: ast.FunctionDef) -> set[str]:
 
 
 def test_nothing_is_pasted_into_a_function_that_makes_records():
-    """There numba drops what is stored in their arrays; see `compiled.jit.pasted`."""
+    """There numba drops what is stored in their arrays; see `kernels.jit.pasted`."""
     names, makers = pasted_names(), 0
     assert {"add_regrets", "pay_debt", "draw_action"} <= names
     for module in modules().values():

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.parts import (
     LINEAR,
     MOST_GAMMA,
@@ -33,6 +32,7 @@ from mccfr_spiel.algorithms.sampling import (
     Sampling,
     full,
 )
+from mccfr_spiel.common import refusals
 
 AUTO = "auto"
 """A batch that grows with the iterations."""

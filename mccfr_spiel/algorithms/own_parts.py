@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.parts import Averaging, Minimizer, Part
 from mccfr_spiel.algorithms.sampling import Sampling
-from mccfr_spiel.storage.checkpoint import digest_of, name_of
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.checkpoint import digest_of, name_of
 
 MOST_OWN_WEIGHT = 1e270
 """Of an iteration in an average; so 1e20 of them add up to a double."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from mccfr_spiel import refusals
+from mccfr_spiel.common import refusals
 
 
 @dataclass(frozen=True)

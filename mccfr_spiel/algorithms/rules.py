@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.parts import Minimizer, checked_horizon
+from mccfr_spiel.common import refusals
 
 # --- rules that play by regrets -------------------------------------------------------
 

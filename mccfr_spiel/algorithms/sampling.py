@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms.parts import Part, name_in
+from mccfr_spiel.common import refusals
 
 _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"

@@ -11,15 +11,21 @@ from absl import flags
 
 from mccfr_spiel.algorithms import ALGORITHMS, CFR_PLUS
 from mccfr_spiel.command_line.running import imported_games
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import (
+    NODE_BYTES,
+    Forecast,
+    TreeFullError,
+    forecast,
+    in_words,
+)
+from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
 from mccfr_spiel.experiments.single_run import show
-from mccfr_spiel.limits import NODE_BYTES, Forecast, TreeFullError, forecast, in_words
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.state import needs_whole_tree
-from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.game_tree import GameTree
 
 _COUNTED = 3_000_000

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from mccfr_spiel import refusals
 from mccfr_spiel.command_line import (
     comparing,
     describing,
@@ -28,6 +27,7 @@ from mccfr_spiel.command_line.flags import (
     define,
 )
 from mccfr_spiel.command_line.signals import Signals, guarded
+from mccfr_spiel.common import refusals
 from mccfr_spiel.experiments.settings import SETTINGS
 from mccfr_spiel.experiments.single_run import quieted, show
 from mccfr_spiel.experiments.tables import table_of

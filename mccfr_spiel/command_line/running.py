@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from absl import flags
 from tqdm import tqdm
 
-from mccfr_spiel.cluster import Cluster, Ray
 from mccfr_spiel.command_line.flags import CLUSTER, OF_EXPERIMENTS, define_flags
 from mccfr_spiel.command_line.signals import Signals, guarded
 from mccfr_spiel.experiments import sweeps
@@ -29,6 +28,7 @@ from mccfr_spiel.experiments.single_run import (
 )
 from mccfr_spiel.experiments.sweeps import Executor, local, on_ray
 from mccfr_spiel.papers import panels, reproduction, table_1
+from mccfr_spiel.solving.cluster import Cluster, Ray
 
 FLAGS = flags.FLAGS
 define_flags()

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pyspiel
 from open_spiel.python.policy import Policy
 
-from mccfr_spiel import refusals
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.display import (
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.display import (
     brief,
     counted,
     line,
@@ -25,6 +25,7 @@ from mccfr_spiel.display import (
     one_lines,
     title,
 )
+from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.drawing.layout import (
     CHARACTER,
     FONT,
@@ -38,7 +39,6 @@ from mccfr_spiel.drawing.printing import printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole_trees import complete_tree
 

@@ -20,8 +20,9 @@ import numpy as np
 import pyspiel
 from open_spiel.python.policy import UniformRandomPolicy
 
-from mccfr_spiel import refusals
-from mccfr_spiel.display import brief
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.evaluation.sampled import (
     CONFIDENCE,
     ChanceMoves,
@@ -30,7 +31,6 @@ from mccfr_spiel.evaluation.sampled import (
 )
 from mccfr_spiel.policies.bot import PolicyBot, SeatBot
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
-from mccfr_spiel.reading import load_policy
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 
 PASSIVE, ACTIVE = ("call", "check"), ("raise", "bet", "allin", "all-in")

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import NODE
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.common.arrays import NODE
+from mccfr_spiel.common.checkpoint import pack_strings
+from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
-from mccfr_spiel.limits import Budget
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.rules.description import SPARE, BoundRules, rules_of
 from mccfr_spiel.rules.faced import LAYOUT, play
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.storage.checkpoint import pack_strings
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import same_game
 from mccfr_spiel.tree.twin_trees import known_twin

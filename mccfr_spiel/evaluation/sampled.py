@@ -20,7 +20,6 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     EXTERNAL,
     LINEAR,
@@ -29,8 +28,10 @@ from mccfr_spiel.algorithms import (
     Sampling,
     regret_matching_plus,
 )
-from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display import brief, counted, line, never_raises, plus_minus
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.display import brief, counted, line, never_raises, plus_minus
+from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError
 from mccfr_spiel.evaluation.rule_plays import (
     Layer,
     hashes_of,
@@ -40,7 +41,6 @@ from mccfr_spiel.evaluation.rule_plays import (
     rules_faced,
 )
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
-from mccfr_spiel.limits import MaxMemory, MemoryBudgetError
 from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
 from mccfr_spiel.rules.description import (
     BoundRules,

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyspiel
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     UNIFORM,
     Algorithm,
@@ -22,8 +21,9 @@ from mccfr_spiel.algorithms import (
     Minimizer,
     regret_matching,
 )
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.display import brief
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector

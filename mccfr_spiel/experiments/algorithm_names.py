@@ -12,7 +12,6 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     ALGORITHMS,
     RULES,
@@ -35,6 +34,7 @@ from mccfr_spiel.algorithms import (
     sampling,
     schedule_of,
 )
+from mccfr_spiel.common import refusals
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, table_of
 from mccfr_spiel.offline import linear_program

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+from mccfr_spiel.common import refusals
 from mccfr_spiel.evaluation.metrics import METRICS, Metrics, named_metrics
 from mccfr_spiel.experiments.algorithm_names import Method, checked, name_of
 from mccfr_spiel.experiments.settings import Settings

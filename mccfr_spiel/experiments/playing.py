@@ -5,8 +5,8 @@ from typing import Any
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
-from mccfr_spiel.limits import MaxMemory
 from mccfr_spiel.policies.policy import SequencePolicy
 
 ONLY_A_BOUND = (

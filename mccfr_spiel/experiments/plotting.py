@@ -26,9 +26,9 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from mccfr_spiel.algorithms import SCHEDULES
+from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.results_folder import RESULTS, read_table
 from mccfr_spiel.experiments.algorithm_names import METHODS
-from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import RESULTS, read_table
 
 # --- how figures look -----------------------------------------------------------------
 

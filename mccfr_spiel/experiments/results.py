@@ -1,6 +1,6 @@
 """The folder of a run: which one it is, and how it is opened.
 
-The names of the files are in storage/results_folder.py.
+The names of the files are in common/results_folder.py.
 
 Resuming: whether a folder's run can go on, and from where.
 
@@ -25,7 +25,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
-from mccfr_spiel.cluster import Cluster
+from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
+from mccfr_spiel.common.folders import LOCK, PARTS
+from mccfr_spiel.common.results_folder import (
+    ALL_FILES,
+    CHECKPOINT,
+    PROGRAM,
+    SETTINGS,
+    RowWriter,
+    policy_after,
+    read_table,
+    remove_kept_policies,
+    write_json,
+)
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.runs import COLUMNS, policy_dues, row_dues
 from mccfr_spiel.experiments.settings import (
@@ -41,20 +53,8 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS
-from mccfr_spiel.storage.checkpoint import PREVIOUS, DamagedError
-from mccfr_spiel.storage.folders import LOCK, PARTS
-from mccfr_spiel.storage.results_folder import (
-    ALL_FILES,
-    CHECKPOINT,
-    PROGRAM,
-    SETTINGS,
-    RowWriter,
-    policy_after,
-    read_table,
-    remove_kept_policies,
-    write_json,
-)
 from mccfr_spiel.tree.game_tree import GameTree
 
 _LONGEST_NAME = 70

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.algorithms import Algorithm
-from mccfr_spiel.cluster import Cluster, check_can_split
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.theory import nash_conv_bound
@@ -23,6 +22,7 @@ from mccfr_spiel.experiments.settings import (
 )
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.cluster import Cluster, check_can_split
 from mccfr_spiel.solving.running import (
     COUNTERS,
     Metric,

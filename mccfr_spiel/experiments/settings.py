@@ -26,6 +26,15 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.common.limits import (
+    Budget,
+    MaxMemory,
+    free_memory,
+    in_words,
+    parse_bytes,
+    resident,
+)
+from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import (
     METHODS,
@@ -37,17 +46,8 @@ from mccfr_spiel.experiments.algorithm_names import (
 )
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, Setting, table_of
-from mccfr_spiel.limits import (
-    Budget,
-    MaxMemory,
-    free_memory,
-    in_words,
-    parse_bytes,
-    resident,
-)
 from mccfr_spiel.offline.methods import OfflineMethod, check_players
 from mccfr_spiel.solving.preparing import STORES
-from mccfr_spiel.storage.results_folder import load_string
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.readable import Abstraction
 

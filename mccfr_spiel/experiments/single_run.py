@@ -17,9 +17,19 @@ from typing import Any, NamedTuple, Protocol
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel.cluster import Cluster
-from mccfr_spiel.compiled.jit import seconds_compiled
-from mccfr_spiel.display import brief, counted, plus_minus
+from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.display import brief, counted, plus_minus
+from mccfr_spiel.common.limits import in_words, resident
+from mccfr_spiel.common.results_folder import (
+    CHECKPOINT,
+    EVALUATION,
+    PICTURE,
+    RESULTS,
+    SETTINGS,
+    SOLUTION,
+    write_json,
+)
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import results, runs
@@ -33,24 +43,14 @@ from mccfr_spiel.experiments.settings import (
     description,
     named_settings,
 )
-from mccfr_spiel.limits import in_words, resident
+from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.policies.policy_files import write_policy
 from mccfr_spiel.solver import Solver
+from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.files import GAME_WAY_OUT
-from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import (
-    CHECKPOINT,
-    EVALUATION,
-    PICTURE,
-    RESULTS,
-    SETTINGS,
-    SOLUTION,
-    write_json,
-)
 from mccfr_spiel.tree.infosets import RECALL_WAY_OUT
 from mccfr_spiel.tree.loading import IMPORT_WAY_OUT, pot_of
 from mccfr_spiel.tree.readable import STRINGS_WAY_OUT

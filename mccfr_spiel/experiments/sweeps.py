@@ -40,7 +40,10 @@ from typing import Any, NamedTuple
 
 import pyspiel
 
-from mccfr_spiel.compiled.teams import num_cores
+from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.results_folder import SETTINGS, read_table, write_json
 from mccfr_spiel.experiments.importing import import_module
 from mccfr_spiel.experiments.results import (
     Recording,
@@ -50,12 +53,9 @@ from mccfr_spiel.experiments.results import (
 )
 from mccfr_spiel.experiments.runs import NO_METRICS, make_solver, rows
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
+from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.solving.running import Metric
-from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import SETTINGS, read_table, write_json
 from mccfr_spiel.tree.cache import shared_tree
 
 # --- tasks: one setting of a sweep, as a worker runs it into files of its own ---------

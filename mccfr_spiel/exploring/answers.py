@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, places, subjects, views
 from mccfr_spiel.exploring.changing import beside
 from mccfr_spiel.exploring.numbers import Numbers

@@ -12,14 +12,14 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.exploring import places, views
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.grids import deals
 from mccfr_spiel.exploring.static_files import static_file
 from mccfr_spiel.exploring.subjects import Subject
-from mccfr_spiel.limits import in_words
-from mccfr_spiel.storage.folders import write_file
 from mccfr_spiel.tree.game_tree import GameTree
 
 MOST_NODES = 20_000

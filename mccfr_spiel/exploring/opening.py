@@ -6,8 +6,8 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.display import html_line, line, never_raises
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import html_line, line, never_raises
 from mccfr_spiel.exploring import exporting
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.subjects import Subject

@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.results_folder import CHECKPOINT, kept_policies
+from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.exploring.numbers import Origin
 from mccfr_spiel.policies.names import (
     said_at,
 )
 from mccfr_spiel.policies.policy import Answers
-from mccfr_spiel.reading import load_policy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.storage.results_folder import CHECKPOINT, kept_policies
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 
 MOST_SEARCHED = 2_000_000

@@ -20,15 +20,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display import brief, title
+from mccfr_spiel.common.display import brief, title
+from mccfr_spiel.common.folders import LOCK
+from mccfr_spiel.common.results_folder import RESULTS, read_table
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.exploring.places import Candidate, candidates_of, kept_in
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.storage.folders import LOCK
-from mccfr_spiel.storage.results_folder import RESULTS, read_table
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside

@@ -16,6 +16,11 @@
     evaluation.py  what a policy gets, and what best responses get
     shared_walks.py  walks on complete trees by several threads or processes
     loops.py       the loop of a sampling and a rule
+    jit.py         how functions are compiled, and where their code is kept
+    frame.py       the arrays of a loop as one array of their addresses
+    randomness.py  draws, each a function of a place
+    teams.py, atomics.py  threads that share work, and the tickets they take
+    interruptions.py  signals that wait until a compiled loop returns
 
 A kernel never raises and never calls Python: it returns a status and leaves its state
 in the arrays, so that it can be called again to go on. The switches of an algorithm are

@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.minimizers import rates_at, rule_of, update
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned

@@ -12,7 +12,7 @@ the difference to what the parent has now is the infoset's debt.
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.rates import scheduled
 from mccfr_spiel.kernels.tables import (
     GAMMA,

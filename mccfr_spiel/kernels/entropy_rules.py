@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.rates import STEP, TEMPERATURE
 
 

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.teams import take_pieces
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.passes import (
     DOWNWARD,
     IN_TOP,
@@ -33,6 +32,7 @@ from mccfr_spiel.kernels.passes import (
     go_up,
 )
 from mccfr_spiel.kernels.tables import DONE, Blocks, Passes
+from mccfr_spiel.kernels.teams import take_pieces
 
 
 class Evaluation(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 from numba.core import types
 
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.minimizers import code_for
 from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.shared_walks import make_shared_walks

@@ -40,7 +40,8 @@ from numba.core import types
 from numba.core.errors import NumbaError
 from numba.extending import overload
 
-from mccfr_spiel.compiled.jit import (
+from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
+from mccfr_spiel.kernels.jit import (
     IS_COMPILED,
     PASTED,
     inlined,
@@ -49,7 +50,6 @@ from mccfr_spiel.compiled.jit import (
     uncached,
     why_not,
 )
-from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
 from mccfr_spiel.kernels.rates import AHEAD, Rates
 from mccfr_spiel.kernels.tables import Tables, TreeArrays
 

@@ -8,7 +8,7 @@ one update to the next.
 
 An update goes up through a player's infosets, where policies move, and down, where
 plans follow. Below it is said how the infosets are cut, so that threads share both ways
-(`go_up` and `go_down`), and `compiled/teams.py` how they share.
+(`go_up` and `go_down`), and `kernels/teams.py` how they share.
 
 How passes over a complete tree are cut into pieces of work for threads.
 
@@ -39,11 +39,10 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.atomics import FAILED, NOTES, load
-from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit, pasted
-from mccfr_spiel.compiled.teams import share, take_pieces
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels.atomics import FAILED, NOTES, load
 from mccfr_spiel.kernels.averaging import average_weight
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import (
     rates_at,
     rule_of,
@@ -71,6 +70,7 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
     views,
 )
+from mccfr_spiel.kernels.teams import share, take_pieces
 
 # --- how passes over a complete tree are cut into pieces of work for threads ----------
 

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import LOG_NEGATIVE, LOG_POSITIVE, Tables
 
 Rates = tuple[float, float, float]

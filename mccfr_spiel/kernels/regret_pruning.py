@@ -28,9 +28,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import number_of, start_tables
 from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
 from mccfr_spiel.kernels.tables import (

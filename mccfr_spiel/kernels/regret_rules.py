@@ -6,8 +6,8 @@ Below, r(a) = G(a) - <b, G> are an infoset's instantaneous regrets in this itera
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, pasted
-from mccfr_spiel.compiled.randomness import child_place, stream_key, uniform
+from mccfr_spiel.kernels.jit import inlined, pasted
+from mccfr_spiel.kernels.randomness import child_place, stream_key, uniform
 from mccfr_spiel.kernels.rates import AHEAD, NEGATIVE, POSITIVE
 from mccfr_spiel.kernels.tables import Tables
 

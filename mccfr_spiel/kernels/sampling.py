@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
-from mccfr_spiel.compiled.randomness import child_place, uniform
+from mccfr_spiel.kernels.jit import inlined, jit, pasted
+from mccfr_spiel.kernels.randomness import child_place, uniform
 from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import (
     BONUS,

@@ -31,12 +31,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.atomics import NOTES, close, open_tickets, prefetch
-from mccfr_spiel.compiled.atomics import STATUS as STATUS_NOW
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.compiled.teams import serve
 from mccfr_spiel.kernels.apply import (
     after_stretch,
     batch_at,
@@ -48,7 +42,12 @@ from mccfr_spiel.kernels.apply import (
     present_iteration,
     walk_number,
 )
+from mccfr_spiel.kernels.atomics import NOTES, close, open_tickets, prefetch
+from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import rule_of, start_tables
+from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
@@ -71,6 +70,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
+from mccfr_spiel.kernels.teams import serve
 from mccfr_spiel.kernels.walk import (
     BLOCK_PART,
     FORK,

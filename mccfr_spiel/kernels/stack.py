@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, pasted
-from mccfr_spiel.compiled.randomness import child_place
+from mccfr_spiel.kernels.jit import inlined, pasted
+from mccfr_spiel.kernels.randomness import child_place
 from mccfr_spiel.kernels.tables import Walk
 
 

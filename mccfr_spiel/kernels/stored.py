@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arrays import NODE, UNEXPANDED
-from mccfr_spiel.compiled.atomics import prefetch
-from mccfr_spiel.compiled.jit import inlined, jit, pasted
+from mccfr_spiel.common.arrays import NODE, UNEXPANDED
+from mccfr_spiel.kernels.atomics import prefetch
+from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.minimizers import start_tables
 from mccfr_spiel.kernels.stack import Visit, push
 from mccfr_spiel.kernels.tables import (

@@ -13,9 +13,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import INFOSET, NODE
-from mccfr_spiel.compiled.frame import Entry, Layout, entries_of
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.common.arrays import INFOSET, NODE
+from mccfr_spiel.kernels.frame import Entry, Layout, entries_of
+from mccfr_spiel.kernels.jit import inlined
 
 INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
 UNSIGNED, FLAG = np.dtype(np.uint64), np.dtype(np.uint8)

@@ -37,15 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.algorithms.sampling import Sampling
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.atomics import prefetch
-from mccfr_spiel.compiled.jit import inlined
-from mccfr_spiel.compiled.randomness import (
-    ROOT_PLACE,
-    child_place,
-    stream_key,
-    uniform,
-)
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.apply import (
     NOT_UPDATED,
     apply_visits,
@@ -62,9 +54,17 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     weight_of,
 )
+from mccfr_spiel.kernels.atomics import prefetch
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
+from mccfr_spiel.kernels.randomness import (
+    ROOT_PLACE,
+    child_place,
+    stream_key,
+    uniform,
+)
 from mccfr_spiel.kernels.sampling import (
     LOOK,
     SKIPPED,

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from mccfr_spiel.compiled.jit import jit
 from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.offline.sequence_form import SequenceForm, maximize
 
 

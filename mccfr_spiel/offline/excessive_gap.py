@@ -3,7 +3,7 @@
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.offline.dilated_entropy import evaluate_gradient, mix_into, prox
 from mccfr_spiel.offline.first_order import SLACK, FirstOrderSolver, Pair, zeros
 from mccfr_spiel.offline.sequence_form import SequenceForm

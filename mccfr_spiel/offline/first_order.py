@@ -12,9 +12,9 @@ import math
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.compiled.jit import working_clock
-from mccfr_spiel.display import counted, line, never_raises, short, title
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import counted, line, never_raises, short, title
+from mccfr_spiel.kernels.jit import working_clock
 from mccfr_spiel.offline.dilated_entropy import make_sides, regularizer_range
 from mccfr_spiel.offline.sequence_form import (
     SequenceForm,

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.compiled.jit import working_clock
-from mccfr_spiel.display import line, never_raises, short, title
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import line, never_raises, short, title
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.kernels.jit import working_clock
 from mccfr_spiel.offline.program import (
     LinearProgram,
     program_of,

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from mccfr_spiel.display import counted, line, never_raises
+from mccfr_spiel.common.display import counted, line, never_raises
+from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.offline.sequence_form import Csr, SequenceForm, constraints, csr
 from mccfr_spiel.offline.sparsification import Factorization, trivial_factors
-from mccfr_spiel.storage.folders import write_file
 
 
 class LinearProgram(NamedTuple):

@@ -13,10 +13,10 @@ import numpy as np
 import pyspiel
 import scipy.sparse
 
-from mccfr_spiel.arrays import TERMINAL
-from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.display import brief, counted, line, never_raises, title
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common.arrays import TERMINAL
+from mccfr_spiel.common.display import brief, counted, line, never_raises, title
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole_trees import complete_tree

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse import csgraph
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.offline.sequence_form import Csr, csr
 
 _EQUAL = 1e-11

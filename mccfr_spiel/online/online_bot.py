@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.compiled.randomness import (
+from mccfr_spiel.common import checkpoint, refusals
+from mccfr_spiel.common.display import counted, line, never_raises
+from mccfr_spiel.common.limits import Budget, MaxMemory, MemoryBudgetError, make_budget
+from mccfr_spiel.kernels.randomness import (
     infoset_place,
     plain_stream_key,
     plain_uniform,
 )
-from mccfr_spiel.display import counted, line, never_raises
 from mccfr_spiel.kernels.sampling import plain_draw_action
-from mccfr_spiel.limits import Budget, MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.online.table import FORGOTTEN, Table, below, bytes_of, table_of
 from mccfr_spiel.policies.bot import SeatBot
-from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.loading import load_game
 
 MOST_PAYOFF = 1e100

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.storage.checkpoint import DamagedError, pack_strings, unpack_strings
+from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 
 _FAR = 500
 """How many powers of two a number may be away from the scale in which it is kept."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from mccfr_spiel.common.results_folder import Table, read_table
 from mccfr_spiel.experiments.plotting import Line, lines_figure, save_figure
 from mccfr_spiel.papers.panels import Experiment
-from mccfr_spiel.storage.results_folder import Table, read_table
 
 
 def experiment_figure(

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mccfr_spiel.common.results_folder import read_table, write_rows
 from mccfr_spiel.experiments.runs import COLUMNS, aligned, row_dues
 from mccfr_spiel.experiments.settings import Settings, measure
 from mccfr_spiel.experiments.sweeps import key, keyed
-from mccfr_spiel.storage.results_folder import read_table, write_rows
 
 SUMMARY = "summary.csv"
 """The file of a summary. A row has means over seeds, and the standard deviation of

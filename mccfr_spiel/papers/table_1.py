@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
+from mccfr_spiel.common.folders import write_file
+from mccfr_spiel.common.results_folder import write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.papers.reproduction import LANCTOT_2009
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage.folders import write_file
-from mccfr_spiel.storage.results_folder import write_rows
 from mccfr_spiel.tree.cache import shared_tree
 
 NAME = "lanctot2009_table1"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
+from mccfr_spiel.common import refusals
 from mccfr_spiel.poker.betting import (
     Betting,
     Node,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.display import counted, line, never_raises, one_line
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import counted, line, never_raises, one_line
 from mccfr_spiel.kernels.sampling import plain_draw_action
 from mccfr_spiel.policies.policy import Answers
 

@@ -21,11 +21,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.display import brief, counted, line, never_raises, title
-from mccfr_spiel.kernels.evaluation import are_distributions
-from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.storage.checkpoint import (
+from mccfr_spiel.common.arrays import INFOSET
+from mccfr_spiel.common.checkpoint import (
     POLICY,
     VERSION,
     CheckpointError,
@@ -38,6 +35,9 @@ from mccfr_spiel.storage.checkpoint import (
     pack_strings,
     saved_abstraction,
 )
+from mccfr_spiel.common.display import brief, counted, line, never_raises, title
+from mccfr_spiel.kernels.evaluation import are_distributions
+from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.tree.game_tree import (
     Abstraction,
     GameTree,
@@ -176,7 +176,7 @@ def sequences_of(tree: GameTree, player: int) -> np.ndarray:
 
 
 def to_contents(names: Names, vector: np.ndarray) -> Contents:
-    """A policy in the form that storage/checkpoint.py writes."""
+    """A policy in the form that common/checkpoint.py writes."""
     header = {
         "version": VERSION,
         "game": str(names.source),

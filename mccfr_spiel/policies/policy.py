@@ -14,8 +14,8 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel import refusals
-from mccfr_spiel.display import brief, counted, line, never_raises, title
+from mccfr_spiel.common import checkpoint, refusals
+from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.policies.names import (
     Names,
     checked_vector,
@@ -41,7 +41,6 @@ from mccfr_spiel.policies.tabular import (
     without_turn,
 )
 from mccfr_spiel.rules.description import rules_of
-from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.infosets import shared_by
 from mccfr_spiel.tree.loading import load_game, same_name

@@ -6,16 +6,16 @@ import pathlib
 
 import pyspiel
 
-from mccfr_spiel.policies.names import checked_vector
-from mccfr_spiel.policies.policy import SequencePolicy
-from mccfr_spiel.policies.policy_json import from_json, is_of_file, to_json
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import (
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.results_folder import (
     BINARY_POLICY,
     POLICY,
     write_json,
 )
+from mccfr_spiel.policies.names import checked_vector
+from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy_json import from_json, is_of_file, to_json
 from mccfr_spiel.tree.game_tree import Abstraction, load_game
 from mccfr_spiel.tree.loading import has_name
 

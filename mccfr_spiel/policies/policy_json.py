@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import INFOSET
-from mccfr_spiel.compiled.randomness import infoset_place
+from mccfr_spiel.common.arrays import INFOSET
+from mccfr_spiel.common.checkpoint import DamagedError, pack_strings
+from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.policies.names import Names
-from mccfr_spiel.storage.checkpoint import DamagedError, pack_strings
 
 
 def to_json(policy: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display import (
+from mccfr_spiel.common.display import (
     brief,
     counted,
     html_table,

@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.policies.names import checked_vector, sequences_of
 from mccfr_spiel.policies.policy import (
     Answers,

@@ -32,7 +32,7 @@ import numpy as np
 import pyspiel
 from numba import types
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.jit import jit
 
 # --- what a game declares about itself, and whether its states keep to it -------------
 

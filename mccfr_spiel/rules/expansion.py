@@ -10,9 +10,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import NODE, TERMINAL, grown_size, reserve
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.common.arrays import NODE, TERMINAL, grown_size, reserve
+from mccfr_spiel.common.limits import (
+    Budget,
+    MemoryBudgetError,
+    budget_full,
+    too_many_nodes,
+)
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.tables import (
     DONE,
     FLOAT,
@@ -22,7 +28,6 @@ from mccfr_spiel.kernels.tables import (
     STACK_FULL,
     TreeArrays,
 )
-from mccfr_spiel.limits import Budget, MemoryBudgetError, budget_full, too_many_nodes
 from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
 from mccfr_spiel.rules.kernel import ROW, row_hash
 from mccfr_spiel.rules.key_table import (

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
-from mccfr_spiel.compiled.frame import Layout
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
+from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.sampling import draw_action
 from mccfr_spiel.kernels.tables import DONE, GROW, STACK_FULL, TreeArrays
 from mccfr_spiel.kernels.walk import Source

@@ -22,13 +22,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, INFOSET
-from mccfr_spiel.compiled.atomics import NOTES, close, load, open_tickets, replace
-from mccfr_spiel.compiled.atomics import STATUS as STATUS_NOW
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.compiled.teams import serve
+from mccfr_spiel.common.arrays import CHANCE_NODE, INFOSET
 from mccfr_spiel.kernels.apply import (
     NUM_GROUPS,
     after_stretch,
@@ -41,7 +35,12 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     walks_of_group,
 )
+from mccfr_spiel.kernels.atomics import NOTES, close, load, open_tickets, replace
+from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import code_for, rule_of
+from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.tables import (
     BATCH,
@@ -64,6 +63,7 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
+from mccfr_spiel.kernels.teams import serve
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,

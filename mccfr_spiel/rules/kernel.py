@@ -16,10 +16,10 @@ from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
-from mccfr_spiel.arrays import MAX_CHILDREN
-from mccfr_spiel.compiled.jit import IS_COMPILED, PASTED, jit, why_not
-from mccfr_spiel.compiled.randomness import ROOT_PLACE, child_place, mix
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.arrays import MAX_CHILDREN
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.kernels.jit import IS_COMPILED, PASTED, jit, why_not
+from mccfr_spiel.kernels.randomness import ROOT_PLACE, child_place, mix
 from mccfr_spiel.rules.description import (
     CHANCE,
     MAX_KEY_VALUES,
@@ -64,7 +64,7 @@ def row_hash(row, length):
 
 
 def key_place(player: int, key: np.ndarray) -> int:
-    """The place (see compiled/randomness.py) of the infoset with an information key.
+    """The place (see kernels/randomness.py) of the infoset with an information key.
 
     Games with compiled rules use it instead of `infoset_place`, because it needs no
     string. Both ways of making their tree do so and hence draw the same numbers.

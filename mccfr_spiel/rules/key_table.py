@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import reserve
-from mccfr_spiel.compiled.atomics import prefetch
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.kernels.atomics import prefetch
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.kernel import ROW
 
 SLOT = np.dtype(np.uint64)

@@ -24,11 +24,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.randomness import ROOT_PLACE
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import code_for, start_tables
+from mccfr_spiel.kernels.randomness import ROOT_PLACE
 from mccfr_spiel.kernels.stack import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (

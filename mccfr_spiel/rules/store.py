@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mccfr_spiel.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.limits import Budget, MemoryBudgetError
+from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.rules import kernel, key_table, played
 from mccfr_spiel.rules.description import (
     SPARE,

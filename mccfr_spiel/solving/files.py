@@ -1,6 +1,6 @@
 """Solvers in files: what a checkpoint says, and the way back from one.
 
-storage/checkpoint.py has the format. A checkpoint's header names the game, by which
+common/checkpoint.py has the format. A checkpoint's header names the game, by which
 hashes it can be told from others of that name, and the algorithm; its arrays are the
 solver's state and, of a tree that grew with the walks, the infosets that it had met.
 Nodes are not kept: they can be expanded again.
@@ -21,10 +21,10 @@ from mccfr_spiel.algorithms import (
     Part,
     Sampling,
 )
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.solving.state import SolverState, needs_whole_tree
-from mccfr_spiel.storage import checkpoint
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import (
     has_name,

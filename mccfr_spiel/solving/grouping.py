@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.frame import new_record
+from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.walk import Sampled
-from mccfr_spiel.limits import Budget
 from mccfr_spiel.rules import grouped, kernel, played
 from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree

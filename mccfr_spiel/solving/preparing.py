@@ -3,10 +3,10 @@
 from typing import Any
 
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import TreeFullError
 from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
-from mccfr_spiel.limits import TreeFullError
 from mccfr_spiel.rules.faced import FACED
 from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
 from mccfr_spiel.solving.state import (

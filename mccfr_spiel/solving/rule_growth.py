@@ -5,7 +5,8 @@ It takes the place of tree/growth.py for solvers that keep no nodes.
 
 from typing import NoReturn
 
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     TOUCHED,
@@ -14,7 +15,6 @@ from mccfr_spiel.kernels.tables import (
     Tables,
     Walk,
 )
-from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.rules.store import RuleStore

@@ -16,11 +16,11 @@ import numpy as np
 import pyspiel
 from tqdm import tqdm
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import OwnEstimator
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.display import html_table, text_table
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.display import html_table, text_table
+from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.passes import NUM_NOTES
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.kernels import shared_walks
+from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
 from mccfr_spiel.kernels.loops import make_shared_iterate

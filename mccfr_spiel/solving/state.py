@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import (
     AUTO,
     Algorithm,
@@ -21,9 +20,10 @@ from mccfr_spiel.algorithms import (
     OwnEstimator,
     OwnRule,
 )
-from mccfr_spiel.arrays import reserve
-from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display import brief
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
@@ -31,6 +31,7 @@ from mccfr_spiel.kernels.entropy_rules import dilate
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
 from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
+from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import played
 from mccfr_spiel.rules.store import RuleStore
@@ -38,7 +39,6 @@ from mccfr_spiel.solving import grouping, sharing
 from mccfr_spiel.solving.grouping import GroupedWalks
 from mccfr_spiel.solving.locking import Locks, locked_rows
 from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
-from mccfr_spiel.storage.checkpoint import DamagedError
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads

@@ -24,17 +24,17 @@ import warnings
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import MAX_INDEX
-from mccfr_spiel.compiled.jit import package_digest
-from mccfr_spiel.display import brief
+from mccfr_spiel.common import folders
+from mccfr_spiel.common.arrays import MAX_INDEX
+from mccfr_spiel.common.checkpoint import pack_strings
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.folders import user_cache_folder
+from mccfr_spiel.common.limits import Budget, MaxMemory, TreeFullError
+from mccfr_spiel.kernels.jit import package_digest
 from mccfr_spiel.kernels.tables import Passes
-from mccfr_spiel.limits import Budget, MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
 from mccfr_spiel.rules.key_table import RowTable, new_row_table
-from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import pack_strings
-from mccfr_spiel.storage.folders import user_cache_folder
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
 from mccfr_spiel.tree.loading import load_game, told_by_string

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pyspiel
 
+from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
-from mccfr_spiel.limits import in_words
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds.hand_lists import sizes_of
 from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree

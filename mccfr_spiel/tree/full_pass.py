@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled import teams
+from mccfr_spiel.kernels import teams
 from mccfr_spiel.kernels.evaluation import Evaluation, evaluate
 from mccfr_spiel.kernels.passes import NUM_NOTES, fill_gradient, fill_plan
 from mccfr_spiel.kernels.tables import Blocks, Passes

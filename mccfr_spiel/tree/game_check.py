@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.rules.check import PlainRules, View
 from mccfr_spiel.rules.description import (
     Declared,

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MaxMemory, TreeFullError
 from mccfr_spiel.kernels.regret_pruning import Ceilings
 from mccfr_spiel.kernels.tables import Blocks, Passes
-from mccfr_spiel.limits import MaxMemory, TreeFullError
 from mccfr_spiel.rules.description import (
     BoundRules,
     GameError,

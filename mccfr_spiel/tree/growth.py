@@ -13,8 +13,16 @@ from typing import Any
 import pyspiel
 
 from mccfr_spiel.algorithms import Sampling
-from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import (
+    NODE_BYTES,
+    SECONDS,
+    MemoryBudgetError,
+    TreeFullError,
+    exceeds,
+    resident,
+)
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     NODE_TO_GROW,
@@ -24,14 +32,6 @@ from mccfr_spiel.kernels.tables import (
     Walk,
 )
 from mccfr_spiel.kernels.walk import begin_again
-from mccfr_spiel.limits import (
-    NODE_BYTES,
-    SECONDS,
-    MemoryBudgetError,
-    TreeFullError,
-    exceeds,
-    resident,
-)
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.sizes import NODES, UNCOUNTED

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import INFOSET, MAX_CHILDREN, reserve
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import Budget, budget_full
+from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import Budget, budget_full
 from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.rules.kernel import row_hash
 from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
@@ -384,7 +384,7 @@ class Infosets:
         return self.names.info_state(infoset)
 
     def place(self, infoset: int) -> int:
-        """The place (see compiled/randomness.py) of an infoset."""
+        """The place (see kernels/randomness.py) of an infoset."""
         return _unpack_place(self._bytes, INFOSET.itemsize * infoset)[0]
 
     def digest(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.passes import leaves_walk
 from mccfr_spiel.kernels.regret_pruning import Ceilings, survey_nodes
 from mccfr_spiel.kernels.tables import Passes, TreeArrays

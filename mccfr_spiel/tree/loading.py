@@ -26,8 +26,8 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.rules.description import GameError, rules_of
 
 IMPORT_WAY_OUT = "import the module that registers it first"

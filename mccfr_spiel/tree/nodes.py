@@ -9,15 +9,15 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import (
+from mccfr_spiel.common.arrays import (
     MAX_CHILDREN,
     NODE,
     UNEXPANDED,
     grown_size,
     reserve,
 )
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import (
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import (
     NODE_BYTES,
     Budget,
     MemoryBudgetError,

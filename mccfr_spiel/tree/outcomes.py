@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.arrays import MAX_CHILDREN, TERMINAL, reserve
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import Budget
+from mccfr_spiel.common.arrays import MAX_CHILDREN, TERMINAL, reserve
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.rules.description import (
     Declared,
     GameError,

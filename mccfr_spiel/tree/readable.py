@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pyspiel
 
-from mccfr_spiel import refusals
-from mccfr_spiel.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
-from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display import (
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_INDEX, TERMINAL, UNEXPANDED
+from mccfr_spiel.common.display import (
     brief,
     counted,
     html_line,
@@ -23,8 +22,7 @@ from mccfr_spiel.display import (
     text_table,
     title,
 )
-from mccfr_spiel.kernels.tables import TreeArrays
-from mccfr_spiel.limits import (
+from mccfr_spiel.common.limits import (
     NODE_BYTES,
     Forecast,
     MaxMemory,
@@ -33,6 +31,8 @@ from mccfr_spiel.limits import (
     make_budget,
     refusal,
 )
+from mccfr_spiel.kernels.randomness import infoset_place
+from mccfr_spiel.kernels.tables import TreeArrays
 from mccfr_spiel.rules.description import BoundRules, declared_by, rules_of
 from mccfr_spiel.rules.kernel import key_place
 from mccfr_spiel.rules.store import RuleStore
@@ -189,7 +189,7 @@ class ReadableTree:
             None.
         start_pass: begins a pass in slices, if passes go over its histories or make
             worlds again, see `worlds.finding.Found`; else None.
-        infoset_place: gives the place (see compiled/randomness.py) of an infoset met.
+        infoset_place: gives the place (see kernels/randomness.py) of an infoset met.
 
     The stores, which nothing but the tree changes:
         declared: what the game says of itself.
@@ -490,7 +490,7 @@ class ReadableTree:
         return info_state
 
     def place(self, info_state: str, player: int, state: pyspiel.State) -> int:
-        """The place (see compiled/randomness.py) of a state's infoset, met or not."""
+        """The place (see kernels/randomness.py) of a state's infoset, met or not."""
         rules = self.rules if self.rule_store is None else self.rule_store.rules
         if rules is None:
             return infoset_place(player, info_state)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.compiled.randomness import infoset_place
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import forecast, refusal
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import forecast, refusal
+from mccfr_spiel.kernels.randomness import infoset_place
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.rules.expansion import Expansion, expand_rules
 from mccfr_spiel.tree.infosets import KeyNames

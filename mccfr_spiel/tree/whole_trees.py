@@ -9,7 +9,7 @@ import weakref
 
 import pyspiel
 
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.loading import load_game, same_game
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.description import SPARE, BoundRules
 from mccfr_spiel.rules.kernel import SPELL, call, callable_rules
 from mccfr_spiel.rules.key_table import RowTable

@@ -7,9 +7,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE
-from mccfr_spiel.compiled.frame import Entry
-from mccfr_spiel.compiled.jit import inlined
+from mccfr_spiel.common.arrays import CHANCE_NODE
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import FLOAT, INT, LONG, TreeArrays
 from mccfr_spiel.rules.played import NUM_MOVES, Game, Known, Path, move_on, who_acts
 from mccfr_spiel.worlds.listing import Leaves

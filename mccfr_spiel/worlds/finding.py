@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from tqdm import tqdm
 
-from mccfr_spiel.compiled.frame import new_record
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
+from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.rules.description import SPARE, WORLD_SIGNATURES, BoundRules
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import RowTable

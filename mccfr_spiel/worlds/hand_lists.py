@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import INFOSET, MAX_INDEX
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
+from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.passes import MOST_BLOCKS, find_cuts
-from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.worlds.hands import CARD, PLACE, Hands
 from mccfr_spiel.worlds.public_tree import (
@@ -32,7 +32,7 @@ LEAST_BLOCK = 2**21
 """The least sequences of a block on average; see kernels/passes.py."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Multiples of it are places (see compiled/randomness.py), all of them different."""
+"""Multiples of it are places (see kernels/randomness.py), all of them different."""
 
 
 class HandInfosets(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.frame import Entry
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.kernels.frame import Entry
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import FLOAT, INT, LONG
 
 LIST, FIRST, STRIDE, ROW, IS_SHOWDOWN, GROUP_SIZE = range(6)

@@ -16,9 +16,9 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from tqdm import tqdm
 
-from mccfr_spiel.arrays import CHANCE_NODE, NODE, TERMINAL
-from mccfr_spiel.compiled.frame import Entry, Layout, new_record
-from mccfr_spiel.compiled.jit import IS_COMPILED, inlined, jit
+from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL
+from mccfr_spiel.kernels.frame import Entry, Layout, new_record
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.kernel import APPLY_ACTION, INFO_KEY, INFOSETS, call, row_hash
 from mccfr_spiel.rules.key_table import find_key

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.compiled.frame import Entry
+from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.tables import FLAG, FLOAT, INT, LONG
 
 MOST_ACTIONS = 62

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.frame import Layout
-from mccfr_spiel.compiled.jit import inlined, jit
-from mccfr_spiel.compiled.teams import share
+from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import code_for, rule_of
 from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import (
@@ -27,6 +26,7 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
+from mccfr_spiel.kernels.teams import share
 from mccfr_spiel.worlds.hands import Hands, add_hand_gradient
 from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mccfr_spiel.arrays import reserve
-from mccfr_spiel.compiled.frame import new_record
+from mccfr_spiel.common.arrays import reserve
+from mccfr_spiel.common.limits import Budget
+from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
-from mccfr_spiel.limits import Budget
 from mccfr_spiel.rules.description import SPARE, GameError
 from mccfr_spiel.rules.kernel import callable_world_rules
 from mccfr_spiel.rules.key_table import MOST_USED, SLOT, refill

@@ -21,9 +21,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.arrays import TERMINAL
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.common.arrays import TERMINAL
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.kernel import (
     HEARD,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.display import brief
-from mccfr_spiel.limits import MemoryBudgetError
+from mccfr_spiel.common.display import brief
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.rules.description import GameError
 from mccfr_spiel.worlds.public_tree import (
     DEAL,

@@ -17,9 +17,9 @@ ends. Passes call no rules.
 
 import numpy as np
 
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.compiled.frame import Layout
-from mccfr_spiel.compiled.jit import inlined, jit
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.kernels.frame import Layout
+from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,

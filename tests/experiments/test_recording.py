@@ -17,13 +17,13 @@ from open_spiel.python.games import kuhn_poker
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.common import folders
+from mccfr_spiel.common.checkpoint import DamagedError
+from mccfr_spiel.common.results_folder import kept_policies, read_table
 from mccfr_spiel.experiments import Settings, results, single_run, sweeps
 from mccfr_spiel.experiments import run as run_settings
 from mccfr_spiel.experiments.results import Recording
 from mccfr_spiel.experiments.runs import COLUMNS
-from mccfr_spiel.storage import folders
-from mccfr_spiel.storage.checkpoint import DamagedError
-from mccfr_spiel.storage.results_folder import kept_policies, read_table
 from tests.experiments.test_run_experiments import read_rows, untimed
 
 

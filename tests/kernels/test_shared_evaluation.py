@@ -8,7 +8,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree
-from mccfr_spiel.compiled.jit import IS_COMPILED
+from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.tree import whole
 from mccfr_spiel.tree.full_pass import full_pass
 from tests.small_games import named

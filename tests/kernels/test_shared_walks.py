@@ -9,9 +9,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver, algorithms
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import apply, shared_walks
+from mccfr_spiel.kernels import apply, shared_walks, teams
+from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import PAUSED
 from mccfr_spiel.solving import sharing, state
 from mccfr_spiel.tree import whole as cutting

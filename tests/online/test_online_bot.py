@@ -11,10 +11,10 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import evaluate_bots
 
-from mccfr_spiel.limits import MemoryBudgetError
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.online.online_bot import MemoryBudgetWarning, OnlineOutcomeSamplingBot
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.storage.checkpoint import CheckpointError
 
 KUHN = pyspiel.load_game("kuhn_poker")
 

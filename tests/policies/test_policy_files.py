@@ -12,9 +12,9 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import mccfr_spiel as ms
+from mccfr_spiel.common.checkpoint import CheckpointError
 from mccfr_spiel.policies import policy_files
 from mccfr_spiel.policies.policy_files import write_policy
-from mccfr_spiel.storage.checkpoint import CheckpointError
 from mccfr_spiel.tree.loading import OUR_GAMES
 from tests.small_games import leaf, move, small_game
 

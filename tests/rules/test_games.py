@@ -14,7 +14,7 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.arrays import TERMINAL
+from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.evaluation.theory import m_values
 from mccfr_spiel.tree.game_tree import GameTree
 

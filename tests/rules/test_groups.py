@@ -7,9 +7,8 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameError, GameTree, Solver, algorithms
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.jit import IS_COMPILED
-from mccfr_spiel.kernels import apply
+from mccfr_spiel.kernels import apply, teams
+from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
 from mccfr_spiel.rules import store
 from mccfr_spiel.solving import grouping

@@ -10,14 +10,14 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, SequencePolicy, Solver
-from mccfr_spiel.compiled.randomness import (
+from mccfr_spiel.common.checkpoint import CheckpointError
+from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
     child_place,
     infoset_place,
     stream_key,
     uniform,
 )
-from mccfr_spiel.storage.checkpoint import CheckpointError
 from tests.policies.test_policy import states_of
 from tests.reference import choose, normalized, turn_based
 from tests.small_games import chance, leaf, move, small_game

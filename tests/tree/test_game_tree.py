@@ -8,7 +8,7 @@ import pytest
 
 import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel.arrays import CHANCE_NODE, TERMINAL
+from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from tests.small_games import (
     chance,
     leaf,

@@ -9,9 +9,9 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
+from mccfr_spiel.common.limits import MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.kernels.passes import add_reaches
-from mccfr_spiel.limits import MemoryBudgetError
 from mccfr_spiel.policies.vectors import representative_states
 from mccfr_spiel.rules import GameError
 from mccfr_spiel.tree.full_pass import full_pass

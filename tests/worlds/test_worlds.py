@@ -10,8 +10,8 @@ from open_spiel.python.algorithms import expected_game_score, exploitability
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.limits import Budget, MemoryBudgetError
 from mccfr_spiel.policies import vectors
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of

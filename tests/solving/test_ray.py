@@ -5,8 +5,8 @@ import time
 import pytest
 
 from mccfr_spiel import GameTree, Solver
-from mccfr_spiel import cluster as batches
-from mccfr_spiel.cluster import Ray
+from mccfr_spiel.solving import cluster as batches
+from mccfr_spiel.solving.cluster import Ray
 from tests.vectors import batched, bits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own

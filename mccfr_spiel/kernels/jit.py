@@ -48,13 +48,13 @@ from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.storage.folders import (
+from mccfr_spiel.common.folders import (
     games_of_checkout,
     make_private,
     user_cache_folder,
     write_file,
 )
+from mccfr_spiel.kernels.interruptions import signals_deferred
 
 # --- helpers whose code is optimized where it is pasted, and nowhere else -------------
 

@@ -39,7 +39,7 @@ INFOSET = np.dtype(
 )
 """An infoset, 24 bytes.
 
-`place` seeds its draws (see compiled/randomness.py), `first_sequence` is the first of
+`place` seeds its draws (see kernels/randomness.py), `first_sequence` is the first of
 its `num_actions` sequences, `player` acts there, and `parent` is that player's last
 sequence before it.
 """

@@ -7,10 +7,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pytest
 
-from mccfr_spiel.arrays import NODE
-from mccfr_spiel.compiled.frame import Entry, Layout
-from mccfr_spiel.compiled.jit import jit
-from mccfr_spiel.compiled.randomness import (
+from mccfr_spiel.common.arrays import NODE
+from mccfr_spiel.kernels.frame import Entry, Layout
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
     child_place,
     infoset_place,

@@ -13,7 +13,7 @@ import hashlib
 
 import numpy as np
 
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.jit import jit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -5,12 +5,12 @@ import pathlib
 
 import pyspiel
 
-from mccfr_spiel.limits import MaxMemory
+from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.limits import MaxMemory
+from mccfr_spiel.common.results_folder import BINARY_POLICY, CHECKPOINT, POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import read_policy
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.storage import checkpoint
-from mccfr_spiel.storage.results_folder import BINARY_POLICY, CHECKPOINT, POLICY
 from mccfr_spiel.tree.game_tree import Abstraction
 
 

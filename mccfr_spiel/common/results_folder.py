@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.storage.checkpoint import DAMAGED, PREVIOUS, DamagedError
-from mccfr_spiel.storage.folders import naming, write_file
+from mccfr_spiel.common.checkpoint import DAMAGED, PREVIOUS, DamagedError
+from mccfr_spiel.common.folders import naming, write_file
 
 SETTINGS = "settings.json"
 RESULTS = "results.csv"

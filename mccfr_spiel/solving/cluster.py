@@ -25,13 +25,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mccfr_spiel import refusals
 from mccfr_spiel.algorithms import Algorithm, OwnAveraging
-from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.compiled.teams import num_cores
-from mccfr_spiel.display import brief
+from mccfr_spiel.common import refusals
+from mccfr_spiel.common.checkpoint import Contents
+from mccfr_spiel.common.display import brief
 from mccfr_spiel.kernels import shared_walks
 from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.interruptions import signals_deferred
 from mccfr_spiel.kernels.tables import (
     LAST_ITERATION,
     NODE_LIMIT,
@@ -39,6 +39,7 @@ from mccfr_spiel.kernels.tables import (
     PAUSED,
     TOUCHED,
 )
+from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.solving import files
 from mccfr_spiel.solving.sharing import (
     SharedWalks,
@@ -47,7 +48,6 @@ from mccfr_spiel.solving.sharing import (
     nodes_of_walk,
 )
 from mccfr_spiel.solving.state import SolverState, sampled_by
-from mccfr_spiel.storage.checkpoint import Contents
 from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, saved_game

@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.storage.folders import write_file
+from mccfr_spiel.common.folders import write_file
 
 # --- how files tell a user's function from another one of its name --------------------
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mccfr_spiel.storage.folders import (
+from mccfr_spiel.common.folders import (
     UnsafeFolderError,
     make_private,
     write_file,
@@ -136,7 +136,7 @@ def elsewhere(before="", **environment):
     variables = os.environ | given | environment
     program = f"""
 import os
-from mccfr_spiel.storage.folders import user_cache_folder
+from mccfr_spiel.common.folders import user_cache_folder
 {before}
 print(user_cache_folder())
 """

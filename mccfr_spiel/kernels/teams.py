@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr_spiel.compiled.atomics import (
+from mccfr_spiel.kernels.atomics import (
     CLOSED,
     FAILED,
     FINISHED,
@@ -34,8 +34,8 @@ from mccfr_spiel.compiled.atomics import (
     next_ticket,
     open_tickets,
 )
-from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.compiled.jit import pasted
+from mccfr_spiel.kernels.interruptions import signals_deferred
+from mccfr_spiel.kernels.jit import pasted
 
 
 def num_cores() -> int:

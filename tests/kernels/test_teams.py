@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from mccfr_spiel.compiled import teams
-from mccfr_spiel.compiled.atomics import (
+from mccfr_spiel.kernels import teams
+from mccfr_spiel.kernels.atomics import (
     CLAIMED,
     FAILED,
     FINISHED,
@@ -17,7 +17,7 @@ from mccfr_spiel.compiled.atomics import (
     next_ticket,
     store,
 )
-from mccfr_spiel.compiled.jit import jit
+from mccfr_spiel.kernels.jit import jit
 
 pytestmark = pytest.mark.both
 

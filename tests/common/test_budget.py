@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel import limits as budget
-from mccfr_spiel.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
+from mccfr_spiel.common import limits as budget
+from mccfr_spiel.common.limits import Budget, MemoryBudgetError, TreeFullError, exceeds
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from tests import small_games
@@ -127,7 +127,7 @@ def test_no_process_grows_by_more_than_its_budget(game, name):
     code = f"""
     import resource, time
     import mccfr_spiel as ms
-    from mccfr_spiel.limits import resident
+    from mccfr_spiel.common.limits import resident
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     algorithm = ms.ALGORITHMS[{name!r}]
     warm = ms.Solver("leduc_poker", algorithm, max_memory="8MB")

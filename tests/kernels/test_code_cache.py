@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import mccfr_spiel
-from mccfr_spiel.compiled import jit as made
-from mccfr_spiel.compiled.jit import (
+from mccfr_spiel.kernels import jit as made
+from mccfr_spiel.kernels.jit import (
     CompileCacheWarning,
     config,
     jit,
@@ -25,6 +25,7 @@ from mccfr_spiel.compiled.jit import (
 
 OLD = time.time() - 40 * 24 * 3600
 
+pytestmark = pytest.mark.compiled
 needs_jit = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 needs_modes = pytest.mark.skipif(
     not hasattr(os, "geteuid"), reason="Windows shows no owners and modes"
@@ -147,7 +148,7 @@ def test_a_disk_that_fails_costs_one_warning_and_what_is_kept_is_used(
         raise OSError(28, "No space left on device")
 
     jit(double)(3)
-    monkeypatch.setattr("mccfr_spiel.storage.folders.os.replace", full)
+    monkeypatch.setattr("mccfr_spiel.common.folders.os.replace", full)
     function = jit(double)
     with pytest.warns(CompileCacheWarning, match="No space left") as caught:
         assert function(1.5) == 3.0
@@ -164,7 +165,7 @@ PROGRAM = """
 import warnings
 {before}
 import numpy as np
-from mccfr_spiel.compiled.randomness import plain_uniform, uniform
+from mccfr_spiel.kernels.randomness import plain_uniform, uniform
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -227,7 +228,7 @@ def test_an_edit_in_any_folder_leads_to_another_cache(tmp_path):
     # Its process imports the copy once, and forgets the digest after each edit.
     program = (
         "import pathlib, sys\n"
-        "from mccfr_spiel.compiled import jit\n"
+        "from mccfr_spiel.kernels import jit\n"
         "print(jit.package_digest())\n"
         "for folder in sys.argv[1:]:\n"
         "    module = max(pathlib.Path('mccfr_spiel', folder).glob('*.py'))\n"

@@ -25,7 +25,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import carray, from_dtype
 
-from mccfr_spiel.compiled.jit import PASTED
+from mccfr_spiel.kernels.jit import PASTED
 
 _WIDTH = 3
 """The numbers in a slot, one slot for each array: address, rows, columns."""

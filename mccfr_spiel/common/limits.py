@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from mccfr_spiel.display import brief
+from mccfr_spiel.common.display import brief
 
 _UNITS = ["", "k", "m", "g", "t"]
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)

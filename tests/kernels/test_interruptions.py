@@ -7,9 +7,10 @@ from numba import types
 from numba.core import config
 from numba.extending import overload
 
-from mccfr_spiel.compiled.interruptions import signals_deferred
-from mccfr_spiel.compiled.jit import uncached
+from mccfr_spiel.kernels.interruptions import signals_deferred
+from mccfr_spiel.kernels.jit import uncached
 
+pytestmark = pytest.mark.compiled
 needs_jit = pytest.mark.skipif(
     bool(config.DISABLE_JIT),  # pyright: ignore[reportAttributeAccessIssue]
     reason="nothing is compiled",

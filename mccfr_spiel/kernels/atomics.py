@@ -28,7 +28,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from mccfr_spiel.compiled.jit import PASTED, inlined
+from mccfr_spiel.kernels.jit import PASTED, inlined
 
 _APART = 8
 """Numbers that different threads change lie in different lines of the cache."""

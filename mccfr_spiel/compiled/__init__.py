@@ -1,1 +1,0 @@
-"""What makes numba usable here: cached code, frames of arrays, draws, prefetching."""

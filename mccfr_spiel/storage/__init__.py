@@ -1,1 +1,0 @@
-"""Files and folders: the format of saved objects, atomic writes, locks, rows."""
