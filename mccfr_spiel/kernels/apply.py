@@ -136,7 +136,7 @@ def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
 
     It follows from how long walks have been so far, the same for any number of threads.
     """
-    given, iteration = task.job.view(np.int64)[BATCH], present_iteration(walk)
+    given, iteration = np.int64(task.job[BATCH]), present_iteration(walk)
     batch, (least, most) = batch_at(given, iteration), NODES_OF_GROUP
     num_walks = num_players * (walk_number(given, iteration, 0) - 1)
     num_walks += walk.cursor[PLAYER] * batch
@@ -167,9 +167,9 @@ UNCHANGED = (1.0, 1.0, 1.0)
 def is_at_end(task: Task, walk: Walk) -> bool:
     """Whether no walk for the next update may begin, because it would be the first of
     an iteration beyond the limits of the job."""
-    limits, cursor = task.job.view(np.int64), walk.cursor
-    is_last = cursor[ITERATION] == limits[LAST_ITERATION]
-    is_enough = cursor[NODES_TOUCHED] >= limits[NODE_LIMIT]
+    job, cursor = task.job, walk.cursor
+    is_last = cursor[ITERATION] == np.int64(job[LAST_ITERATION])
+    is_enough = cursor[NODES_TOUCHED] >= np.int64(job[NODE_LIMIT])
     return cursor[PLAYER] == 0 and (is_last or is_enough)
 
 
@@ -180,7 +180,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     Where batches grow, its weight is taken times the walks, as the gradient has a term
     for each walk.
     """
-    given = task.job.view(np.int64)[BATCH]
+    given = np.int64(task.job[BATCH])
     return weight * batch_at(given, iteration) if given == GROWING else weight
 
 

@@ -557,8 +557,8 @@ def make_loop(
 
     @inlined
     def go_on(task, tree, game, known, path, rules, tables, walk, size):
-        limits, seed = task.job.view(np.int64), task.job[SEED]
-        cursor, marks, given = walk.cursor, walk.marks, limits[BATCH]
+        seed, given = task.job[SEED], np.int64(task.job[BATCH])
+        cursor, marks = walk.cursor, walk.marks
         num_players, is_large = tree.utilities.shape[1], size > LARGE
         top, num_met, touched = marks[TOP], marks[NUM_MET], marks[TOUCHED]
         noted, leaf, status = marks[NOTED], np.int64(0), np.int64(DONE)
@@ -586,7 +586,7 @@ def make_loop(
                 walk.debt[0] = debt_at_root(task, walk)
             number = walk_number(given, now, nth) if batched else now
             stream = stream_key(seed, number, walker, num_players)
-            pause = limits[PAUSE_LIMIT] - cursor[NODES_TOUCHED]
+            pause = np.int64(task.job[PAUSE_LIMIT]) - cursor[NODES_TOUCHED]
             status, top, num_met, touched, noted, leaf = walk_on(
                 task, tree, game, known, path, rules, tables, walk, None,
                 stream, walker, top, num_met, touched, noted, leaf, marks[PASSED],
