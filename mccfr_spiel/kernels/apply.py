@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
-from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import rates_at, rule_of, update
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
@@ -124,7 +124,7 @@ NUM_GROUPS, NODES_OF_GROUP = 32, (1024, 2**18)
 have more nodes than the third number, and the least nodes of one."""
 
 
-@inlined
+@pasted
 def present_iteration(walk: Walk) -> Any:
     """The number of the iteration to which the walks for the next update belong."""
     return walk.cursor[ITERATION] + (walk.cursor[PLAYER] == 0)
@@ -163,7 +163,7 @@ UNCHANGED = (1.0, 1.0, 1.0)
 """The rates of rules that do not discount."""
 
 
-@inlined
+@pasted
 def is_at_end(task: Task, walk: Walk) -> bool:
     """Whether no walk for the next update may begin, because it would be the first of
     an iteration beyond the limits of the job."""
@@ -173,7 +173,7 @@ def is_at_end(task: Task, walk: Walk) -> bool:
     return cursor[PLAYER] == 0 and (is_last or is_enough)
 
 
-@inlined
+@pasted
 def weight_of(task: Task, weight: float, iteration: int) -> float:
     """What an iteration adds to each updated player's empty sequence in the average.
 
@@ -184,7 +184,7 @@ def weight_of(task: Task, weight: float, iteration: int) -> float:
     return weight * batch_at(given, iteration) if given == GROWING else weight
 
 
-@inlined
+@pasted
 def is_due(task: Task, walk: Walk, num_players: int) -> bool:
     """Whether the update is due when a player's last walk has ended.
 
@@ -212,7 +212,7 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
     return np.int64(PAUSED if visited >= limits[PAUSE_LIMIT] else GROW)
 
 
-@inlined
+@pasted
 def begin_update(
     task: Task, tables: Tables, walk: Walk, rule: int, discounts: bool
 ) -> None:
@@ -230,7 +230,7 @@ def begin_update(
         tables.average[p] += weight
 
 
-@inlined
+@pasted
 def end_update(task: Task, tables: Tables, walk: Walk, num_players: int) -> None:
     """Counts the nodes, and says who is next."""
     cursor, marks = walk.cursor, walk.marks

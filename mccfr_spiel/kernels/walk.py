@@ -57,7 +57,7 @@ from mccfr_spiel.kernels.apply import (
 from mccfr_spiel.kernels.atomics import prefetch
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
-from mccfr_spiel.kernels.jit import inlined
+from mccfr_spiel.kernels.jit import inlined, pasted
 from mccfr_spiel.kernels.minimizers import number_of, rule_of
 from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
@@ -533,7 +533,7 @@ def make_walk(
     return walk_on
 
 
-@inlined
+@pasted
 def debt_at_root(task: Task, walk: Walk) -> float:
     """What the iteration of the present walk will add at a player's empty sequence."""
     weight, iteration = walk.clock[AVERAGE_WEIGHT], present_iteration(walk)
