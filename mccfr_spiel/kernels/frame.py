@@ -6,7 +6,7 @@ frame, which holds the address and the shape of every other array, and makes vie
 the same memory for itself.
 
 A `Layout` says which arrays a frame holds. They are grouped in records: NamedTuples
-whose fields are annotated with an `Entry`, the type and the meaning of one array. Both
+whose fields are annotated with an `Entry`, the type and the shape of one array. Both
 sides of a call go by these classes. `Layout.frame_of` takes one value of each class,
 and compiled code gets the same class back from the function that `Layout.viewer` makes.
 So an array is known by its name everywhere and by its position nowhere.
@@ -37,15 +37,14 @@ class Entry(NamedTuple):
     Attributes:
         dtype: of its elements.
         shape: in words, such as "[S]" or "[L P, P - 1]"; it has a comma if the array
-        has
-            two dimensions.
-        meaning: what the array holds.
+            has two dimensions.
+        meaning: what the array holds, if the record's docstring does not say it.
         is_optional: whether the array has length 0 for those that do not need it.
     """
 
     dtype: np.dtype
     shape: str
-    meaning: str
+    meaning: str = ""
     is_optional: bool = False
 
     @property

@@ -59,25 +59,20 @@ FOLLOWED, SKIPPED, RESUMED = range(3)
 
 
 class Ceilings(NamedTuple):
-    """What passes that prune know of a complete tree of two players."""
+    """What passes that prune know of a complete tree of two players.
 
-    highest: Annotated[
-        np.ndarray, Entry(FLOAT, "[N, 2]", "the most that a player is paid below")
-    ]
-    step: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "the most by which one iteration can change best - got; infinite where the "
-            "sequence ends the game, since nothing is saved there",
-        ),
-    ]
-    num_nodes: Annotated[
-        np.ndarray,
-        Entry(LONG, "[S]", "the nodes before which it is its player's last sequence"),
-    ]
-    height: Annotated[np.ndarray, Entry(LONG, "[1]", "a walk's stack is never higher")]
+    Attributes:
+        highest: the most that a player is paid below.
+        step: the most by which one iteration can change best - got; infinite where the
+            sequence ends the game, since nothing is saved there.
+        num_nodes: the nodes before which it is its player's last sequence.
+        height: a walk's stack is never higher.
+    """
+
+    highest: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
+    step: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    num_nodes: Annotated[np.ndarray, Entry(LONG, "[S]")]
+    height: Annotated[np.ndarray, Entry(LONG, "[1]")]
 
 
 class Stack(NamedTuple):

@@ -101,60 +101,51 @@ class Cut(NamedTuple):
     """How the infosets of a complete tree are cut for threads that share a batch.
 
     `K` is the number of blocks, of all players.
+
+    Attributes:
+        home: twice the block of the sequence's infoset, plus 1 if the infoset is the
+            root of its subtree; -1 in the top.
+        player_ends: player p's blocks are those from its entry to the next.
+        ends: block b's part of `met` is `ends[b] .. ends[b + 1]`.
+        met: the infosets met, block by block, ancestors first.
+        num_met: how many each block has.
+        top: the infosets met in the top, roots of subtrees included.
     """
 
-    home: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[S]",
-            "twice the block of the sequence's infoset, plus 1 if the infoset is the "
-            "root of its subtree; -1 in the top",
-        ),
-    ]
-    player_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG, "[P + 1]", "player p's blocks are those from its entry to the next"
-        ),
-    ]
-    ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[K + 1]", "block b's part of `met` is `ends[b] .. ends[b + 1]`"),
-    ]
-    met: Annotated[
-        np.ndarray,
-        Entry(INT, "[I']", "the infosets met, block by block, ancestors first"),
-    ]
-    num_met: Annotated[np.ndarray, Entry(LONG, "[K]", "how many each block has")]
-    top: Annotated[
-        np.ndarray,
-        Entry(INT, "[I'']", "the infosets met in the top, roots of subtrees included"),
-    ]
+    home: Annotated[np.ndarray, Entry(INT, "[S]")]
+    player_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
+    ends: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
+    met: Annotated[np.ndarray, Entry(INT, "[I']")]
+    num_met: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    top: Annotated[np.ndarray, Entry(INT, "[I'']")]
 
 
 class Slots(NamedTuple):
-    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block."""
+    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block.
 
-    node: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.node`, row by row")]
-    sequence: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.sequence`")]
-    weight: Annotated[np.ndarray, Entry(FLOAT, "[R H]", "as `Walk.weight`")]
-    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R H]", "as `Walk.place`")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[R NUM_COUNTS]", "see NUM_COUNTS")]
-    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]", "see `Log`")]
-    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES C]", "see `Log`")]
-    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES C]", "see `Log`")]
-    order: Annotated[
-        np.ndarray, Entry(INT, "[NUM_SLICES C]", "a slice's forks, block by block")
-    ]
-    order_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[NUM_SLICES (K + 1)]",
-            "of a slice's `order`, those of block b end where its entry b says",
-        ),
-    ]
+    Attributes:
+        node: as `Walk.node`, row by row.
+        sequence: as `Walk.sequence`.
+        weight: as `Walk.weight`.
+        place: as `Walk.place`.
+        counts: see NUM_COUNTS.
+        event: see `Log`.
+        leaf: see `Log`.
+        fork: see `Log`.
+        order: a slice's forks, block by block.
+        order_ends: of a slice's `order`, those of block b end where its entry b says.
+    """
+
+    node: Annotated[np.ndarray, Entry(INT, "[R H]")]
+    sequence: Annotated[np.ndarray, Entry(INT, "[R H]")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[R H]")]
+    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R H]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[R NUM_COUNTS]")]
+    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]")]
+    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES C]")]
+    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES C]")]
+    order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]")]
+    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES (K + 1)]")]
 
 
 SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)

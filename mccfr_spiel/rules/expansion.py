@@ -66,22 +66,28 @@ class Whole(NamedTuple):
     """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
 
     Rows are kept as in `key_table.RowTable`; their values are the bits of doubles.
+
+    Attributes:
+        counts: the node to write next; nodes and rows so far.
+        trail: of each node above: its first child, how many, the next.
+        cdf: running sums of `chances`.
+        chances: the distributions of chance.
+        chance_rows: of them.
+        chance_table: of them.
+        outcomes: the vectors of returns.
+        outcome_rows: of them.
+        outcome_table: of them.
     """
 
-    counts: Annotated[
-        np.ndarray, Entry(LONG, "[4]", "the node to write next; nodes and rows so far")
-    ]
-    trail: Annotated[
-        np.ndarray,
-        Entry(INT, "[D, 3]", "of each node above: its first child, how many, the next"),
-    ]
-    cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]", "running sums of `chances`")]
-    chances: Annotated[np.ndarray, Entry(LONG, "[C]", "the distributions of chance")]
-    chance_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]", "of them")]
-    chance_table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of them")]
-    outcomes: Annotated[np.ndarray, Entry(LONG, "[U]", "the vectors of returns")]
-    outcome_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]", "of them")]
-    outcome_table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of them")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[4]")]
+    trail: Annotated[np.ndarray, Entry(INT, "[D, 3]")]
+    cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
+    chances: Annotated[np.ndarray, Entry(LONG, "[C]")]
+    chance_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
+    chance_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    outcomes: Annotated[np.ndarray, Entry(LONG, "[U]")]
+    outcome_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
+    outcome_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
 
 
 _LAYOUT = Layout(TreeArrays, Game, Known, Path, Whole)

@@ -110,20 +110,30 @@ class Groups(NamedTuple):
 
     A group has room for C infosets, and R is C + 1. The first six arrays are each
     group's own store of infosets that were not known.
+
+    Attributes:
+        infosets: see INFOSET.
+        actions: as `Known.actions`.
+        values: as `Known.values`.
+        rows: as `Known.rows`.
+        table: as `Known.table`.
+        sizes: as `Known.counts`.
+        final: the final numbers of the group's infosets.
+        event: the infosets met, in order.
+        value: the gradients there.
+        counts: see NUM_COUNTS.
     """
 
-    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]", "see INFOSET")]
-    actions: Annotated[np.ndarray, Entry(LONG, "[G S]", "as `Known.actions`")]
-    values: Annotated[np.ndarray, Entry(KEY, "[G V]", "as `Known.values`")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[G R]", "as `Known.rows`")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[G T]", "as `Known.table`")]
-    sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "as `Known.counts`")]
-    final: Annotated[
-        np.ndarray, Entry(LONG, "[G C]", "the final numbers of the group's infosets")
-    ]
-    event: Annotated[np.ndarray, Entry(INT, "[G C]", "the infosets met, in order")]
-    value: Annotated[np.ndarray, Entry(FLOAT, "[G S]", "the gradients there")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "see NUM_COUNTS")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]")]
+    actions: Annotated[np.ndarray, Entry(LONG, "[G S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[G V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[G R]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[G T]")]
+    sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]")]
+    final: Annotated[np.ndarray, Entry(LONG, "[G C]")]
+    event: Annotated[np.ndarray, Entry(INT, "[G C]")]
+    value: Annotated[np.ndarray, Entry(FLOAT, "[G S]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]")]
 
 
 class Both(NamedTuple):

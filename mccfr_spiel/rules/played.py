@@ -106,39 +106,51 @@ _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOA
 
 
 class Game(NamedTuple):
-    """What a game declares, and the policies that players follow, see faced.py."""
+    """What a game declares, and the policies that players follow, see faced.py.
 
-    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]", "values of its parameters")]
-    key_sizes: Annotated[
-        np.ndarray, Entry(LONG, "[K]", "the number of values at each place of a key")
-    ]
-    stops: Annotated[
-        np.ndarray, Entry(LONG, "[2]", "one more than the largest action and outcome")
-    ]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]", "see RETURNS_SIZE")]
-    player: Annotated[
-        np.ndarray, Entry(LONG, "[1]", "who follows no policy, -1 for nobody")
-    ] = np.zeros(1, LONG)
-    text: Annotated[np.ndarray, Entry(FLAG, "[T]", "room for a string")] = _NO_TEXT
-    hashes: Annotated[
-        np.ndarray, Entry(UNSIGNED, "[I]", "of the infosets with a policy, ascending")
-    ] = np.zeros(0, UNSIGNED)
-    starts: Annotated[np.ndarray, Entry(LONG, "[I]", "where actions begin")] = _NOTHING
-    counts: Annotated[np.ndarray, Entry(LONG, "[I]", "how many they are")] = _NOTHING
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "these actions")] = _NOTHING
-    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]", "their probabilities")] = _NO_PROBS
+    Attributes:
+        settings: values of its parameters.
+        key_sizes: the number of values at each place of a key.
+        stops: one more than the largest action and outcome.
+        returns: see RETURNS_SIZE.
+        player: who follows no policy, -1 for nobody.
+        text: room for a string.
+        hashes: of the infosets with a policy, ascending.
+        starts: where actions begin.
+        counts: how many they are.
+        actions: these actions.
+        probs: their probabilities.
+    """
+
+    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
+    key_sizes: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    stops: Annotated[np.ndarray, Entry(LONG, "[2]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]")]
+    player: Annotated[np.ndarray, Entry(LONG, "[1]")] = np.zeros(1, LONG)
+    text: Annotated[np.ndarray, Entry(FLAG, "[T]")] = _NO_TEXT
+    hashes: Annotated[np.ndarray, Entry(UNSIGNED, "[I]")] = np.zeros(0, UNSIGNED)
+    starts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
+    counts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]")] = _NOTHING
+    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]")] = _NO_PROBS
 
 
 class Known(NamedTuple):
-    """The infosets met, besides their records in TreeArrays; I and S count the room."""
+    """The infosets met, besides their records in TreeArrays; I and S count the room.
 
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "the action of each sequence")]
-    values: Annotated[np.ndarray, Entry(KEY, "[V]", "all keys, one after another")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]", "see ROW")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "finds a key, see key_table.py")]
-    counts: Annotated[
-        np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see rules.kernel.CURSOR_SIZE")
-    ]
+    Attributes:
+        actions: the action of each sequence.
+        values: all keys, one after another.
+        rows: see ROW.
+        table: finds a key, see key_table.py.
+        counts: see rules.kernel.CURSOR_SIZE.
+    """
+
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]")]
 
 
 class Path(NamedTuple):
@@ -146,19 +158,32 @@ class Path(NamedTuple):
 
     D is one more than the longest history, n the length of a state, A the most moves at
     a node.
+
+    Attributes:
+        state: of the node where the walk is.
+        moves: the moves from there.
+        last: each player's last sequence.
+        key: the player, and what it knows.
+        uniform: room for a policy.
+        history: the moves that led there.
+        position: see POSITION_SIZE.
+        states: the saved states by level.
+        choices: the moves from there.
+        lasts: `last` there.
+        branches: see NUM_BRANCH.
     """
 
-    state: Annotated[np.ndarray, Entry(LONG, "[n]", "of the node where the walk is")]
-    moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
-    last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
-    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
-    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]", "room for a policy")]
-    history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
-    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
-    states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
-    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]", "the moves from there")]
-    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]", "`last` there")]
-    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]", "see NUM_BRANCH")]
+    state: Annotated[np.ndarray, Entry(LONG, "[n]")]
+    moves: Annotated[np.ndarray, Entry(LONG, "[A]")]
+    last: Annotated[np.ndarray, Entry(INT, "[P]")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
+    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]")]
+    history: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]")]
+    states: Annotated[np.ndarray, Entry(LONG, "[D, n]")]
+    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]")]
+    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]")]
+    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]")]
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
