@@ -10,6 +10,11 @@ whose fields are annotated with an `Entry`, the type and the shape of one array.
 sides of a call go by these classes. `Layout.frame_of` takes one value of each class,
 and compiled code gets the same class back from the function that `Layout.viewer` makes.
 So an array is known by its name everywhere and by its position nowhere.
+
+Compiled code can also ask the processor for memory before it is needed, by `prefetch`.
+Which node a walk visits next depends on the draw at the present one. In a tree much
+larger than the processor's caches it would wait for memory at every step. So all
+children are asked for before the draw is made, and arrive while it is.
 """
 
 import ctypes
@@ -20,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
@@ -203,3 +209,36 @@ def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) ->
         meminfo=None,  # the view owns no memory, so that references are never counted
     )
     return view._getvalue()
+
+
+# --- asking the processor for memory before it is needed ------------------------------
+
+
+def prefetch(array, index):
+    """Starts to load an entry of an array into the caches, and does nothing else."""
+
+
+def _emit(context: Any, array: Any, index: Any) -> Any:
+    integer = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
+    to_read, to_be_kept, data = 0, 3, 1
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        entry = builder.gep(view.data, [arguments[1]])
+        function = cgutils.get_or_insert_function(
+            builder.module, kind, "llvm.prefetch.p0i8"
+        )
+        hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
+        builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+_prefetch: Any = intrinsic(_emit)
+
+
+@overload(prefetch, jit_options=PASTED)
+def _compiled_prefetch(array, index):
+    return lambda array, index: _prefetch(array, index)

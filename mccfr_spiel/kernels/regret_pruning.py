@@ -31,7 +31,7 @@ import numpy as np
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import number_of, start_tables
+from mccfr_spiel.kernels.minimizers import RULES, make_start
 from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -42,7 +42,6 @@ from mccfr_spiel.kernels.tables import (
     LONG,
     NODES_TOUCHED,
     PLAYER,
-    SEED,
     Passes,
     Plans,
     Tables,
@@ -52,7 +51,7 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
 )
 
-REGRET_MATCHING: Any = number_of("regret_matching")
+_start_tables = make_start(RULES["regret_matching"])
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
@@ -329,7 +328,7 @@ def iterate_pruned(frame):
     stack = Stack(
         np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
     )
-    start_tables(tree, tables, walk.known, REGRET_MATCHING, job[SEED], task.parameters)
+    _start_tables(task, tree, tables, walk.known)
     iteration, player = cursor[ITERATION], cursor[PLAYER]
     touched = cursor[NODES_TOUCHED]
 

@@ -30,6 +30,7 @@ The infosets of a complete tree are cut into blocks of whole subtrees and a top
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numba.core import types
 
 from mccfr_spiel.kernels.apply import (
     after_stretch,
@@ -42,13 +43,11 @@ from mccfr_spiel.kernels.apply import (
     present_iteration,
     walk_number,
 )
-from mccfr_spiel.kernels.atomics import NOTES, close, open_tickets, prefetch
-from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
-from mccfr_spiel.kernels.frame import Entry, Layout
-from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import rule_of, start_tables
+from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
@@ -70,7 +69,8 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.kernels.teams import serve
+from mccfr_spiel.kernels.teams import NOTES, close, open_tickets, serve
+from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.walk import (
     BLOCK_PART,
     FORK,
@@ -248,7 +248,7 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
-def make_stages(sampled: Sampled, rule: int) -> Any:
+def make_stages(sampled: Sampled, rule: Rule) -> Any:
     """Makes what a thread does for one ticket of each stage."""
     walk_top = make_walk(sampled, rule, STORED, TOP_PART)
     walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
@@ -385,9 +385,10 @@ def open_stage(desk: np.ndarray, stage: int, first: int, end: int) -> None:
     open_tickets(desk, first, end)
 
 
-def make_leader(rule: int) -> Any:
+def make_leader(rule: Rule) -> Any:
     """Makes what the leader does when all tickets of a stage are finished."""
-    discounts, move = rule_of(rule).discounts, make_move(rule, skips=False)
+    rates, discounts = rule.rates, rule.discounts
+    move = make_move(rule, skips=False)
 
     @inlined
     def apply_top(task, tree, tables, walk, cut):
@@ -409,7 +410,7 @@ def make_leader(rule: int) -> Any:
         """Begins the update: the iteration, the average at empty sequences, the debts
         of the top; then opens the tickets of all blocks."""
         marks = walk.marks
-        begin_update(task, tables, walk, rule, discounts)
+        begin_update(task, tables, walk, rates, discounts)
         for visit in range(marks[NUM_MET]):
             start = tree.infosets[cut.top[visit]]["first_sequence"]
             if cut.home[start] < 0:
@@ -473,11 +474,23 @@ def make_leader(rule: int) -> Any:
     return begin_call, direct
 
 
-def make_shared_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, plan, desk, leads)`, which `compiled.teams.run` calls in
-    all threads. See `loops.make_shared_iterate`."""
+@for_rule
+def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
+    """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
+    threads, in all of which `teams.run` calls it.
+
+    No player forgets, and the walks are such that `can_be_shared`. `frame` is of
+    SHARED_LAYOUT, and `PLAN_SIZE` says what the plan holds. It returns DONE, PAUSED,
+    TOO_UNLIKELY, or, if the slots must be made larger first, STACK_FULL or LOG_FULL.
+    With the last three `drop_shared` must be called.
+
+    Args:
+        rule: the local rule; a user's own must be compiled.
+        sampled: what a walk samples, batched.
+    """
     walk_slice, follow, apply_block = make_stages(sampled, rule)
     begin_call, direct = make_leader(rule)
+    start_tables = make_start(rule)
 
     @inlined
     def do_piece(what, desk, piece):
@@ -498,8 +511,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     def go_on(task, tree, tables, walk, cut, slots, plan, desk, leads):
         what = task, tree, tables, walk, cut, slots, plan
         if leads:
-            seed, parameters = task.job[SEED], task.parameters
-            start_tables(tree, tables, walk.known, rule, seed, parameters)
+            start_tables(task, tree, tables, walk.known)
             begin_call(what, desk)
         serve(do_piece, direct, what, desk, leads)
 
@@ -511,6 +523,9 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
         go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
         return desk[STATUS_NOW]
 
+    if IS_COMPILED:  # before threads meet in it
+        array = types.int64[::1]
+        iterate.compile((array, array, array, types.boolean))
     return iterate
 
 

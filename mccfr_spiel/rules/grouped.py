@@ -17,7 +17,6 @@ has changed. Where a stretch ends changes no bit.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import functools
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -35,13 +34,11 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     walks_of_group,
 )
-from mccfr_spiel.kernels.atomics import NOTES, close, load, open_tickets, replace
-from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import code_for, rule_of
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
@@ -63,7 +60,8 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.teams import serve
+from mccfr_spiel.kernels.teams import NOTES, add_one, close, open_tickets, serve
+from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
@@ -244,7 +242,7 @@ def policy_at(tree, game, known, path, rules, tables, acting, start, count):
 
 
 @inlined
-def start_nothing(tree, game, known, path, rules, tables, walk, rule, task):
+def start_nothing(tree, game, known, path, rules, tables, walk, start_tables, task):
     """Nothing: tables of new infosets are started when they are merged."""
 
 
@@ -442,7 +440,7 @@ def add_pack(
 
 @inlined
 def merge(
-    rule: int,
+    start_tables: Any,
     task: Task,
     tree: TreeArrays,
     known: Known,
@@ -463,7 +461,7 @@ def merge(
             return np.int64(GROW)
         if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
             return np.int64(NEEDS_ONE_THREAD)
-        start_new(tree, known, tables, walk, rule, task)
+        start_new(start_tables, task, tree, known, tables, walk)
         add_pack(tree.infosets, both, tables, walk, groups, row)
         plan[MERGED] += 1
     return np.int64(DONE)
@@ -491,15 +489,28 @@ def begin_stretch(
     open_tickets(desk, 0, plan[WALKED])
 
 
-def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate`; see `make_grouped_iterate`.
+@for_rule
+def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
+    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
+    `teams.run` calls in all threads.
+
+    `frame` and `rules` are those of `played.make_rule_iterate`. `frames` has a row for
+    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
+    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
+    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
+    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
+    and whatever keeps a walk from going on, which one thread will find again.
 
     What its steps share are the records of all; the tree, the tables and the path of
     the leader; and the thread's own, with its stack.
+
+    Args:
+        rule: the local rule; a user's own must be compiled.
+        sampled: what a walk samples, batched.
     """
     walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
     apply = make_apply(rule, skips=False, met_once=False, carried=False)
-    discounts = rule_of(rule).discounts
+    rates, discounts, start_tables = rule.rates, rule.discounts, make_start(rule)
 
     @inlined
     def do_group(what, desk, row):
@@ -534,13 +545,15 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         """What the leader does when all groups of a stretch are walked."""
         task, _, known, _, walk, groups, plan, (tree, tables, path), _ = what
         num_players = tree.utilities.shape[1]
-        status = merge(rule, task, tree, known, path, tables, walk, groups, plan)
+        status = merge(
+            start_tables, task, tree, known, path, tables, walk, groups, plan
+        )
         if status == DONE:
             size = walks_of_group(task, walk, num_players)
             status = after_stretch(task, walk, plan[WALKED] * size, num_players)
             plan[MERGED] = plan[WALKED] = 0
             if status == DONE:
-                begin_update(task, tables, walk, rule, discounts)
+                begin_update(task, tables, walk, rates, discounts)
                 apply(task, tree, tables, walk, walk.marks[NUM_MET])
                 end_update(task, tables, walk, num_players)
             if status != PAUSED:
@@ -552,14 +565,14 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
     def go_on(what, desk, leads):
         task, _, known, _, walk, _, plan, (tree, tables, _), _ = what
         if leads:
-            start_new(tree, known, tables, walk, rule, task)
+            start_new(start_tables, task, tree, known, tables, walk)
             if plan[MERGED] == plan[WALKED]:  # else the leader goes on with merging
                 begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
         serve(do_group, direct, what, desk, leads)
 
     @jit(nogil=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
-        own = frames[next_number(desk, ARRIVED) % len(frames)]
+        own = frames[add_one(desk, ARRIVED) % len(frames)]
         task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
         walk, groups = views(frame, Walk), group_views(stores, Groups)
         all_of = views(frame, TreeArrays), views(frame, Tables), views(frame, Path)
@@ -570,32 +583,3 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         return desk[STATUS_NOW]
 
     return iterate
-
-
-@inlined
-def next_number(desk: np.ndarray, place: int) -> Any:
-    """Counts a number on the desk up by 1; returns what it was."""
-    while True:
-        number = load(desk, place)
-        if replace(desk, place, number, number + 1):
-            return np.int64(number)
-
-
-@functools.cache
-def make_grouped_iterate(sampled: Sampled, rule: str) -> Any:
-    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
-    `compiled.teams.run` calls in all threads.
-
-    `frame` and `rules` are those of `walks.make_rule_iterate`. `frames` has a row for
-    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
-    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
-    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
-    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
-    and whatever keeps a walk from going on, which one thread will find again.
-
-    Args:
-        sampled: what a walk samples, batched.
-        rule: as in `make_rule_iterate`; a user's own rule must be compiled.
-    """
-    with code_for(rule) as number:
-        return make_grouped_walks(sampled, number)

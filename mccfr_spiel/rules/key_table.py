@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import reserve
-from mccfr_spiel.kernels.atomics import prefetch
+from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.kernel import ROW
 

@@ -19,7 +19,6 @@ stays where it is.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import functools
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -27,9 +26,9 @@ import numpy as np
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import code_for, start_tables
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -38,7 +37,6 @@ from mccfr_spiel.kernels.tables import (
     GROW,
     INT,
     LONG,
-    SEED,
     STACK_FULL,
     UNSIGNED,
     Tables,
@@ -196,12 +194,16 @@ views = LAYOUT.viewer()
 
 @inlined
 def start_new(
-    tree: TreeArrays, known: Known, tables: Tables, walk: Walk, rule: int, task: Task
+    start_tables: Any,
+    task: Task,
+    tree: TreeArrays,
+    known: Known,
+    tables: Tables,
+    walk: Walk,
 ) -> None:
-    """Starts the tables of infosets that were added."""
+    """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
-        now, seed = met_so_far(tree, known), task.job[SEED]
-        start_tables(now, tables, walk.known, rule, seed, task.parameters)
+        start_tables(task, met_so_far(tree, known), tables, walk.known)
 
 
 @inlined
@@ -572,9 +574,9 @@ def p_stop(
 
 
 @inlined
-def p_start(tree, game, known, path, rules, tables, walk, rule, task):
+def p_start(tree, game, known, path, rules, tables, walk, start_tables, task):
     """Starts the tables of infosets that were added."""
-    start_new(tree, known, tables, walk, rule, task)
+    start_new(start_tables, task, tree, known, tables, walk)
 
 
 @inlined
@@ -596,35 +598,31 @@ PLAYED: Source = STORED._replace(
 """Infosets have their places and their rows of tables as over stored trees."""
 
 
-@functools.cache
-def make_rule_iterate(sampled: Sampled, rule: str, source: Source = PLAYED) -> Any:
+@for_rule
+def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
-    The rules are those of `calls.callable_rules`.
-    It runs whole iterations until the job's limits, as that of `loops.make_iterate`,
+    The rules are those of `kernel.callable_rules`.
+    It runs whole iterations until the job's limits, as that of `stored.make_iterate`,
     with the same statuses. After GROW there must be room for one more infoset. BROKEN +
     a status of rules/kernel.py says that the game's rules are wrong where the path
     ends.
 
     Args:
+        rule: the local rule.
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
-        rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
         source: PLAYED, or FACED where players follow policies.
     """
-    with code_for(rule) as number:
-        go_on = make_loop(sampled, number, source)
+    go_on, start_tables = make_loop(sampled, rule, source), make_start(rule)
 
-        @jit(views_only=True)
-        def iterate(frame, rules):
-            tree, tables = views(frame, TreeArrays), views(frame, Tables)
-            game, known = views(frame, Game), views(frame, Known)
-            path, task, walk = (
-                views(frame, Path),
-                views(frame, Task),
-                views(frame, Walk),
-            )
-            start_new(tree, known, tables, walk, number, task)
-            size = known.counts[INFOSETS]
-            return go_on(task, tree, game, known, path, rules, tables, walk, size)
+    @jit(views_only=True)
+    def iterate(frame, rules):
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        game, known = views(frame, Game), views(frame, Known)
+        path, walk = views(frame, Path), views(frame, Walk)
+        task = views(frame, Task)
+        start_new(start_tables, task, tree, known, tables, walk)
+        size = known.counts[INFOSETS]
+        return go_on(task, tree, game, known, path, rules, tables, walk, size)
 
-        return iterate
+    return iterate

@@ -92,7 +92,7 @@ class GroupedWalks:
             A status; after NEEDS_ONE_THREAD the kernel for one thread must go on.
         """
         if self._kernel is None:
-            self._kernel = grouped.make_grouped_iterate(self._sampled, self._rule)
+            self._kernel = grouped.make_grouped_iterate(self._rule, self._sampled)
         if self._is_torn:
             self.drop(tables, walk)
         while True:

@@ -5,8 +5,9 @@ from typing import Any
 from mccfr_spiel.algorithms import Algorithm, OwnEstimator
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
-from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
+from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
+from mccfr_spiel.kernels.stored import make_iterate
 from mccfr_spiel.rules.faced import FACED
 from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
 from mccfr_spiel.solving.state import (
@@ -107,13 +108,16 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     if sampling.prunes_by_regret:
         return iterate_pruned
     if isinstance(sampling, OwnEstimator) or tree.start_pass is not None:
-        return make_estimated_iterate(rule)
+        return make_passes(rule, estimated=True)
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))
-    if tree.rule_store is None:
-        return make_iterate(sampled_by(algorithm), rule, tree.abstraction is not None)
-    source = FACED if tree.rule_store.rules.faced else PLAYED
-    return make_rule_iterate(sampled_by(algorithm), rule, source)
+    if tree.rule_store is not None:
+        source = FACED if tree.rule_store.rules.faced else PLAYED
+        return make_rule_iterate(rule, sampled_by(algorithm), source)
+    forgets = tree.abstraction is not None
+    if forgets or sampling.is_sampled or sampling.prune:
+        return make_iterate(rule, sampled_by(algorithm), forgets)
+    return make_passes(rule)
 
 
 def _check_store(store: Any, algorithm: Algorithm) -> None:

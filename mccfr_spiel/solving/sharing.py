@@ -11,7 +11,7 @@ import numpy as np
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.loops import make_shared_iterate
+from mccfr_spiel.kernels.shared_walks import make_shared_iterate
 from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Sampled
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
@@ -105,9 +105,8 @@ class SharedWalks:
     def get_ready(self) -> shared_walks.Cut:
         """Compiles the kernel and cuts the tree, at the first call."""
         if self.cut is None:
-            self._kernel = make_shared_iterate(
-                self._sampled._replace(batched=True), self._rule
-            )
+            sampled = self._sampled._replace(batched=True)
+            self._kernel = make_shared_iterate(self._rule, sampled)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
             self.slots = _new_slots(cut, _HEIGHT, _ROOM)

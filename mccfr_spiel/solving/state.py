@@ -371,13 +371,8 @@ class SolverState:
         """Starts the tables of the infosets that the tree has met since last time."""
         self._tree.note_met()
         self._fit_tables()
-        self._start_tables(
-            self._tree.arrays,
-            self.tables,
-            self.walk.known,
-            self._task.job[layout.SEED],
-            self._task.parameters,
-        )
+        tree, tables = self._tree.arrays, self.tables
+        self._start_tables(self._task, tree, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 
