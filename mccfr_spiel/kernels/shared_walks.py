@@ -136,16 +136,16 @@ class Slots(NamedTuple):
         order_ends: of a slice's `order`, those of block b end where its entry b says.
     """
 
-    node: Annotated[np.ndarray, Entry(INT, "[R H]")]
-    sequence: Annotated[np.ndarray, Entry(INT, "[R H]")]
-    weight: Annotated[np.ndarray, Entry(FLOAT, "[R H]")]
-    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R H]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[R NUM_COUNTS]")]
-    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]")]
-    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES C]")]
-    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES C]")]
-    order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]")]
-    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES (K + 1)]")]
+    node: Annotated[np.ndarray, Entry(INT, "[R, H]")]
+    sequence: Annotated[np.ndarray, Entry(INT, "[R, H]")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[R, H]")]
+    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R, H]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[R, NUM_COUNTS]")]
+    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
+    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES, C]")]
+    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES, C]")]
+    order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
+    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES, E]")]
 
 
 SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)
@@ -153,27 +153,13 @@ shared_views = SHARED_LAYOUT.viewer()
 
 
 @inlined
-def row_of(array: np.ndarray, num_rows: int, row: int) -> np.ndarray:
-    """A row of an array whose rows lie one after another."""
-    size = len(array) // num_rows
-    return array[row * size : (row + 1) * size]
-
-
-@inlined
-def counts_of(slots: Slots, row: int) -> np.ndarray:
-    """The counts of a row."""
-    return slots.counts[row * NUM_COUNTS : (row + 1) * NUM_COUNTS]
-
-
-@inlined
 def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
     """A walk with the stack of a row, and a list of its own of the infosets met."""
-    num_rows = len(slots.counts) // NUM_COUNTS
     return Walk(
-        node=row_of(slots.node, num_rows, row),
-        sequence=row_of(slots.sequence, num_rows, row),
-        weight=row_of(slots.weight, num_rows, row),
-        place=row_of(slots.place, num_rows, row),
+        node=slots.node[row],
+        sequence=slots.sequence[row],
+        weight=slots.weight[row],
+        place=slots.place[row],
         debt=walk.debt,
         note=walk.note,
         visit=walk.visit,
@@ -192,9 +178,9 @@ def log_of(cut: Cut, slots: Slots, row: int) -> Log:
     """The log of a slice."""
     return Log(
         home=cut.home,
-        event=row_of(slots.event, NUM_SLICES, row),
-        leaf=row_of(slots.leaf, NUM_SLICES, row),
-        fork=row_of(slots.fork, NUM_SLICES, row),
+        event=slots.event[row],
+        leaf=slots.leaf[row],
+        fork=slots.fork[row],
     )
 
 
@@ -228,12 +214,12 @@ _FAR, _NEAR = 6, 3
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
     """Sorts the forks of a slice by block; those of one block keep their order."""
     fork, order = (
-        row_of(slots.fork, NUM_SLICES, row),
-        row_of(slots.order, NUM_SLICES, row),
+        slots.fork[row],
+        slots.order[row],
     )
     ends, count = (
-        row_of(slots.order_ends, NUM_SLICES, row),
-        counts_of(slots, row)[FORKS],
+        slots.order_ends[row],
+        slots.counts[row, FORKS],
     )
     ends[:] = 0
     for k in range(count):
@@ -257,7 +243,7 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
-        limits, counts = task.job.view(np.int64), counts_of(slots, row)
+        limits, counts = task.job.view(np.int64), slots.counts[row]
         log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
         iteration = present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
@@ -282,15 +268,15 @@ def make_stages(sampled: Sampled, rule: Rule) -> Any:
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
         """Follows all forks of a block."""
         row, player = NUM_SLICES + block, walk.marks[WALKER]
-        counts, is_large = counts_of(slots, row), len(tree.nodes) > LARGE
+        counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
         stack = stack_of(walk, slots, row, met)
         num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
         status = np.int64(DONE)
         for part in range(num_slices):
-            fork = row_of(slots.fork, NUM_SLICES, part)
-            order = row_of(slots.order, NUM_SLICES, part)
-            ends = row_of(slots.order_ends, NUM_SLICES, part)
+            fork = slots.fork[part]
+            order = slots.order[part]
+            ends = slots.order_ends[part]
             first, end = (ends[block - 1] if block > 0 else 0), ends[block]
             for k in range(first, end):
                 if k + _FAR < end:
@@ -347,7 +333,7 @@ def gather_top(
     """Adds up the logs of the slices, in the order of the walks."""
     num_top = walk.marks[NUM_MET]
     for row in range(slices):
-        counts, log = counts_of(slots, row), log_of(cut, slots, row)
+        counts, log = slots.counts[row], log_of(cut, slots, row)
         for k in range(counts[LEAVES]):
             tables.gradient[log.leaf[k]["sequence"]] += log.leaf[k]["payoff"]
         for k in range(counts[EVENTS]):
@@ -364,8 +350,8 @@ def gather_top(
 def status_of(slots: Slots, first: int, stop: int) -> Any:
     """DONE, or what kept the walks of some row from going on."""
     for row in range(first, stop):
-        if counts_of(slots, row)[STATUS] != DONE:
-            return np.int64(counts_of(slots, row)[STATUS])
+        if slots.counts[row, STATUS] != DONE:
+            return np.int64(slots.counts[row, STATUS])
     return np.int64(DONE)
 
 
@@ -447,7 +433,7 @@ def make_leader(rule: Rule) -> Any:
             status = status_of(slots, NUM_SLICES + mine, NUM_SLICES + mine_end)
             if status == DONE:
                 for block in range(mine, mine_end):
-                    walk.marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
+                    walk.marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
                 walks = slices * plan[WALKS_OF_SLICE]
                 status = after_stretch(task, walk, walks, num_players)
                 if status == DONE and plan[PURPOSE] != GATHER:

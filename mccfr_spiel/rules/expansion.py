@@ -29,12 +29,13 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
 )
 from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
-from mccfr_spiel.rules.kernel import ROW, row_hash
-from mccfr_spiel.rules.key_table import (
+from mccfr_spiel.rules.kernel import (
+    ROW,
     SLOT,
     RowTable,
     new_row_table,
     number_row,
+    row_hash,
     with_room,
 )
 from mccfr_spiel.rules.played import (
@@ -65,7 +66,7 @@ _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
 class Whole(NamedTuple):
     """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
 
-    Rows are kept as in `key_table.RowTable`; their values are the bits of doubles.
+    Rows are kept as in `kernel.RowTable`; their values are the bits of doubles.
 
     Attributes:
         counts: the node to write next; nodes and rows so far.

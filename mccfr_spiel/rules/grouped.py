@@ -65,11 +65,13 @@ from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
+    MOST_USED,
     ROW,
     SEQUENCES,
+    SLOT,
     check_infoset,
+    find_key,
 )
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, find_key
 from mccfr_spiel.rules.played import (
     KEY,
     PLAYED,
@@ -122,16 +124,16 @@ class Groups(NamedTuple):
         counts: see NUM_COUNTS.
     """
 
-    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]")]
-    actions: Annotated[np.ndarray, Entry(LONG, "[G S]")]
-    values: Annotated[np.ndarray, Entry(KEY, "[G V]")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[G R]")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[G T]")]
-    sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]")]
-    final: Annotated[np.ndarray, Entry(LONG, "[G C]")]
-    event: Annotated[np.ndarray, Entry(INT, "[G C]")]
-    value: Annotated[np.ndarray, Entry(FLOAT, "[G S]")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G, C]")]
+    actions: Annotated[np.ndarray, Entry(LONG, "[G, S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[G, V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[G, R]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[G, T]")]
+    sizes: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
+    final: Annotated[np.ndarray, Entry(LONG, "[G, C]")]
+    event: Annotated[np.ndarray, Entry(INT, "[G, C]")]
+    value: Annotated[np.ndarray, Entry(FLOAT, "[G, S]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
 
 
 class Both(NamedTuple):
@@ -160,13 +162,6 @@ class Both(NamedTuple):
 
 GROUP_LAYOUT = Layout(Groups)
 group_views = GROUP_LAYOUT.viewer()
-
-
-@inlined
-def row_of(array: np.ndarray, row: int) -> np.ndarray:
-    """A group's row of an array."""
-    size = len(array) // NUM_GROUPS
-    return array[row * size : (row + 1) * size]
 
 
 @inlined
@@ -257,14 +252,9 @@ GROUPED: Source = PLAYED._replace(
 @inlined
 def forget_own(groups: Groups, row: int) -> None:
     """Empties a group's store."""
-    sizes, rows, table = (
-        row_of(groups.sizes, row),
-        row_of(groups.rows, row),
-        row_of(groups.table, row),
-    )
-    sizes[INFOSETS] = sizes[SEQUENCES] = 0
-    rows[0]["start"] = 0
-    table[:] = 0
+    groups.sizes[row, INFOSETS] = groups.sizes[row, SEQUENCES] = 0
+    groups.rows[row, 0]["start"] = 0
+    groups.table[row, :] = 0
 
 
 @inlined
@@ -278,12 +268,12 @@ def both_of(
         rows=known.rows,
         table=known.table,
         plan=plan,
-        infosets=row_of(groups.infosets, row),
-        own_actions=row_of(groups.actions, row),
-        own_values=row_of(groups.values, row),
-        own_rows=row_of(groups.rows, row),
-        own_table=row_of(groups.table, row),
-        own_counts=row_of(groups.sizes, row),
+        infosets=groups.infosets[row],
+        own_actions=groups.actions[row],
+        own_values=groups.values[row],
+        own_rows=groups.rows[row],
+        own_table=groups.table[row],
+        own_counts=groups.sizes[row],
         uniform=uniform,
     )
 
@@ -303,8 +293,8 @@ def pack(
     Returns:
         DONE, or LOG_FULL if there is no room for it.
     """
-    event, value = row_of(groups.event, row), row_of(groups.value, row)
-    counts, gradient = row_of(groups.counts, row), tables.gradient
+    event, value = groups.event[row], groups.value[row]
+    counts, gradient = groups.counts[row], tables.gradient
     num_known, num_values = both.plan[NUM_KNOWN], 0
     fits = num_met <= len(event)
     for visit in range(num_met):
@@ -419,8 +409,8 @@ def add_pack(
 ) -> None:
     """Adds a group's gradient to the one of all, and its infosets to the list of those
     met."""
-    event, value = row_of(groups.event, row), row_of(groups.value, row)
-    final, counts = row_of(groups.final, row), row_of(groups.counts, row)
+    event, value = groups.event[row], groups.value[row]
+    final, counts = groups.final[row], groups.counts[row]
     num_met, at = walk.marks[NUM_MET], 0
     for k in range(counts[NUM_EVENTS]):
         infoset = np.int64(event[k])
@@ -452,14 +442,14 @@ def merge(
 ) -> Any:
     """Merges the groups of the stretch that are not merged; returns a status."""
     for row in range(plan[MERGED], plan[WALKED]):
-        if row_of(groups.counts, row)[STATUS] != DONE:
-            return np.int64(row_of(groups.counts, row)[STATUS])
+        if groups.counts[row, STATUS] != DONE:
+            return np.int64(groups.counts[row, STATUS])
     while plan[MERGED] < plan[WALKED]:
         row = plan[MERGED]
         both = both_of(known, groups, row, path.uniform, plan)
         if not has_room(tree.infosets, known, own_store(both)):
             return np.int64(GROW)
-        if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
+        if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)
         start_new(start_tables, task, tree, known, tables, walk)
         add_pack(tree.infosets, both, tables, walk, groups, row)
@@ -517,7 +507,7 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         """Walks the walks of a group, and packs what they find."""
         task, game, known, rules, walk, groups, plan, _, mine = what
         tree, tables, path, stack = mine
-        limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
+        limits, counts = task.job.view(np.int64), groups.counts[row]
         both = both_of(known, groups, row, path.uniform, plan)
         forget_own(groups, row)
         iteration = present_iteration(walk)

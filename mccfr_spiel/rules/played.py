@@ -57,28 +57,26 @@ from mccfr_spiel.rules.kernel import (
     INFO_KEY,
     INFOSETS,
     LEGAL_ACTIONS,
+    MOST_USED,
     NO_ACTIONS,
     OVERRUN,
     RETURNS,
     ROW,
     SEQUENCES,
+    SLOT,
     TOO_LONG,
     TOO_MANY_CHILDREN,
     add_infoset,
     ascends,
+    ask_for_slot,
     call,
     check_infoset,
     differ,
+    enter_key,
+    find_key,
     fits,
     row_hash,
     sum_up,
-)
-from mccfr_spiel.rules.key_table import (
-    MOST_USED,
-    SLOT,
-    ask_for_slot,
-    enter_key,
-    find_key,
 )
 
 KEY = np.dtype(np.uint16)
@@ -140,7 +138,7 @@ class Known(NamedTuple):
         actions: the action of each sequence.
         values: all keys, one after another.
         rows: see ROW.
-        table: finds a key, see key_table.py.
+        table: finds a key, see kernel.py.
         counts: see rules.kernel.CURSOR_SIZE.
     """
 

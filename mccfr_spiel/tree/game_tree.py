@@ -42,8 +42,8 @@ from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
+from mccfr_spiel.tree.outcomes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
     expanded_by_twin,

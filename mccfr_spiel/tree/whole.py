@@ -33,8 +33,8 @@ from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.rules.description import tell_history
+from mccfr_spiel.tree.outcomes import UNCOUNTED
 from mccfr_spiel.tree.readable import ReadableTree
-from mccfr_spiel.tree.sizes import UNCOUNTED
 
 _CHECKED = 1024
 """The expansion looks every so many nodes at what cannot be counted."""
