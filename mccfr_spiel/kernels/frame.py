@@ -21,7 +21,7 @@ import ctypes
 import functools
 import math
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,20 +66,23 @@ def entries_of(kind: type) -> dict[str, Entry]:
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
 
-def new_record(kind: type, **sizes: int) -> Any:
+def new_record(kind: type, needed: Collection[str] = (), **sizes: int) -> Any:
     """A record whose arrays hold zeros, with room as their entries say.
 
     Args:
         kind: the class of the record.
+        needed: the names of optional arrays that are wanted; others have length 0.
         sizes: what each letter in the shapes stands for.
     """
     arrays = []
-    for entry in entries_of(kind).values():
+    for name, entry in entries_of(kind).items():
         parts = entry.shape.strip("[]").split(",")
         shape = [
             math.prod(sizes[one] if one in sizes else int(one) for one in part.split())
             for part in parts
         ]
+        if entry.is_optional and name not in needed:
+            shape[0] = 0
         arrays.append(np.zeros(shape, entry.dtype))
     return kind(*arrays)
 

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import INFOSET, NODE
-from mccfr_spiel.kernels.frame import Entry, Layout, entries_of
+from mccfr_spiel.kernels.frame import Entry, Layout, entries_of, new_record
 from mccfr_spiel.kernels.jit import inlined
 
 INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
@@ -317,47 +317,18 @@ SCRATCH = "gradient", "ahead", "below", "is_met"
 """The fields of Tables that say nothing between two updates, when all are 0."""
 
 
-def empty_tables(
-    num_infosets: int, num_sequences: int, num_players: int, needed: Collection[str]
-) -> Tables:
-    """Tables of zeros.
-
-    Args:
-        num_infosets: the infosets that there is room for.
-        num_sequences: the sequences that there is room for.
-        num_players: how many players there are.
-        needed: the names of the optional tables that the algorithm needs.
-    """
-    tables = {}
-    for name, entry in entries_of(Tables).items():
-        size = num_infosets if name in PER_INFOSET else num_sequences
-        is_used = not entry.is_optional or name in needed
-        columns = (num_players,) if entry.num_dimensions == 2 else ()
-        tables[name] = np.zeros((size if is_used else 0, *columns), entry.dtype)
-    return Tables(**tables)
-
-
-def empty_walk(
-    height: int, num_infosets: int, *, notes: bool = False, forgets: bool = False
-) -> Walk:
+def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> Walk:
     """A walk that has not begun, and tables of which none has been started.
 
     Args:
         height: the nodes that there is room for on the stack, and among notes.
         num_infosets: the infosets that there is room for in the list of those met.
-        notes: whether it takes notes for baselines.
-        forgets: whether it is of players who forget, and lists their visits.
+        needed: `note` if it takes notes for baselines, `visit` and `gain` if it is of
+            players who forget.
     """
-    sizes = {"met": num_infosets, "settled": num_infosets, "known": 1}
-    sizes |= {"cursor": CURSOR_SIZE, "clock": CLOCK_SIZE, "marks": MARKS_SIZE}
-    sizes |= {"note": height * notes}
-    sizes |= dict.fromkeys(("visit", "gain"), height * forgets)
-    return Walk(
-        **{
-            name: np.zeros(sizes.get(name, height), entry.dtype)
-            for name, entry in entries_of(Walk).items()
-        }
-    )
+    counts = {"MARKS_SIZE": MARKS_SIZE, "CURSOR_SIZE": CURSOR_SIZE}
+    sizes = counts | {"CLOCK_SIZE": CLOCK_SIZE, "I": num_infosets}
+    return new_record(Walk, needed, H=height, K=height, V=height, **sizes)
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)

@@ -5,7 +5,6 @@ the order of `GameTree.expand_all` through pyspiel, so both give equal arrays. I
 the steps of walks over rules (played.py) and adds infosets to the same store.
 """
 
-import itertools
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -99,18 +98,17 @@ class Expansion(NamedTuple):
     """A whole tree, whose arrays become GameTree's attributes of the same names.
 
     Attributes:
-        distributions: where each chance distribution begins in `chance_probs`.
-        keys: of the infosets, from which their names are made.
+        keys: of the infosets, from which compiled rules make their names.
     """
 
     nodes: np.ndarray
     infosets: np.ndarray
     actions: np.ndarray
+    utilities: np.ndarray
     chance_probs: np.ndarray
     chance_cdf: np.ndarray
-    utilities: np.ndarray
-    distributions: dict[tuple[float, ...], int]
-    keys: RowTable
+    chance_starts: np.ndarray
+    keys: RowTable = new_row_table(np.uint16, 0)
 
     @property
     def nbytes(self) -> int:
@@ -327,21 +325,16 @@ class _Growing:
         _, nodes, chances, outcomes = self._counts.tolist()
         resize(self._nodes, nodes)
         self.store.trim()
-        starts = self._chances.rows["start"][: chances + 1].tolist()
-        probs = self._chances.values[: starts[-1]].view(np.float64)
-        values = probs.tolist()
+        starts = self._chances.rows["start"][: chances + 1]
         players = self._rules.num_players
         utilities = self._outcomes.values[: players * outcomes].view(np.float64)
         return Expansion(
             nodes=self._nodes,
             infosets=self.store.infosets,
             actions=self.store.known.actions,
-            chance_probs=probs,
-            chance_cdf=self._cdf[: starts[-1]],
             utilities=utilities.reshape(-1, players),
-            distributions={
-                tuple(values[start:stop]): start
-                for start, stop in itertools.pairwise(starts)
-            },
+            chance_probs=self._chances.values[: starts[-1]].view(np.float64),
+            chance_cdf=self._cdf[: starts[-1]],
+            chance_starts=starts[:-1].copy(),
             keys=self.store.keys(),
         )

@@ -27,6 +27,7 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
+from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
@@ -184,9 +185,10 @@ class SolverState:
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self._forgets = tree.abstraction is not None
-        self.walk = layout.empty_walk(
-            HEIGHT, HEIGHT, notes=sampling.baseline != "", forgets=self._forgets
-        )
+        needed = ("note",) if sampling.baseline else ()
+        if self._forgets:
+            needed += "visit", "gain"
+        self.walk = layout.empty_walk(HEIGHT, HEIGHT, needed)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
@@ -301,11 +303,8 @@ class SolverState:
     @reads
     def _new_tables(self) -> layout.Tables:
         tree = self._tree
-        tables = layout.empty_tables(
-            *self._rows(),
-            tree.num_players,
-            self._optional_tables,
-        )
+        sizes = dict(zip("ISP", (*self._rows(), tree.num_players), strict=True))
+        tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
         minimizer = self._algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":

@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import importlib.metadata
 import inspect
-import itertools
 import math
 import os
 import pathlib
@@ -26,6 +25,7 @@ import tempfile
 import time
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -40,7 +40,7 @@ from mccfr_spiel.kernels.jit import package_digest
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
-from mccfr_spiel.rules.kernel import RowTable, new_row_table
+from mccfr_spiel.rules.kernel import RowTable
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
 from mccfr_spiel.tree.loading import load_game, same_game, told_by_string
@@ -49,10 +49,7 @@ CODE = package_digest()
 """The code that makes trees: all of this package's, as its sources are when they are
 imported. They may be edited later. None if they cannot be read."""
 
-_ARRAYS = (
-    *("nodes", "infosets", "actions", "utilities"),
-    *("chance_probs", "chance_cdf", "chance_starts"),
-)
+_ARRAYS = Expansion._fields[:-1]
 _PART = ".part-"
 _MONTH = 30 * 24 * 3600
 
@@ -244,27 +241,13 @@ def _mapped(path: pathlib.Path) -> np.ndarray:
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
     """Gives a new tree the arrays of files."""
     infosets = arrays["infosets"]
-    keys = new_row_table(np.uint16, 0)
+    of_tree: Any = (arrays[name] for name in _ARRAYS)
+    whole = Expansion(*of_tree)
     if tree.rules is None:
         names = TextNames(arrays["text"], arrays["ends"], infosets["player"])
     else:
         keys = RowTable(*(arrays[f"keys_{name}"] for name in RowTable._fields))
         names = KeyNames(tree.rules, keys, infosets["player"])
-    probs = arrays["chance_probs"].tolist()
-    bounds = [*arrays["chance_starts"].tolist(), len(probs)]
-    whole = Expansion(
-        nodes=arrays["nodes"],
-        infosets=infosets,
-        actions=arrays["actions"],
-        chance_probs=arrays["chance_probs"],
-        chance_cdf=arrays["chance_cdf"],
-        utilities=arrays["utilities"],
-        distributions={
-            tuple(probs[start:stop]): start
-            for start, stop in itertools.pairwise(bounds)
-        },
-        keys=keys,
-    )
     leaves = (arrays[f"pass_{name}"] for name in Passes._fields)
     tree.take_over(whole, names, Passes(*leaves))
 

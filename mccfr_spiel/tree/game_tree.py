@@ -219,9 +219,8 @@ class GameTree(ReadableTree):
 
     def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
         self.met.take_over(names, whole.infosets, whole.actions)
-        self.distributions.take_over(
-            whole.distributions, whole.chance_probs, whole.chance_cdf
-        )
+        chance = whole.chance_probs, whole.chance_cdf, whole.chance_starts
+        self.distributions.take_over(*chance)
         self.payoffs.take_over(whole.utilities)
         self.node_store.take_over(whole.nodes)
 

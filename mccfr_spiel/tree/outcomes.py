@@ -6,6 +6,7 @@ counted *before* the memory is taken, so that a tree which does not fit is refus
 there is still room to say so.
 """
 
+import itertools
 import sys
 from collections.abc import Sequence
 
@@ -116,11 +117,13 @@ class Distributions:
         self.starts[probs] = start
         return start
 
-    def take_over(
-        self, starts: dict[tuple[float, ...], int], probs: np.ndarray, cdf: np.ndarray
-    ) -> None:
+    def take_over(self, probs: np.ndarray, cdf: np.ndarray, starts: np.ndarray) -> None:
         """Takes the distributions of a whole tree in place of its own."""
-        self.starts = starts
+        values, bounds = probs.tolist(), [*starts.tolist(), len(probs)]
+        self.starts = {
+            tuple(values[start:stop]): start
+            for start, stop in itertools.pairwise(bounds)
+        }
         self.probs = np.ascontiguousarray(probs)
         self.cdf = np.ascontiguousarray(cdf)
         self.count = len(self.probs)
