@@ -3,7 +3,7 @@
 A draw is a number in [0, 1) from randomness.py. The alternatives divide that interval
 among themselves in their order, and the one in whose part the number falls is chosen.
 
-Each of these functions exists twice, by the same lines: the one called `plain_...` runs
+Two of these functions exist twice, by the same lines: the one called `plain_...` runs
 as Python, the other one is compiled. Python must choose like compiled code to the last
 bit, because a tree is grown where the compiled walk is going to go (growth.py).
 
@@ -69,10 +69,11 @@ def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int
     return chosen
 
 
-def plain_draw_explored(
+@pasted
+def draw_explored(
     policy: Floats, start: int, count: int, epsilon: float, draw: float
 ) -> tuple[int, float]:
-    """As `plain_draw_action`, from a policy mixed with the uniform one.
+    """As `draw_action`, from a policy mixed with the uniform one.
 
     An alternative has the probability (1 - epsilon) b + epsilon / count, where b is the
     policy's. With epsilon 0 that is b, to the bit.
@@ -118,7 +119,6 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
 
 
 draw_action = pasted(plain_draw_action)
-draw_explored = pasted(plain_draw_explored)
 draw_chance = pasted(plain_draw_chance)
 
 
@@ -250,7 +250,8 @@ def push_other_children(
 # --- walks that follow several of the player's actions at an infoset, but not all -----
 
 
-def plain_follow_probability(settings: Floats, played: float, total: float) -> float:
+@inlined
+def follow_probability(settings: Floats, played: float, total: float) -> float:
     """The probability with which average-strategy sampling follows an action.
 
     It is (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1].
@@ -265,9 +266,6 @@ def plain_follow_probability(settings: Floats, played: float, total: float) -> f
     if not whole > 0.0:  # nothing has been played here, so nothing is known
         return 1.0
     return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
-
-
-follow_probability = inlined(plain_follow_probability)
 
 
 class Pick(NamedTuple):
@@ -342,12 +340,10 @@ SKIPPED = -float(np.finfo(np.float64).max)
 """What stands for the gradient of an action that was left out."""
 
 
-def plain_is_poor(policy: float, regret: float, threshold: float) -> bool:
+@inlined
+def is_poor(policy: float, regret: float, threshold: float) -> bool:
     """Whether a walk that prunes leaves out an action, unless it ends the game."""
     return regret < threshold and policy == 0.0
-
-
-is_poor = inlined(plain_is_poor)
 
 
 @inlined

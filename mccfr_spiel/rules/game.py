@@ -264,7 +264,7 @@ def register(description: Description) -> type[RulesGame]:
     return Game
 
 
-# --- the rules as plain Python, in which every index is checked --------------------------
+# --- the rules as plain Python, in which every index is checked -----------------------
 
 
 _HISTORIES = 20

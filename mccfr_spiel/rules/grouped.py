@@ -39,6 +39,7 @@ from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
 from mccfr_spiel.kernels.sampling import push
+from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
@@ -236,14 +237,10 @@ def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     return known.uniform, np.int64(0)
 
 
-@inlined
-def start_nothing(tree, game, known, path, rules, tables, walk, start_tables, task):
-    """Nothing: tables of new infosets are started when they are merged."""
-
-
 GROUPED: Source = PLAYED._replace(
-    arrive=arrive, place_at=place_at, policy_at=policy_at, start=start_nothing
+    arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
+"""Tables of new infosets are not started before they are merged."""
 
 
 # --- walking, packing and merging --------------------------------------------------

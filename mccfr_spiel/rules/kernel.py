@@ -373,7 +373,7 @@ _EMITTERS = [
 ]
 
 
-# --- different rows of numbers, numbered by first visit ----------------------------------
+# --- different rows of numbers, numbered by first visit -------------------------------
 
 
 SLOT = np.dtype(np.uint64)

@@ -198,7 +198,7 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
             )
 
 
-# --- policies that are given at some infosets and stay ---------------------------------
+# --- policies that are given at some infosets and stay --------------------------------
 
 
 Locks = Mapping[str, Mapping[int, float] | Sequence[float]]

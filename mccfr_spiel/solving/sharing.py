@@ -91,8 +91,8 @@ class SharedWalks:
     Attributes:
         num_threads: at most so many.
         cut, slots: see kernels/shared_walks.py; None until they are needed.
-        bytes_per_row: for an infoset and for a sequence, what the cut takes, and what is
-            needed to make it.
+        bytes_per_row: for an infoset and for a sequence, what the cut takes, and what
+            is needed to make it.
     """
 
     bytes_per_row = 12, 16
@@ -229,7 +229,7 @@ def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Sl
     )
 
 
-# --- batches of walks over rules, in groups ----------------------------------------------
+# --- batches of walks over rules, in groups -------------------------------------------
 
 
 _ROOM_OF_GROUP = 2**8

@@ -302,7 +302,7 @@ def _write(tree: GameTree, folder: pathlib.Path) -> None:
             os.fsync(file.fileno())
 
 
-# --- whole trees kept in memory, beside others that have only grown ----------------------
+# --- whole trees kept in memory, beside others that have only grown -------------------
 
 
 _kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()

@@ -225,7 +225,7 @@ def full_pass(tree: GameTree, threads: int | None = 1) -> FullPass:
     return FullPass(tree, useful_threads(threads, passes, LEAST_WORK_AT_ONCE))
 
 
-# --- what it takes to solve a game of cards by hands, known before that is made ----------
+# --- what it takes to solve a game of cards by hands, known before that is made -------
 
 
 _BYTES_OF_DISCOUNTS = 18

@@ -499,18 +499,11 @@ class GameTree(ReadableTree):
         size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
         return self._keep(CEILINGS, size, list_ceilings, *of)
 
-    @steps
-    def forget_leaves(self) -> None:
-        """Drops the list of leaves and all that `list_blocks`, `list_ceilings` and
-        evaluations have made."""
-        self._forget_leaves()
-
     def _forget_leaves(self) -> None:
         self._kept = {}
         self._vectors.clear()
-        self.budget.measured(CEILINGS, 0)
-        self.budget.measured(LEAVES, 0)
-        self.budget.measured(BLOCKS, 0)
+        for name in CEILINGS, LEAVES, BLOCKS:
+            self.budget.measured(name, 0)
 
     # --- dropping nodes, and the states of nodes -----------------------------
 

@@ -403,7 +403,7 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
     return iteration, marks.item(WALKER), marks.item(WALK)
 
 
-# --- walks over compiled rules, which keep no nodes ------------------------------------
+# --- walks over compiled rules, which keep no nodes -----------------------------------
 
 
 _LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
