@@ -31,7 +31,7 @@ from absl import app, flags
 import mccfr_spiel as ms
 from benchmarks.machine import describe, markdown
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.atomics import FINISHED, HELPED, new_desk
+from mccfr_spiel.kernels.teams import FINISHED, HELPED, new_desk
 
 GAMES = [
     "kuhn_poker",

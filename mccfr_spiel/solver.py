@@ -43,15 +43,10 @@ from mccfr_spiel.kernels.walk import MAX_WEIGHT
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.solving import files, running
 from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
-from mccfr_spiel.solving.locking import Locks
-from mccfr_spiel.solving.preparing import kernel_on, prepare_tree
-from mccfr_spiel.solving.rule_growth import RuleGrowth
-from mccfr_spiel.solving.state import (
-    SolverState,
-    sampled_by,
-)
+from mccfr_spiel.solving.preparing import Locks, kernel_on, prepare_tree, sampled_by
+from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
-from mccfr_spiel.tree.growth import Growth
+from mccfr_spiel.tree.growth import Growth, RuleGrowth
 from mccfr_spiel.tree.lock import held_step, reads, runs
 from mccfr_spiel.tree.whole import checked_threads
 
@@ -227,13 +222,11 @@ class Solver:
                 cluster, self.tree, algorithm, self.seed, self.state
             )
         self._counts, self._job = self.state.counts, self.state.job
-        self._growth: Growth | RuleGrowth
-        sampled = sampled_by(algorithm)
-        self._growth = growth = Growth(self.tree, sampling, met_once=sampled.meets_once)
-        if self.state.store is not None and self.state.path is not None:
-            self._growth = RuleGrowth(
-                self.tree, self.state.store, self.state.path, growth
-            )
+        met_once = sampled_by(algorithm).meets_once
+        self._growth = Growth(self.tree, sampling, met_once=met_once)
+        of_rules, path = self.state.store, self.state.path
+        if of_rules is not None and path is not None:
+            self._growth = RuleGrowth(self.tree, sampling, of_rules, path)
         self._slice = 100_000
         self.kernel = kernel_on(self.tree, algorithm)
         self._passes = not (self.state.walks or sampling.prunes_by_regret)

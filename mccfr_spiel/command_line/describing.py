@@ -25,7 +25,7 @@ from mccfr_spiel.experiments.single_run import show
 from mccfr_spiel.offline.methods import OFFLINE_METHODS
 from mccfr_spiel.offline.sequence_form import sequence_form
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.solving.state import needs_whole_tree
+from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.tree.game_tree import GameTree
 
 _COUNTED = 3_000_000

@@ -11,10 +11,10 @@ from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.policies.names import sequences_of
 from mccfr_spiel.policies.policy import SequencePolicy, is_one_for_each
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
-from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 _BYTES_OF_SEQUENCE, _BYTES_OF_INFOSET = 48, 320
 """What reading a policy takes for each: numpy's vectors, and Python's objects."""

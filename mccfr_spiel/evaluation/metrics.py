@@ -25,9 +25,9 @@ from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.policies.names import uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.solving.running import Given, Metric, labelled
+from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole_trees import complete_tree
 
 
 def nash_conv(solver: Any) -> float:

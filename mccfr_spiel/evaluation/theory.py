@@ -27,10 +27,10 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.policies.names import sequences_of, uniform_vector
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.levels import depth_of, levels_below
-from mccfr_spiel.tree.whole_trees import complete_tree
 
 Numbers = npt.ArrayLike
 

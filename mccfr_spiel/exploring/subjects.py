@@ -29,9 +29,9 @@ from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.tree.cache import complete_tree, whole_tree_beside
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
-from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 # --- work in a thread of its own, for which a page can wait a little ------------------
 

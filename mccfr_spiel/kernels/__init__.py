@@ -1,13 +1,12 @@
 """All loops over nodes and infosets that run compiled, in named pieces.
 
     tables.py      what compiled code reads and changes, in one specification
-    sampling.py    how actions and outcomes are drawn, picked and pruned
+    sampling.py    how actions and outcomes are drawn, picked, pruned and stacked
     minimizers.py  the table of the local rules, and how their tables start
     regret_rules.py, entropy_rules.py  the rules, one function each
     rates.py       how a rule's parameters change, and exact discounts in sampled walks
     averaging.py   the lazy average
     baselines.py   control variates for walks that follow one history
-    stack.py       the nodes that a walk visits later
     walk.py        the walk, and the loop for algorithms that sample
     apply.py       the update after walks
     stored.py      stored trees as the source of a walk's nodes
@@ -15,11 +14,10 @@
     regret_pruning.py  that loop, leaving out actions of very negative regret
     evaluation.py  what a policy gets, and what best responses get
     shared_walks.py  walks on complete trees by several threads or processes
-    loops.py       the loop of a sampling and a rule
     jit.py         how functions are compiled, and where their code is kept
     frame.py       the arrays of a loop as one array of their addresses
     randomness.py  draws, each a function of a place
-    teams.py, atomics.py  threads that share work, and the tickets they take
+    teams.py       threads that share work, and the tickets they take
     interruptions.py  signals that wait until a compiled loop returns
 
 A kernel never raises and never calls Python: it returns a status and leaves its state

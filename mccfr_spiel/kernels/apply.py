@@ -34,7 +34,7 @@ import numpy as np
 
 from mccfr_spiel.kernels.averaging import average_weight, pay_debt
 from mccfr_spiel.kernels.jit import inlined, pasted
-from mccfr_spiel.kernels.minimizers import rates_at, rule_of, update
+from mccfr_spiel.kernels.minimizers import Rule
 from mccfr_spiel.kernels.rates import advance, rates_since
 from mccfr_spiel.kernels.sampling import FLOOR, match_pruned
 from mccfr_spiel.kernels.tables import (
@@ -214,17 +214,17 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
 
 @pasted
 def begin_update(
-    task: Task, tables: Tables, walk: Walk, rule: int, discounts: bool
+    task: Task, tables: Tables, walk: Walk, rates: Any, discounts: bool
 ) -> None:
     """Begins the iteration if it is the first update of one, and adds it to the average
-    of the players whose walks have ended."""
+    of the players whose walks have ended; `rates` and `discounts` are the rule's."""
     cursor, clock = walk.cursor, walk.clock
     if cursor[PLAYER] == 0:
         cursor[ITERATION] += 1
         iteration, before = cursor[ITERATION], clock[AVERAGE_WEIGHT]
         clock[AVERAGE_WEIGHT] = average_weight(iteration, task.settings, before)
         if discounts:
-            advance(clock, rates_at(rule, task.parameters, iteration))
+            advance(clock, rates(task.parameters, iteration))
     weight = weight_of(task, clock[AVERAGE_WEIGHT], cursor[ITERATION])
     for p in range(cursor[PLAYER], walk.marks[WALKER] + 1):
         tables.average[p] += weight
@@ -257,15 +257,15 @@ def pay_met(
         pay_debt(tables, infoset, settled, start, end)
 
 
-def make_move(rule: int, *, skips: bool) -> Any:
+def make_move(rule: Rule, *, skips: bool) -> Any:
     """Makes `move(task, tree, tables, clock, infoset)`, which moves the policy at an
     infoset, clears its gradient, and returns what goes up to its parent.
 
     Args:
-        rule: the number of the local rule.
+        rule: the local rule.
         skips: whether walks leave out actions of very negative regret.
     """
-    discounts = rule_of(rule).discounts
+    update, discounts = rule.update, rule.discounts
 
     @inlined
     def move(task, tree, tables, clock, infoset):
@@ -280,15 +280,13 @@ def make_move(rule: int, *, skips: bool) -> Any:
             floor = FLOOR * task.settings[PRUNE_BELOW]
             value = match_pruned(tables, start, stop, floor)
         else:
-            value = update(
-                rule, tables, infoset, parent, start, stop, parameters, rates
-            )
+            value = update(tables, infoset, parent, start, stop, parameters, rates)
         return value
 
     return move
 
 
-def make_apply(rule: int, *, skips: bool, met_once: bool, carried: bool) -> Any:
+def make_apply(rule: Rule, *, skips: bool, met_once: bool, carried: bool) -> Any:
     """Makes `apply(task, tree, tables, walk, num_met)`, the update described above.
 
     Args:

@@ -27,7 +27,7 @@ and the payoff of the last leaf in `number`. There are two kinds of walks:
 import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined
-from mccfr_spiel.kernels.stack import Visit
+from mccfr_spiel.kernels.sampling import Visit
 from mccfr_spiel.kernels.tables import BASELINE_RATE, Tables, Walk
 
 ALL = -1

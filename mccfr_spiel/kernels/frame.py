@@ -6,20 +6,26 @@ frame, which holds the address and the shape of every other array, and makes vie
 the same memory for itself.
 
 A `Layout` says which arrays a frame holds. They are grouped in records: NamedTuples
-whose fields are annotated with an `Entry`, the type and the meaning of one array. Both
+whose fields are annotated with an `Entry`, the type and the shape of one array. Both
 sides of a call go by these classes. `Layout.frame_of` takes one value of each class,
 and compiled code gets the same class back from the function that `Layout.viewer` makes.
 So an array is known by its name everywhere and by its position nowhere.
+
+Compiled code can also ask the processor for memory before it is needed, by `prefetch`.
+Which node a walk visits next depends on the draw at the present one. In a tree much
+larger than the processor's caches it would wait for memory at every step. So all
+children are asked for before the draw is made, and arrive while it is.
 """
 
 import ctypes
 import functools
 import math
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
@@ -37,15 +43,14 @@ class Entry(NamedTuple):
     Attributes:
         dtype: of its elements.
         shape: in words, such as "[S]" or "[L P, P - 1]"; it has a comma if the array
-        has
-            two dimensions.
-        meaning: what the array holds.
+            has two dimensions.
+        meaning: what the array holds, if the record's docstring does not say it.
         is_optional: whether the array has length 0 for those that do not need it.
     """
 
     dtype: np.dtype
     shape: str
-    meaning: str
+    meaning: str = ""
     is_optional: bool = False
 
     @property
@@ -61,20 +66,23 @@ def entries_of(kind: type) -> dict[str, Entry]:
     return {name: typing.get_args(hint)[1] for name, hint in hints.items()}
 
 
-def new_record(kind: type, **sizes: int) -> Any:
+def new_record(kind: type, needed: Collection[str] = (), **sizes: int) -> Any:
     """A record whose arrays hold zeros, with room as their entries say.
 
     Args:
         kind: the class of the record.
+        needed: the names of optional arrays that are wanted; others have length 0.
         sizes: what each letter in the shapes stands for.
     """
     arrays = []
-    for entry in entries_of(kind).values():
+    for name, entry in entries_of(kind).items():
         parts = entry.shape.strip("[]").split(",")
         shape = [
             math.prod(sizes[one] if one in sizes else int(one) for one in part.split())
             for part in parts
         ]
+        if entry.is_optional and name not in needed:
+            shape[0] = 0
         arrays.append(np.zeros(shape, entry.dtype))
     return kind(*arrays)
 
@@ -204,3 +212,36 @@ def _emit_view(context: Any, builder: Any, array: Any, numbers: Any, at: int) ->
         meminfo=None,  # the view owns no memory, so that references are never counted
     )
     return view._getvalue()
+
+
+# --- asking the processor for memory before it is needed ------------------------------
+
+
+def prefetch(array, index):
+    """Starts to load an entry of an array into the caches, and does nothing else."""
+
+
+def _emit(context: Any, array: Any, index: Any) -> Any:
+    integer = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[integer] * 3])
+    to_read, to_be_kept, data = 0, 3, 1
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        entry = builder.gep(view.data, [arguments[1]])
+        function = cgutils.get_or_insert_function(
+            builder.module, kind, "llvm.prefetch.p0i8"
+        )
+        hints = [ir.Constant(integer, hint) for hint in (to_read, to_be_kept, data)]
+        builder.call(function, [builder.bitcast(entry, cgutils.voidptr_t), *hints])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+_prefetch: Any = intrinsic(_emit)
+
+
+@overload(prefetch, jit_options=PASTED)
+def _compiled_prefetch(array, index):
+    return lambda array, index: _prefetch(array, index)

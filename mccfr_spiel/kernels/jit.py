@@ -33,6 +33,7 @@ import re
 import sys
 import threading
 import time
+import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -206,14 +207,16 @@ def _name(function: Callable[..., Any]) -> tuple[Any, ...]:
 def _cells(function: Callable[..., Any]) -> tuple[Any, ...]:
     """The values of a function's variables that belong to the function around it.
 
-    One that is compiled itself is told by its name and its own such values. Its pickle
-    would differ from process to process.
+    A function among them, compiled or not, is told by its name and its own such values.
+    Its pickle would differ from process to process.
     """
+    cells = (cell.cell_contents for cell in function.__closure__ or ())
+    values = (getattr(cell, "py_func", cell) for cell in cells)
     return tuple(
-        (*_name(value.py_func), _cells(value.py_func))
-        if isinstance(value, CPUDispatcher)
+        (*_name(value), _cells(value))
+        if isinstance(value, types.FunctionType)
         else value
-        for value in (cell.cell_contents for cell in function.__closure__ or ())
+        for value in values
     )
 
 

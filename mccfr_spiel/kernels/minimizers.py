@@ -28,22 +28,19 @@ kept by the clock of discounted rules: with a factor of exp(-1) in each iteratio
 sum of all logarithms is minus the iteration, exactly.
 """
 
-import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 from numba import objmode  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import types
 from numba.core.errors import NumbaError
-from numba.extending import overload
 
 from mccfr_spiel.kernels import entropy_rules, rates, regret_rules
 from mccfr_spiel.kernels.jit import (
     IS_COMPILED,
-    PASTED,
     inlined,
     jit,
     made_with,
@@ -51,7 +48,9 @@ from mccfr_spiel.kernels.jit import (
     why_not,
 )
 from mccfr_spiel.kernels.rates import AHEAD, Rates
-from mccfr_spiel.kernels.tables import Tables, TreeArrays
+from mccfr_spiel.kernels.tables import SEED
+
+_Others = ParamSpec("_Others")
 
 
 @inlined
@@ -107,141 +106,32 @@ RULES = {
 }
 """The rules by the names that their values in algorithms/ have."""
 
-_ROWS = list(RULES.values())
-
-_OWN = "own rule "
-
-
-def number_of(name: str) -> int:
-    """The number of a rule, by which kernels choose it: its place in RULES, or behind
-    them for what `add_own` added."""
-    if name.startswith(_OWN):
-        return int(name.removeprefix(_OWN))
-    return list(RULES).index(name)
-
-
-def add_own(rule: Rule) -> str:
-    """Adds a user's rule, which is in no file's tables; returns the name of it."""
-    _ROWS.append(rule)
-    return f"{_OWN}{len(_ROWS) - 1}"
-
-
-def rule_of(number: int) -> Rule:
-    """The rule of a number."""
-    return _ROWS[number]
-
-
-def update(
-    rule: int,
-    tables: Tables,
-    infoset: Any,
-    parent: Any,
-    start: Any,
-    stop: Any,
-    parameters: np.ndarray,
-    rates: Any,
-) -> float:
-    """Calls a rule's `update`, by its number.
-
-    In compiled code the number must be a constant. The call is then that of the one
-    function, and no other is compiled.
-    """
-    return _ROWS[rule].update(tables, infoset, parent, start, stop, parameters, rates)
-
-
-@overload(update, prefer_literal=True, inline="always")
-def _compiled_update(rule, tables, infoset, parent, start, stop, parameters, rates):
-    chosen: Any = _ROWS[rule.literal_value].update
-
-    def call(rule, tables, infoset, parent, start, stop, parameters, rates):
-        return chosen(tables, infoset, parent, start, stop, parameters, rates)
-
-    return call
-
-
-def rates_at(rule: int, parameters: np.ndarray, iteration: Any) -> Rates:
-    """Calls a rule's `rates`, as `update` calls its update."""
-    return _ROWS[rule].rates(parameters, iteration)
-
-
-@overload(rates_at, prefer_literal=True, jit_options=PASTED)
-def _compiled_rates(rule, parameters, iteration):
-    chosen: Any = _ROWS[rule.literal_value].rates
-
-    def call(rule, parameters, iteration):
-        return chosen(parameters, iteration)
-
-    return call
-
-
-def start_infoset(
-    rule: int,
-    tables: Tables,
-    infoset: int,
-    start: int,
-    stop: int,
-    parameters: np.ndarray,
-    place: int,
-    seed: int,
-) -> None:
-    """Calls a rule's `start`, as `update` calls its update."""
-    _ROWS[rule].start(tables, infoset, start, stop, parameters, place, seed)
-
-
-@overload(start_infoset, prefer_literal=True, jit_options=PASTED)
-def _compiled_start(rule, tables, infoset, start, stop, parameters, place, seed):
-    chosen: Any = _ROWS[rule.literal_value].start
-
-    def call(rule, tables, infoset, start, stop, parameters, place, seed):
-        chosen(tables, infoset, start, stop, parameters, place, seed)
-
-    return call
-
-
-@inlined
-def start_tables(
-    tree: TreeArrays,
-    tables: Tables,
-    known: np.ndarray,
-    rule: int,
-    seed: int,
-    parameters: np.ndarray,
-) -> None:
-    """Starts the tables of the infosets that the tree has met since the last time.
-
-    Policies start uniform, unless the rule says otherwise, and all else at 0. Tied
-    infosets take the policy of their leader.
-
-    Args:
-        tree: the tree as it is now.
-        tables: with room for all of it.
-        known: `[1]`, of how many infosets the tables have been started; is set.
-        rule: the number of the rule, a constant.
-        seed: of the solver.
-        parameters: of the rule.
-    """
-    infosets = tree.infosets
-    for infoset in range(known[0], len(infosets)):
-        record = infosets[infoset]
-        start = record["first_sequence"]
-        stop = start + record["num_actions"]
-        for s in range(start, stop):
-            tables.policy[s] = 1.0 / (stop - start)
-        place = record["place"]
-        start_infoset(rule, tables, infoset, start, stop, parameters, place, seed)
-    known[0] = len(infosets)
-
 
 @functools.cache
-def make_start_tables(name: str) -> Any:
-    """Makes the `start_tables` of one rule, to be called from Python."""
-    rule = number_of(name)
+def make_start(rule: Rule) -> Any:
+    """Makes `start_tables(task, tree, tables, known)`, which starts the tables of the
+    infosets that the tree has met since the last time.
 
-    @jit
-    def start(tree, tables, known, seed, parameters):
-        start_tables(tree, tables, known, rule, seed, parameters)
+    Policies start uniform, unless the rule says otherwise, and all else at 0. Tied
+    infosets take the policy of their leader. `known` `[1]` has of how many infosets the
+    tables have been started, and is set.
+    """
+    start_infoset = rule.start
 
-    return start
+    @inlined
+    def start_tables(task, tree, tables, known):
+        infosets, seed, parameters = tree.infosets, task.job[SEED], task.parameters
+        for infoset in range(known[0], len(infosets)):
+            record = infosets[infoset]
+            start = record["first_sequence"]
+            stop = start + record["num_actions"]
+            for s in range(start, stop):
+                tables.policy[s] = 1.0 / (stop - start)
+            place = record["place"]
+            start_infoset(tables, infoset, start, stop, parameters, place, seed)
+        known[0] = len(infosets)
+
+    return start_tables
 
 
 # --- rules that users write as functions of one infoset; see `algorithms.own_rule` ----
@@ -256,7 +146,8 @@ exception. Kernels never raise: until they return nothing is updated any more.""
 _TOLERANCE = 1e-6
 """How far the sum of a policy may be from 1."""
 
-_NAMES: dict[tuple[Callable[..., float], bool], str] = {}
+_OWN: dict[str, tuple[Rule, Callable[..., float]]] = {}
+"""The rules of users by the names that kernels know them by, and their functions."""
 
 
 @inlined
@@ -265,16 +156,15 @@ def counting(parameters: np.ndarray, iteration: int) -> Rates:
     return 1.0, math.exp(-1.0), float(iteration)
 
 
+@functools.cache
 def name_of_own(function: Callable[..., float], compiled: bool) -> str:
     """The name by which kernels know a user's function."""
-    key = function, compiled
-    if key not in _NAMES:
-        if compiled:
-            compiled_alone(function)
-        called: Any = inlined(function) if compiled else _calling(function)
-        row = Rule(_update_of(called), rates=counting, discounts=True)
-        _NAMES[key] = add_own(row)
-    return _NAMES[key]
+    if compiled:
+        compiled_alone(function)
+    called: Any = inlined(function) if compiled else _calling(function)
+    name = f"own rule {len(_OWN)}"
+    _OWN[name] = Rule(_update_of(called), rates=counting, discounts=True), function
+    return name
 
 
 def compiled_alone(function: Callable[..., float]) -> Any:
@@ -297,16 +187,38 @@ def compiled_alone(function: Callable[..., float]) -> Any:
     return made
 
 
-@contextlib.contextmanager
-def code_for(name: str) -> Iterator[int]:
-    """Gives the number of a rule, for which code is made in the block, see `made_with`.
+def for_rule(
+    make: Callable[Concatenate[Rule, _Others], Any],
+) -> Callable[Concatenate[str, _Others], Any]:
+    """A factory of code for a rule, which is then told the rule's name and keeps what
+    it has made.
 
-    Args:
-        name: in RULES, or what `name_of_own` gave.
+    The name is one in RULES, or what `name_of_own` gave. Code for a user's function is
+    made as `made_with` says.
     """
-    own = [function for (function, _), known in _NAMES.items() if known == name]
-    with made_with(own[0]) if own else contextlib.nullcontext():
-        yield number_of(name)
+
+    @functools.wraps(make)
+    def made(name: str, *args: _Others.args, **kwargs: _Others.kwargs) -> Any:
+        if name in RULES:
+            return make(RULES[name], *args, **kwargs)
+        rule, function = _OWN[name]
+        with made_with(function):
+            return make(rule, *args, **kwargs)
+
+    kept: Any = functools.cache(made)
+    return kept
+
+
+@for_rule
+def make_start_tables(rule: Rule) -> Any:
+    """Makes the `start_tables` of one rule, to be called from Python."""
+    start_tables = make_start(rule)
+
+    @jit
+    def start(task, tree, tables, known):
+        start_tables(task, tree, tables, known)
+
+    return start
 
 
 def _update_of(called: Any) -> Any:

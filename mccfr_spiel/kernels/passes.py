@@ -40,16 +40,9 @@ import numpy as np
 from numba.core import types
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.kernels.atomics import FAILED, NOTES, load
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit, pasted
-from mccfr_spiel.kernels.minimizers import (
-    rates_at,
-    rule_of,
-    start_tables,
-    update,
-)
-from mccfr_spiel.kernels.rates import Rates
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
     AVERAGE_WEIGHT,
@@ -59,7 +52,6 @@ from mccfr_spiel.kernels.tables import (
     NODE_LIMIT,
     NODES_TOUCHED,
     PLAYER,
-    SEED,
     Blocks,
     Passes,
     Plans,
@@ -70,7 +62,7 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
     views,
 )
-from mccfr_spiel.kernels.teams import share, take_pieces
+from mccfr_spiel.kernels.teams import FAILED, NOTES, load, share, take_pieces
 
 # --- how passes over a complete tree are cut into pieces of work for threads ----------
 
@@ -288,43 +280,6 @@ def keep_policy(tables: Tables, start: int, stop: int) -> float:
 
 
 @inlined
-def update_infoset(
-    tree: TreeArrays,
-    tables: Tables,
-    passes: Passes,
-    plan: np.ndarray,
-    infoset: int,
-    parent: int,
-    rule: int,
-    looks_ahead: bool,
-    has_rows: bool,
-    parameters: np.ndarray,
-    rates: Rates,
-) -> None:
-    """Adds the leaves' payoffs to an infoset's gradient and moves its policy.
-
-    If there are no rows of leaves, their payoffs must be in the gradient already, as
-    the values of the infosets below it must be; and both in `Tables.ahead` if the rule
-    looks ahead. Its own value is added at `parent`, the sequence before it.
-    """
-    infosets, gradient = tree.infosets, tables.gradient
-    num_others = passes.others.shape[1]
-    start = infosets[infoset]["first_sequence"]
-    stop = start + infosets[infoset]["num_actions"]
-    if has_rows:
-        for s in range(start, stop):
-            below = gradient[s]
-            gradient[s] = add_rows(passes, plan, s, num_others, below)
-            if looks_ahead:
-                tables.ahead[s] += gradient[s] - below
-    if len(tables.locked) > 0 and tables.locked[infoset] != 0:
-        value = keep_policy(tables, start, stop)
-    else:
-        value = update(rule, tables, infoset, parent, start, stop, parameters, rates)
-    gradient[parent] += value
-
-
-@inlined
 def next_update(
     task: Task,
     tree: TreeArrays,
@@ -383,10 +338,34 @@ def take_value(tree: TreeArrays, tables: Tables, root: int, looks_ahead: bool) -
         tables.ahead[start] = 0.0
 
 
-def make_piece(rule: int, *, has_rows: bool) -> Any:
+def make_piece(rule: Rule, *, has_rows: bool) -> Any:
     """Compiles `do_piece(frame, desk, piece)`, which goes the leader's way through a
-    piece, or through the top. `has_rows` is said at `update_infoset`."""
-    looks_ahead = rule_of(rule).looks_ahead
+    piece, or through the top.
+
+    If there are no rows of leaves, their payoffs must be in the gradient already; and
+    in `Tables.ahead` if the rule looks ahead.
+    """
+    looks_ahead, update, rates_at = rule.looks_ahead, rule.update, rule.rates
+
+    @inlined
+    def update_infoset(task, tree, tables, passes, plan, infoset, parent, rates):
+        """Adds the leaves' payoffs to an infoset's gradient and moves its policy; adds
+        its value at `parent`, the sequence before it."""
+        infosets, gradient = tree.infosets, tables.gradient
+        start = infosets[infoset]["first_sequence"]
+        stop = start + infosets[infoset]["num_actions"]
+        if has_rows:
+            for s in range(start, stop):
+                below = gradient[s]
+                gradient[s] = add_rows(passes, plan, s, passes.others.shape[1], below)
+                if looks_ahead:
+                    tables.ahead[s] += gradient[s] - below
+        if len(tables.locked) > 0 and tables.locked[infoset] != 0:
+            value = keep_policy(tables, start, stop)
+        else:
+            numbers = task.parameters
+            value = update(tables, infoset, parent, start, stop, numbers, rates)
+        gradient[parent] += value
 
     @jit(nogil=True, views_only=True)
     def do_piece(frame, desk, piece):
@@ -402,7 +381,7 @@ def make_piece(rule: int, *, has_rows: bool) -> Any:
             order, is_cut = passes.members, len(blocks.kinds) > 0
             begin, end = blocks.starts[piece], blocks.starts[piece + 1]
         if desk[WAY] == UPWARD:
-            rates = rates_at(rule, task.parameters, desk[ITERATION_NOW])
+            rates = rates_at(task.parameters, desk[ITERATION_NOW])
             for visit in range(end - 1, begin - 1, -1):
                 infoset = order[visit]
                 if infoset < 0:  # a root, seen from the top
@@ -414,19 +393,7 @@ def make_piece(rule: int, *, has_rows: bool) -> Any:
                 parent = infosets[infoset]["parent"]
                 if kind == ROOT:
                     parent = infosets[infoset]["first_sequence"]
-                update_infoset(
-                    tree,
-                    tables,
-                    passes,
-                    plan,
-                    infoset,
-                    parent,
-                    rule,
-                    looks_ahead,
-                    has_rows,
-                    task.parameters,
-                    rates,
-                )
+                update_infoset(task, tree, tables, passes, plan, infoset, parent, rates)
         else:
             weight = views(frame, Walk).clock[AVERAGE_WEIGHT]
             for visit in range(begin, end):
@@ -445,14 +412,14 @@ def _has_rows(
     """Delivers nothing, since pieces read the rows of leaves."""
 
 
-def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
+def make_loop(rule: Rule, do_piece: Any, deliver: Any, *, once: bool = False) -> Any:
     """Compiles the loop of `iterate`; its records are arguments for `jit.pasted`.
 
     Before each update `deliver(frame, desk, tables, first, end)` may write into the
     gradient what the leaves pay the players `first .. end - 1`. If `once`, a call makes
     at most one update.
     """
-    looks_ahead = rule_of(rule).looks_ahead
+    looks_ahead, start_tables = rule.looks_ahead, make_start(rule)
 
     @inlined
     def loop(frame, task, tree, tables, walk, passes, blocks, num_nodes, desk, leads):
@@ -461,7 +428,7 @@ def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> 
             return DONE
         job, cursor, num_blocks = task.job, walk.cursor, len(blocks.ends) - 1
         num_players = tree.utilities.shape[1]
-        start_tables(tree, tables, walk.known, rule, job[SEED], task.parameters)
+        start_tables(task, tree, tables, walk.known)
         iteration, player = cursor[ITERATION], cursor[PLAYER]
         touched = cursor[NODES_TOUCHED]
 
@@ -499,14 +466,16 @@ def make_loop(rule: int, do_piece: Any, deliver: Any, *, once: bool = False) -> 
     return loop
 
 
-def make_passes(rule: int, *, estimated: bool = False) -> Any:
-    """Compiles `iterate(frame, desk, leads)` for algorithms that sample nothing.
+@for_rule
+def make_passes(rule: Rule, *, estimated: bool = False) -> Any:
+    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
 
     If the gradients are `estimated`, a call makes one update, before which they have
     been written into the tables, and counts no nodes.
 
-    `compiled.teams.run` calls it in some threads, with NUM_NOTES notes. See
-    `make_iterate`; the leader returns DONE.
+    It starts the tables of infosets that are new, then runs whole iterations until the
+    job's limits. What the frame holds is said in tables.py. `teams.run` calls it in
+    some threads, with NUM_NOTES notes; the leader returns DONE.
     """
     do_piece = make_piece(rule, has_rows=not estimated)
     loop = make_loop(rule, do_piece, _has_rows, once=estimated)

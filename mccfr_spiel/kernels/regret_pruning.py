@@ -31,7 +31,7 @@ import numpy as np
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import number_of, start_tables
+from mccfr_spiel.kernels.minimizers import RULES, make_start
 from mccfr_spiel.kernels.passes import add_rows, move_plans, next_update
 from mccfr_spiel.kernels.tables import (
     ALTERNATING,
@@ -42,7 +42,6 @@ from mccfr_spiel.kernels.tables import (
     LONG,
     NODES_TOUCHED,
     PLAYER,
-    SEED,
     Passes,
     Plans,
     Tables,
@@ -52,32 +51,27 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
 )
 
-REGRET_MATCHING: Any = number_of("regret_matching")
+_start_tables = make_start(RULES["regret_matching"])
 
 FOLLOWED, SKIPPED, RESUMED = range(3)
 """What `Tables.skips` says of sequences and `Tables.is_met` of infosets."""
 
 
 class Ceilings(NamedTuple):
-    """What passes that prune know of a complete tree of two players."""
+    """What passes that prune know of a complete tree of two players.
 
-    highest: Annotated[
-        np.ndarray, Entry(FLOAT, "[N, 2]", "the most that a player is paid below")
-    ]
-    step: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "the most by which one iteration can change best - got; infinite where the "
-            "sequence ends the game, since nothing is saved there",
-        ),
-    ]
-    num_nodes: Annotated[
-        np.ndarray,
-        Entry(LONG, "[S]", "the nodes before which it is its player's last sequence"),
-    ]
-    height: Annotated[np.ndarray, Entry(LONG, "[1]", "a walk's stack is never higher")]
+    Attributes:
+        highest: the most that a player is paid below.
+        step: the most by which one iteration can change best - got; infinite where the
+            sequence ends the game, since nothing is saved there.
+        num_nodes: the nodes before which it is its player's last sequence.
+        height: a walk's stack is never higher.
+    """
+
+    highest: Annotated[np.ndarray, Entry(FLOAT, "[N, 2]")]
+    step: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    num_nodes: Annotated[np.ndarray, Entry(LONG, "[S]")]
+    height: Annotated[np.ndarray, Entry(LONG, "[1]")]
 
 
 class Stack(NamedTuple):
@@ -334,7 +328,7 @@ def iterate_pruned(frame):
     stack = Stack(
         np.empty(height, np.int32), np.empty(height, np.int32), np.empty(height)
     )
-    start_tables(tree, tables, walk.known, REGRET_MATCHING, job[SEED], task.parameters)
+    _start_tables(task, tree, tables, walk.known)
     iteration, player = cursor[ITERATION], cursor[PLAYER]
     touched = cursor[NODES_TOUCHED]
 

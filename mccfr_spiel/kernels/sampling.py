@@ -1,10 +1,10 @@
-"""How an action or an outcome is drawn, for compiled code and for plain Python.
+"""How an action or an outcome is drawn, and what a walk stacks to visit it later.
 
 A draw is a number in [0, 1) from randomness.py. The alternatives divide that interval
 among themselves in their order, and the one in whose part the number falls is chosen.
 
-Each function exists twice, by the same lines: the one called `plain_...` runs as
-Python, the other one is compiled. Python must choose like compiled code to the last
+Two of these functions exist twice, by the same lines: the one called `plain_...` runs
+as Python, the other one is compiled. Python must choose like compiled code to the last
 bit, because a tree is grown where the compiled walk is going to go (growth.py).
 
 Walks that follow several of the player's actions at an infoset, but not all.
@@ -33,7 +33,6 @@ import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
 from mccfr_spiel.kernels.randomness import child_place, uniform
-from mccfr_spiel.kernels.stack import Visit
 from mccfr_spiel.kernels.tables import (
     BONUS,
     EPSILON,
@@ -70,10 +69,11 @@ def plain_draw_action(probs: Floats, start: int, count: int, draw: float) -> int
     return chosen
 
 
-def plain_draw_explored(
+@pasted
+def draw_explored(
     policy: Floats, start: int, count: int, epsilon: float, draw: float
 ) -> tuple[int, float]:
-    """As `plain_draw_action`, from a policy mixed with the uniform one.
+    """As `draw_action`, from a policy mixed with the uniform one.
 
     An alternative has the probability (1 - epsilon) b + epsilon / count, where b is the
     policy's. With epsilon 0 that is b, to the bit.
@@ -119,7 +119,6 @@ def plain_draw_chance(cdf: Floats, start: int, count: int, draw: float) -> int:
 
 
 draw_action = pasted(plain_draw_action)
-draw_explored = pasted(plain_draw_explored)
 draw_chance = pasted(plain_draw_chance)
 
 
@@ -139,10 +138,120 @@ def count_sequences(infosets, counts):
         counts[infosets[infoset]["parent"]] += total
 
 
+# --- the stack of a walk: the nodes to be visited later, and what is known of them ----
+
+
+class Visit(NamedTuple):
+    """A node that a walk visits, and what the walk has brought along.
+
+    Attributes:
+        first: its first child.
+        start: where its moves begin: sequences, or probabilities of chance.
+        num_moves: how many there are.
+        sequence: the updated player's last one before the node.
+        weight: the factor of all payoffs below it.
+        place: its history's, see randomness.py.
+        debt: what the infoset of `sequence` owes to the average.
+    """
+
+    first: Any
+    start: Any
+    num_moves: Any
+    sequence: Any
+    weight: float
+    place: Any
+    debt: float
+
+
+@inlined
+def push(
+    walk: Walk, top: int, node: int, sequence: int, weight: float, place: int
+) -> int:
+    """Stacks a node to be walked on from later; returns the new height."""
+    walk.node[top] = node
+    walk.sequence[top] = sequence
+    walk.weight[top] = weight
+    walk.place[top] = place
+    return top + 1
+
+
+@pasted
+def push_weighted_children(
+    probs: np.ndarray,
+    row: int,
+    walk: Walk,
+    top: int,
+    at: Visit,
+    prune: bool,
+    placed: bool,
+    indebted: bool,
+) -> int:
+    """Stacks all children after a move of another player or of chance.
+
+    Args:
+        probs, row: the array with the probabilities of the moves, and where they begin.
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        prune: whether children of probability 0 are left out.
+        placed: whether places are asked; else they are not stacked.
+        indebted: whether debts are.
+
+    Returns:
+        The new height.
+    """
+    for child in range(at.num_moves - 1, -1, -1):
+        prob = probs[row + child]
+        if not prune or prob > 0.0:
+            walk.node[top] = at.first + child
+            walk.sequence[top] = at.sequence
+            walk.weight[top] = at.weight * prob
+            if placed:
+                walk.place[top] = child_place(at.place, child)
+            if indebted:
+                walk.debt[top] = at.debt
+            top += 1
+    return top
+
+
+@pasted
+def push_other_children(
+    walk: Walk, top: int, at: Visit, weighted: bool, placed: bool, indebted: bool
+) -> int:
+    """Stacks all children but the first after a move of the updated player.
+
+    The first is followed at once. The last child goes below the others, so that they
+    are visited in their order.
+
+    Args:
+        walk: whose stack it is.
+        top: the height of the stack.
+        at: the node.
+        weighted: whether weights are asked; else they are not stacked.
+        placed: whether places are asked.
+        indebted: whether debts are.
+
+    Returns:
+        The new height.
+    """
+    for child in range(at.num_moves - 1, 0, -1):
+        walk.node[top] = at.first + child
+        walk.sequence[top] = at.start + child
+        if weighted:
+            walk.weight[top] = at.weight
+        if placed:
+            walk.place[top] = child_place(at.place, child)
+        if indebted:
+            walk.debt[top] = at.debt
+        top += 1
+    return top
+
+
 # --- walks that follow several of the player's actions at an infoset, but not all -----
 
 
-def plain_follow_probability(settings: Floats, played: float, total: float) -> float:
+@inlined
+def follow_probability(settings: Floats, played: float, total: float) -> float:
     """The probability with which average-strategy sampling follows an action.
 
     It is (bonus + threshold S(a)) / (bonus + sum S), within [epsilon, 1].
@@ -157,9 +266,6 @@ def plain_follow_probability(settings: Floats, played: float, total: float) -> f
     if not whole > 0.0:  # nothing has been played here, so nothing is known
         return 1.0
     return min(1.0, max(least, (bonus + settings[THRESHOLD] * played) / whole))
-
-
-follow_probability = inlined(plain_follow_probability)
 
 
 class Pick(NamedTuple):
@@ -234,12 +340,10 @@ SKIPPED = -float(np.finfo(np.float64).max)
 """What stands for the gradient of an action that was left out."""
 
 
-def plain_is_poor(policy: float, regret: float, threshold: float) -> bool:
+@inlined
+def is_poor(policy: float, regret: float, threshold: float) -> bool:
     """Whether a walk that prunes leaves out an action, unless it ends the game."""
     return regret < threshold and policy == 0.0
-
-
-is_poor = inlined(plain_is_poor)
 
 
 @inlined
@@ -254,7 +358,7 @@ def poor_regret(stream: int, settings: np.ndarray) -> float:
 def push_kept(
     tables: Tables, walk: Walk, top: int, at: Visit, poor: float, placed: bool
 ) -> tuple[int, float]:
-    """As `stack.push_other_children`, in a walk that may leave out actions.
+    """As `push_other_children`, in a walk that may leave out actions.
 
     Whether a child ends the game is known when it is taken from the stack, after it was
     expanded: so it does not matter how far the tree has grown.

@@ -30,6 +30,7 @@ The infosets of a complete tree are cut into blocks of whole subtrees and a top
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numba.core import types
 
 from mccfr_spiel.kernels.apply import (
     after_stretch,
@@ -42,13 +43,11 @@ from mccfr_spiel.kernels.apply import (
     present_iteration,
     walk_number,
 )
-from mccfr_spiel.kernels.atomics import NOTES, close, open_tickets, prefetch
-from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
-from mccfr_spiel.kernels.frame import Entry, Layout
-from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import rule_of, start_tables
+from mccfr_spiel.kernels.frame import Entry, Layout, prefetch
+from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
@@ -70,7 +69,8 @@ from mccfr_spiel.kernels.tables import (
     Walk,
     tree_in,
 )
-from mccfr_spiel.kernels.teams import serve
+from mccfr_spiel.kernels.teams import NOTES, close, open_tickets, serve
+from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.walk import (
     BLOCK_PART,
     FORK,
@@ -101,60 +101,51 @@ class Cut(NamedTuple):
     """How the infosets of a complete tree are cut for threads that share a batch.
 
     `K` is the number of blocks, of all players.
+
+    Attributes:
+        home: twice the block of the sequence's infoset, plus 1 if the infoset is the
+            root of its subtree; -1 in the top.
+        player_ends: player p's blocks are those from its entry to the next.
+        ends: block b's part of `met` is `ends[b] .. ends[b + 1]`.
+        met: the infosets met, block by block, ancestors first.
+        num_met: how many each block has.
+        top: the infosets met in the top, roots of subtrees included.
     """
 
-    home: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[S]",
-            "twice the block of the sequence's infoset, plus 1 if the infoset is the "
-            "root of its subtree; -1 in the top",
-        ),
-    ]
-    player_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG, "[P + 1]", "player p's blocks are those from its entry to the next"
-        ),
-    ]
-    ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[K + 1]", "block b's part of `met` is `ends[b] .. ends[b + 1]`"),
-    ]
-    met: Annotated[
-        np.ndarray,
-        Entry(INT, "[I']", "the infosets met, block by block, ancestors first"),
-    ]
-    num_met: Annotated[np.ndarray, Entry(LONG, "[K]", "how many each block has")]
-    top: Annotated[
-        np.ndarray,
-        Entry(INT, "[I'']", "the infosets met in the top, roots of subtrees included"),
-    ]
+    home: Annotated[np.ndarray, Entry(INT, "[S]")]
+    player_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
+    ends: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
+    met: Annotated[np.ndarray, Entry(INT, "[I']")]
+    num_met: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    top: Annotated[np.ndarray, Entry(INT, "[I'']")]
 
 
 class Slots(NamedTuple):
-    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block."""
+    """Stacks and logs. There are NUM_SLICES rows for slices, and one for each block.
 
-    node: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.node`, row by row")]
-    sequence: Annotated[np.ndarray, Entry(INT, "[R H]", "as `Walk.sequence`")]
-    weight: Annotated[np.ndarray, Entry(FLOAT, "[R H]", "as `Walk.weight`")]
-    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R H]", "as `Walk.place`")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[R NUM_COUNTS]", "see NUM_COUNTS")]
-    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES C]", "see `Log`")]
-    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES C]", "see `Log`")]
-    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES C]", "see `Log`")]
-    order: Annotated[
-        np.ndarray, Entry(INT, "[NUM_SLICES C]", "a slice's forks, block by block")
-    ]
-    order_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[NUM_SLICES (K + 1)]",
-            "of a slice's `order`, those of block b end where its entry b says",
-        ),
-    ]
+    Attributes:
+        node: as `Walk.node`, row by row.
+        sequence: as `Walk.sequence`.
+        weight: as `Walk.weight`.
+        place: as `Walk.place`.
+        counts: see NUM_COUNTS.
+        event: see `Log`.
+        leaf: see `Log`.
+        fork: see `Log`.
+        order: a slice's forks, block by block.
+        order_ends: of a slice's `order`, those of block b end where its entry b says.
+    """
+
+    node: Annotated[np.ndarray, Entry(INT, "[R, H]")]
+    sequence: Annotated[np.ndarray, Entry(INT, "[R, H]")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[R, H]")]
+    place: Annotated[np.ndarray, Entry(UNSIGNED, "[R, H]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[R, NUM_COUNTS]")]
+    event: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
+    leaf: Annotated[np.ndarray, Entry(LEAF, "[NUM_SLICES, C]")]
+    fork: Annotated[np.ndarray, Entry(FORK, "[NUM_SLICES, C]")]
+    order: Annotated[np.ndarray, Entry(INT, "[NUM_SLICES, C]")]
+    order_ends: Annotated[np.ndarray, Entry(LONG, "[NUM_SLICES, E]")]
 
 
 SHARED_LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Cut, Slots)
@@ -162,27 +153,13 @@ shared_views = SHARED_LAYOUT.viewer()
 
 
 @inlined
-def row_of(array: np.ndarray, num_rows: int, row: int) -> np.ndarray:
-    """A row of an array whose rows lie one after another."""
-    size = len(array) // num_rows
-    return array[row * size : (row + 1) * size]
-
-
-@inlined
-def counts_of(slots: Slots, row: int) -> np.ndarray:
-    """The counts of a row."""
-    return slots.counts[row * NUM_COUNTS : (row + 1) * NUM_COUNTS]
-
-
-@inlined
 def stack_of(walk: Walk, slots: Slots, row: int, met: np.ndarray) -> Walk:
     """A walk with the stack of a row, and a list of its own of the infosets met."""
-    num_rows = len(slots.counts) // NUM_COUNTS
     return Walk(
-        node=row_of(slots.node, num_rows, row),
-        sequence=row_of(slots.sequence, num_rows, row),
-        weight=row_of(slots.weight, num_rows, row),
-        place=row_of(slots.place, num_rows, row),
+        node=slots.node[row],
+        sequence=slots.sequence[row],
+        weight=slots.weight[row],
+        place=slots.place[row],
         debt=walk.debt,
         note=walk.note,
         visit=walk.visit,
@@ -201,9 +178,9 @@ def log_of(cut: Cut, slots: Slots, row: int) -> Log:
     """The log of a slice."""
     return Log(
         home=cut.home,
-        event=row_of(slots.event, NUM_SLICES, row),
-        leaf=row_of(slots.leaf, NUM_SLICES, row),
-        fork=row_of(slots.fork, NUM_SLICES, row),
+        event=slots.event[row],
+        leaf=slots.leaf[row],
+        fork=slots.fork[row],
     )
 
 
@@ -237,12 +214,12 @@ _FAR, _NEAR = 6, 3
 def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
     """Sorts the forks of a slice by block; those of one block keep their order."""
     fork, order = (
-        row_of(slots.fork, NUM_SLICES, row),
-        row_of(slots.order, NUM_SLICES, row),
+        slots.fork[row],
+        slots.order[row],
     )
     ends, count = (
-        row_of(slots.order_ends, NUM_SLICES, row),
-        counts_of(slots, row)[FORKS],
+        slots.order_ends[row],
+        slots.counts[row, FORKS],
     )
     ends[:] = 0
     for k in range(count):
@@ -257,7 +234,7 @@ def sort_forks(slots: Slots, row: int, num_blocks: int) -> None:
         ends[block] += 1
 
 
-def make_stages(sampled: Sampled, rule: int) -> Any:
+def make_stages(sampled: Sampled, rule: Rule) -> Any:
     """Makes what a thread does for one ticket of each stage."""
     walk_top = make_walk(sampled, rule, STORED, TOP_PART)
     walk_block = make_walk(sampled, rule, STORED, BLOCK_PART)
@@ -266,7 +243,7 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
     @inlined
     def walk_slice(task, tree, tables, walk, cut, slots, row, first, stop):
         """Walks the walks `first` to `stop - 1` of the batch in the top."""
-        limits, counts = task.job.view(np.int64), counts_of(slots, row)
+        limits, counts = task.job.view(np.int64), slots.counts[row]
         log, stack = log_of(cut, slots, row), stack_of(walk, slots, row, walk.met)
         iteration = present_iteration(walk)
         player, num_players = walk.marks[WALKER], tree.utilities.shape[1]
@@ -291,15 +268,15 @@ def make_stages(sampled: Sampled, rule: int) -> Any:
     def follow(task, tree, tables, walk, cut, slots, block, num_slices):
         """Follows all forks of a block."""
         row, player = NUM_SLICES + block, walk.marks[WALKER]
-        counts, is_large = counts_of(slots, row), len(tree.nodes) > LARGE
+        counts, is_large = slots.counts[row], len(tree.nodes) > LARGE
         met = cut.met[cut.ends[block] : cut.ends[block + 1]]
         stack = stack_of(walk, slots, row, met)
         num_met, touched = np.int64(cut.num_met[block]), np.int64(0)
         status = np.int64(DONE)
         for part in range(num_slices):
-            fork = row_of(slots.fork, NUM_SLICES, part)
-            order = row_of(slots.order, NUM_SLICES, part)
-            ends = row_of(slots.order_ends, NUM_SLICES, part)
+            fork = slots.fork[part]
+            order = slots.order[part]
+            ends = slots.order_ends[part]
             first, end = (ends[block - 1] if block > 0 else 0), ends[block]
             for k in range(first, end):
                 if k + _FAR < end:
@@ -356,7 +333,7 @@ def gather_top(
     """Adds up the logs of the slices, in the order of the walks."""
     num_top = walk.marks[NUM_MET]
     for row in range(slices):
-        counts, log = counts_of(slots, row), log_of(cut, slots, row)
+        counts, log = slots.counts[row], log_of(cut, slots, row)
         for k in range(counts[LEAVES]):
             tables.gradient[log.leaf[k]["sequence"]] += log.leaf[k]["payoff"]
         for k in range(counts[EVENTS]):
@@ -373,8 +350,8 @@ def gather_top(
 def status_of(slots: Slots, first: int, stop: int) -> Any:
     """DONE, or what kept the walks of some row from going on."""
     for row in range(first, stop):
-        if counts_of(slots, row)[STATUS] != DONE:
-            return np.int64(counts_of(slots, row)[STATUS])
+        if slots.counts[row, STATUS] != DONE:
+            return np.int64(slots.counts[row, STATUS])
     return np.int64(DONE)
 
 
@@ -394,9 +371,10 @@ def open_stage(desk: np.ndarray, stage: int, first: int, end: int) -> None:
     open_tickets(desk, first, end)
 
 
-def make_leader(rule: int) -> Any:
+def make_leader(rule: Rule) -> Any:
     """Makes what the leader does when all tickets of a stage are finished."""
-    discounts, move = rule_of(rule).discounts, make_move(rule, skips=False)
+    rates, discounts = rule.rates, rule.discounts
+    move = make_move(rule, skips=False)
 
     @inlined
     def apply_top(task, tree, tables, walk, cut):
@@ -418,7 +396,7 @@ def make_leader(rule: int) -> Any:
         """Begins the update: the iteration, the average at empty sequences, the debts
         of the top; then opens the tickets of all blocks."""
         marks = walk.marks
-        begin_update(task, tables, walk, rule, discounts)
+        begin_update(task, tables, walk, rates, discounts)
         for visit in range(marks[NUM_MET]):
             start = tree.infosets[cut.top[visit]]["first_sequence"]
             if cut.home[start] < 0:
@@ -455,7 +433,7 @@ def make_leader(rule: int) -> Any:
             status = status_of(slots, NUM_SLICES + mine, NUM_SLICES + mine_end)
             if status == DONE:
                 for block in range(mine, mine_end):
-                    walk.marks[TOUCHED] += counts_of(slots, NUM_SLICES + block)[NODES]
+                    walk.marks[TOUCHED] += slots.counts[NUM_SLICES + block, NODES]
                 walks = slices * plan[WALKS_OF_SLICE]
                 status = after_stretch(task, walk, walks, num_players)
                 if status == DONE and plan[PURPOSE] != GATHER:
@@ -482,11 +460,23 @@ def make_leader(rule: int) -> Any:
     return begin_call, direct
 
 
-def make_shared_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate(frame, plan, desk, leads)`, which `compiled.teams.run` calls in
-    all threads. See `loops.make_shared_iterate`."""
+@for_rule
+def make_shared_iterate(rule: Rule, sampled: Sampled) -> Any:
+    """Makes `iterate(frame, plan, desk, leads)` for walks on a complete tree in
+    threads, in all of which `teams.run` calls it.
+
+    No player forgets, and the walks are such that `can_be_shared`. `frame` is of
+    SHARED_LAYOUT, and `PLAN_SIZE` says what the plan holds. It returns DONE, PAUSED,
+    TOO_UNLIKELY, or, if the slots must be made larger first, STACK_FULL or LOG_FULL.
+    With the last three `drop_shared` must be called.
+
+    Args:
+        rule: the local rule; a user's own must be compiled.
+        sampled: what a walk samples, batched.
+    """
     walk_slice, follow, apply_block = make_stages(sampled, rule)
     begin_call, direct = make_leader(rule)
+    start_tables = make_start(rule)
 
     @inlined
     def do_piece(what, desk, piece):
@@ -507,8 +497,7 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
     def go_on(task, tree, tables, walk, cut, slots, plan, desk, leads):
         what = task, tree, tables, walk, cut, slots, plan
         if leads:
-            seed, parameters = task.job[SEED], task.parameters
-            start_tables(tree, tables, walk.known, rule, seed, parameters)
+            start_tables(task, tree, tables, walk.known)
             begin_call(what, desk)
         serve(do_piece, direct, what, desk, leads)
 
@@ -520,6 +509,9 @@ def make_shared_walks(sampled: Sampled, rule: int) -> Any:
         go_on(task, tree, tables, walk, cut, slots, plan, desk, leads)
         return desk[STATUS_NOW]
 
+    if IS_COMPILED:  # before threads meet in it
+        array = types.int64[::1]
+        iterate.compile((array, array, array, types.boolean))
     return iterate
 
 

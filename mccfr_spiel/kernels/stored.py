@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 
 from mccfr_spiel.common.arrays import NODE, UNEXPANDED
-from mccfr_spiel.kernels.atomics import prefetch
+from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, jit, pasted
-from mccfr_spiel.kernels.minimizers import start_tables
-from mccfr_spiel.kernels.stack import Visit, push
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
+from mccfr_spiel.kernels.sampling import Visit, push
 from mccfr_spiel.kernels.tables import (
     DONE,
     GROW,
     NODE_TO_GROW,
-    SEED,
     STACK_FULL,
     Tables,
     Task,
@@ -21,7 +20,7 @@ from mccfr_spiel.kernels.tables import (
     tree_in,
     views,
 )
-from mccfr_spiel.kernels.walk import Source, make_loop
+from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 
 _NODES_A_LINE = 64 // NODE.itemsize
 """How many fit in one line of the processor's cache, which is loaded as a whole."""
@@ -94,7 +93,7 @@ def stop(
 
 
 @inlined
-def start(tree, game, known, path, rules, tables, walk, rule, task):
+def start(tree, game, known, path, rules, tables, walk, start_tables, task):
     """Nothing: infosets come with the nodes, before the walk."""
 
 
@@ -112,17 +111,30 @@ STORED = Source(
 )
 
 
-def make_walks(sampled: Any, rule: int, forgets: bool) -> Any:
-    """Compiles `iterate` for walks over stored trees; see `loops.make_iterate`."""
+@for_rule
+def make_iterate(rule: Rule, sampled: Sampled, forgets: bool = False) -> Any:
+    """Makes `iterate(frame)` for walks over stored trees.
+
+    It starts the tables of infosets that are new, then runs whole iterations until the
+    job's limits. What the frame holds is said in tables.py: a Task, the TreeArrays,
+    Tables and a Walk, which are changed. It returns a status of tables.py. After GROW,
+    STACK_FULL and PAUSED it is to be called again.
+
+    Args:
+        rule: the local rule.
+        sampled: what a walk samples.
+        forgets: whether players forget, see apply.py; for regret matching and
+            regret matching+ only. Then there are walks even if nothing is sampled.
+    """
     go_on = make_loop(sampled, rule, STORED, forgets)
+    start_tables = make_start(rule)
 
     @jit(views_only=True)
     def iterate(frame):
         task = views(frame, Task)
         tree = tree_in(frame, task.job)
         tables, walk = views(frame, Tables), views(frame, Walk)
-        seed = task.job[SEED]
-        start_tables(tree, tables, walk.known, rule, seed, task.parameters)
+        start_tables(task, tree, tables, walk.known)
         size = len(tree.nodes)
         return go_on(task, tree, None, None, None, None, tables, walk, size)
 

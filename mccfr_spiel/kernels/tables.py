@@ -1,7 +1,7 @@
 """What compiled code reads and changes: every array, said once.
 
 Each record below is a NamedTuple of arrays, and the annotation of a field gives the
-array's type, shape and meaning. Nothing else repeats them: `frame_of` checks the arrays
+array's type and shape, which nothing else repeats: `frame_of` checks the arrays
 that it is given by these annotations, `views` makes the same record of them in compiled
 code, and `Solver` takes the sizes of its tables from here. Letters in shapes: `N`
 nodes, `I` infosets, `S` sequences, `L` leaves, `P` players, `H` the height of the
@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.arrays import INFOSET, NODE
-from mccfr_spiel.kernels.frame import Entry, Layout, entries_of
+from mccfr_spiel.kernels.frame import Entry, Layout, entries_of, new_record
 from mccfr_spiel.kernels.jit import inlined
 
 INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
@@ -126,145 +126,84 @@ begun again; and the node of GROW."""
 
 
 class Task(NamedTuple):
-    """What is to be done, in numbers."""
+    """What is to be done, in numbers.
 
-    job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]", "see JOB_SIZE")]
-    settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]", "see NUM_SETTINGS")]
-    parameters: Annotated[
-        np.ndarray, Entry(FLOAT, "[K]", "the rule's own numbers, see minimizers.py")
-    ]
+    Attributes:
+        job: see JOB_SIZE.
+        settings: see NUM_SETTINGS.
+        parameters: the rule's own numbers, see minimizers.py.
+    """
+
+    job: Annotated[np.ndarray, Entry(UNSIGNED, "[JOB_SIZE]")]
+    settings: Annotated[np.ndarray, Entry(FLOAT, "[NUM_SETTINGS]")]
+    parameters: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
 
 
 class TreeArrays(NamedTuple):
-    """The arrays of a GameTree that kernels read."""
+    """The arrays of a GameTree that kernels read.
 
-    nodes: Annotated[np.ndarray, Entry(NODE, "[N]", "see NODE")]
-    infosets: Annotated[np.ndarray, Entry(INFOSET, "[I]", "see INFOSET")]
-    chance_probs: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[C]", "all distributions of chance, one after another"),
-    ]
-    chance_cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]", "their cumulative sums")]
-    utilities: Annotated[np.ndarray, Entry(FLOAT, "[L, P]", "the returns at leaves")]
+    Attributes:
+        nodes: see NODE.
+        infosets: see INFOSET.
+        chance_probs: all distributions of chance, one after another.
+        chance_cdf: their cumulative sums.
+        utilities: the returns at leaves.
+    """
+
+    nodes: Annotated[np.ndarray, Entry(NODE, "[N]")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[I]")]
+    chance_probs: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
+    chance_cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
+    utilities: Annotated[np.ndarray, Entry(FLOAT, "[L, P]")]
 
 
 class Tables(NamedTuple):
-    """What a solver has learned. See averaging.py for `average` and `paid`."""
+    """What a solver has learned. See averaging.py for `average` and `paid`.
 
-    policy: Annotated[
-        np.ndarray, Entry(FLOAT, "[S]", "the current policy, 1 at empty sequences")
-    ]
-    memory: Annotated[
-        np.ndarray, Entry(FLOAT, "[S]", "what the rule remembers, see minimizers.py")
-    ]
-    gradient: Annotated[
-        np.ndarray, Entry(FLOAT, "[S]", "the estimate being made, 0 between updates")
-    ]
-    average: Annotated[np.ndarray, Entry(FLOAT, "[S]", "the weighted sum of plans")]
-    paid: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[I]", "the average at the parent when its share was last added"),
-    ]
-    weight: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[I]", "of the infoset in the dilated entropy", is_optional=True),
-    ]
-    balance: Annotated[
-        np.ndarray, Entry(FLOAT, "[S]", "the balanced strategy", is_optional=True)
-    ]
-    ahead: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT, "[S]", "see entropy_rules.py, 0 between updates", is_optional=True
-        ),
-    ]
-    log_positive: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT, "[I]", "of the clock when last met, see rates.py", is_optional=True
-        ),
-    ]
-    log_negative: Annotated[
-        np.ndarray, Entry(FLOAT, "[I]", "as log_positive", is_optional=True)
-    ]
-    baseline: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S, P]",
-            "what a player expects below a sequence of anyone, see baselines.py",
-            is_optional=True,
-        ),
-    ]
-    seen: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "the sum of all plans that the other player's updates have met, see "
-            "regret_pruning.py",
-            is_optional=True,
-        ),
-    ]
-    known: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "the sum of all that leaves after a sequence have paid, as of when it was "
-            "last followed",
-            is_optional=True,
-        ),
-    ]
-    best: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "what the best response would have got after a sequence, or more",
-            is_optional=True,
-        ),
-    ]
-    below: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[S]",
-            "of `best`, what comes from the infosets below, 0 between updates",
-            is_optional=True,
-        ),
-    ]
-    got: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[I]", "what the player has got at an infoset", is_optional=True),
-    ]
-    skips: Annotated[
-        np.ndarray,
-        Entry(
-            FLAG,
-            "[S]",
-            "what the next pass does with a sequence, see regret_pruning.FOLLOWED",
-            is_optional=True,
-        ),
-    ]
-    locked: Annotated[
-        np.ndarray,
-        Entry(
-            FLAG,
-            "[I]",
-            "1 where the policy stays what it is, in passes that prune nothing",
-            is_optional=True,
-        ),
-    ]
-    is_met: Annotated[
-        np.ndarray,
-        Entry(
-            FLAG,
-            "[I]",
-            "1 if the walks since the last update met the infoset; in passes that "
-            "prune, as `skips`",
-        ),
-    ]
+    Attributes:
+        policy: the current policy, 1 at empty sequences.
+        memory: what the rule remembers, see minimizers.py.
+        gradient: the estimate being made, 0 between updates.
+        average: the weighted sum of plans.
+        paid: the average at the parent when its share was last added.
+        weight: of the infoset in the dilated entropy.
+        balance: the balanced strategy.
+        ahead: see entropy_rules.py, 0 between updates.
+        log_positive: of the clock when last met, see rates.py.
+        log_negative: as log_positive.
+        baseline: what a player expects below a sequence of anyone, see baselines.py.
+        seen: the sum of all plans that the other player's updates have met, see
+            regret_pruning.py.
+        known: the sum of all that leaves after a sequence have paid, as of when it was
+            last followed.
+        best: what the best response would have got after a sequence, or more.
+        below: of `best`, what comes from the infosets below, 0 between updates.
+        got: what the player has got at an infoset.
+        skips: what the next pass does with a sequence, see regret_pruning.FOLLOWED.
+        locked: 1 where the policy stays what it is, in passes that prune nothing.
+        is_met: 1 if the walks since the last update met the infoset; in passes that
+            prune, as `skips`.
+    """
+
+    policy: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    memory: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    average: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
+    paid: Annotated[np.ndarray, Entry(FLOAT, "[I]")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[I]", is_optional=True)]
+    balance: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    ahead: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    log_positive: Annotated[np.ndarray, Entry(FLOAT, "[I]", is_optional=True)]
+    log_negative: Annotated[np.ndarray, Entry(FLOAT, "[I]", is_optional=True)]
+    baseline: Annotated[np.ndarray, Entry(FLOAT, "[S, P]", is_optional=True)]
+    seen: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    known: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    best: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    below: Annotated[np.ndarray, Entry(FLOAT, "[S]", is_optional=True)]
+    got: Annotated[np.ndarray, Entry(FLOAT, "[I]", is_optional=True)]
+    skips: Annotated[np.ndarray, Entry(FLAG, "[S]", is_optional=True)]
+    locked: Annotated[np.ndarray, Entry(FLAG, "[I]", is_optional=True)]
+    is_met: Annotated[np.ndarray, Entry(FLAG, "[I]")]
 
 
 class Walk(NamedTuple):
@@ -272,43 +211,38 @@ class Walk(NamedTuple):
 
     A walk writes all of it but the cursor and the clock, and `Tables.gradient` and
     `Tables.is_met`; what a solver has learned it only reads. See walk.py.
+
+    Attributes:
+        node: a stacked node.
+        sequence: the updated player's last sequence before it.
+        weight: the factor of all payoffs below it.
+        place: its history's place, see randomness.py.
+        debt: what the infoset of `sequence` owes, see averaging.py.
+        note: what baselines learn from.
+        visit: decisions of players who forget.
+        gain: their gradient, see apply.py.
+        met: the infosets met since the last update, ancestors first.
+        settled: what the average has before each of these infosets.
+        known: how many infosets' tables have been started.
+        marks: see MARKS_SIZE.
+        cursor: see CURSOR_SIZE.
+        clock: see CLOCK_SIZE.
     """
 
-    node: Annotated[np.ndarray, Entry(INT, "[H]", "a stacked node")]
-    sequence: Annotated[
-        np.ndarray, Entry(INT, "[H]", "the updated player's last sequence before it")
-    ]
-    weight: Annotated[
-        np.ndarray, Entry(FLOAT, "[H]", "the factor of all payoffs below it")
-    ]
-    place: Annotated[
-        np.ndarray, Entry(UNSIGNED, "[H]", "its history's place, see randomness.py")
-    ]
-    debt: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[H]", "what the infoset of `sequence` owes, see averaging.py"),
-    ]
-    note: Annotated[np.ndarray, Entry(NOTE, "[K]", "what baselines learn from", True)]
-    visit: Annotated[
-        np.ndarray, Entry(VISIT, "[V]", "decisions of players who forget", True)
-    ]
-    gain: Annotated[
-        np.ndarray, Entry(FLOAT, "[V]", "their gradient, see apply.py", True)
-    ]
-    met: Annotated[
-        np.ndarray,
-        Entry(INT, "[I]", "the infosets met since the last update, ancestors first"),
-    ]
-    settled: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[I]", "what the average has before each of these infosets"),
-    ]
-    known: Annotated[
-        np.ndarray, Entry(LONG, "[1]", "how many infosets' tables have been started")
-    ]
-    marks: Annotated[np.ndarray, Entry(LONG, "[MARKS_SIZE]", "see MARKS_SIZE")]
-    cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see CURSOR_SIZE")]
-    clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]", "see CLOCK_SIZE")]
+    node: Annotated[np.ndarray, Entry(INT, "[H]")]
+    sequence: Annotated[np.ndarray, Entry(INT, "[H]")]
+    weight: Annotated[np.ndarray, Entry(FLOAT, "[H]")]
+    place: Annotated[np.ndarray, Entry(UNSIGNED, "[H]")]
+    debt: Annotated[np.ndarray, Entry(FLOAT, "[H]")]
+    note: Annotated[np.ndarray, Entry(NOTE, "[K]", is_optional=True)]
+    visit: Annotated[np.ndarray, Entry(VISIT, "[V]", is_optional=True)]
+    gain: Annotated[np.ndarray, Entry(FLOAT, "[V]", is_optional=True)]
+    met: Annotated[np.ndarray, Entry(INT, "[I]")]
+    settled: Annotated[np.ndarray, Entry(FLOAT, "[I]")]
+    known: Annotated[np.ndarray, Entry(LONG, "[1]")]
+    marks: Annotated[np.ndarray, Entry(LONG, "[MARKS_SIZE]")]
+    cursor: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]")]
+    clock: Annotated[np.ndarray, Entry(FLOAT, "[CLOCK_SIZE]")]
 
 
 class Passes(NamedTuple):
@@ -316,73 +250,51 @@ class Passes(NamedTuple):
 
     Every leaf is a row for every player, and rows are grouped by that player's last
     sequence before the leaf.
+
+    Attributes:
+        ends: sequence s has the rows `ends[s] .. ends[s + 1] - 1`.
+        others: the other players' last sequences.
+        payoffs: the player's return times chance's probability.
+        members: the infosets, player by player, ancestors first.
+        member_ends: player p's infosets are
+            `members[member_ends[p] : member_ends[p + 1]]`.
     """
 
-    ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[S + 1]", "sequence s has the rows `ends[s] .. ends[s + 1] - 1`"),
-    ]
-    others: Annotated[
-        np.ndarray, Entry(INT, "[L P, P - 1]", "the other players' last sequences")
-    ]
-    payoffs: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[L P]", "the player's return times chance's probability"),
-    ]
-    members: Annotated[
-        np.ndarray,
-        Entry(INT, "[I]", "the infosets, player by player, ancestors first"),
-    ]
-    member_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[P + 1]",
-            "player p's infosets are `members[member_ends[p] : member_ends[p + 1]]`",
-        ),
-    ]
+    ends: Annotated[np.ndarray, Entry(LONG, "[S + 1]")]
+    others: Annotated[np.ndarray, Entry(INT, "[L P, P - 1]")]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[L P]")]
+    members: Annotated[np.ndarray, Entry(INT, "[I]")]
+    member_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
 
 
 class Plans(NamedTuple):
-    """What passes keep between two updates."""
+    """What passes keep between two updates.
 
-    plan: Annotated[
-        np.ndarray, Entry(FLOAT, "[S]", "the plans that `Tables.policy` stands for")
-    ]
+    Attributes:
+        plan: the plans that `Tables.policy` stands for.
+    """
+
+    plan: Annotated[np.ndarray, Entry(FLOAT, "[S]")]
 
 
 class Blocks(NamedTuple):
-    """How the infosets of a complete tree are cut for threads; see passes.py."""
+    """How the infosets of a complete tree are cut for threads; see passes.py.
 
-    ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[B + 1]", "block b has the infosets `ends[b] .. ends[b + 1] - 1`"),
-    ]
-    starts: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[P B + 1]",
-            "of these, player p's are `members[starts[k] : starts[k + 1]]` for the "
-            "piece k = p B + b",
-        ),
-    ]
-    kinds: Annotated[
-        np.ndarray, Entry(FLAG, "[I]", "see blocks.INNER; empty if there is one block")
-    ]
-    top: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[T]",
-            "the infosets in the top, and the roots as `~i`, player by player, "
-            "ancestors first",
-        ),
-    ]
-    top_ends: Annotated[
-        np.ndarray,
-        Entry(LONG, "[P + 1]", "player p has `top[top_ends[p] : top_ends[p + 1]]`"),
-    ]
+    Attributes:
+        ends: block b has the infosets `ends[b] .. ends[b + 1] - 1`.
+        starts: of these, player p's are `members[starts[k] : starts[k + 1]]` for the
+            piece k = p B + b.
+        kinds: see blocks.INNER; empty if there is one block.
+        top: the infosets in the top, and the roots as `~i`, player by player, ancestors
+            first.
+        top_ends: player p has `top[top_ends[p] : top_ends[p + 1]]`.
+    """
+
+    ends: Annotated[np.ndarray, Entry(LONG, "[B + 1]")]
+    starts: Annotated[np.ndarray, Entry(LONG, "[P B + 1]")]
+    kinds: Annotated[np.ndarray, Entry(FLAG, "[I]")]
+    top: Annotated[np.ndarray, Entry(INT, "[T]")]
+    top_ends: Annotated[np.ndarray, Entry(LONG, "[P + 1]")]
 
 
 PER_INFOSET = tuple(
@@ -405,47 +317,18 @@ SCRATCH = "gradient", "ahead", "below", "is_met"
 """The fields of Tables that say nothing between two updates, when all are 0."""
 
 
-def empty_tables(
-    num_infosets: int, num_sequences: int, num_players: int, needed: Collection[str]
-) -> Tables:
-    """Tables of zeros.
-
-    Args:
-        num_infosets: the infosets that there is room for.
-        num_sequences: the sequences that there is room for.
-        num_players: how many players there are.
-        needed: the names of the optional tables that the algorithm needs.
-    """
-    tables = {}
-    for name, entry in entries_of(Tables).items():
-        size = num_infosets if name in PER_INFOSET else num_sequences
-        is_used = not entry.is_optional or name in needed
-        columns = (num_players,) if entry.num_dimensions == 2 else ()
-        tables[name] = np.zeros((size if is_used else 0, *columns), entry.dtype)
-    return Tables(**tables)
-
-
-def empty_walk(
-    height: int, num_infosets: int, *, notes: bool = False, forgets: bool = False
-) -> Walk:
+def empty_walk(height: int, num_infosets: int, needed: Collection[str] = ()) -> Walk:
     """A walk that has not begun, and tables of which none has been started.
 
     Args:
         height: the nodes that there is room for on the stack, and among notes.
         num_infosets: the infosets that there is room for in the list of those met.
-        notes: whether it takes notes for baselines.
-        forgets: whether it is of players who forget, and lists their visits.
+        needed: `note` if it takes notes for baselines, `visit` and `gain` if it is of
+            players who forget.
     """
-    sizes = {"met": num_infosets, "settled": num_infosets, "known": 1}
-    sizes |= {"cursor": CURSOR_SIZE, "clock": CLOCK_SIZE, "marks": MARKS_SIZE}
-    sizes |= {"note": height * notes}
-    sizes |= dict.fromkeys(("visit", "gain"), height * forgets)
-    return Walk(
-        **{
-            name: np.zeros(sizes.get(name, height), entry.dtype)
-            for name, entry in entries_of(Walk).items()
-        }
-    )
+    counts = {"MARKS_SIZE": MARKS_SIZE, "CURSOR_SIZE": CURSOR_SIZE}
+    sizes = counts | {"CLOCK_SIZE": CLOCK_SIZE, "I": num_infosets}
+    return new_record(Walk, needed, H=height, K=height, V=height, **sizes)
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Passes, Plans, Blocks)

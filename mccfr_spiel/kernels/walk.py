@@ -54,11 +54,11 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     weight_of,
 )
-from mccfr_spiel.kernels.atomics import prefetch
 from mccfr_spiel.kernels.averaging import average_weight
 from mccfr_spiel.kernels.baselines import control, learn, note
+from mccfr_spiel.kernels.frame import prefetch
 from mccfr_spiel.kernels.jit import inlined, pasted
-from mccfr_spiel.kernels.minimizers import number_of, rule_of
+from mccfr_spiel.kernels.minimizers import RULES, Rule, make_start
 from mccfr_spiel.kernels.randomness import (
     ROOT_PLACE,
     child_place,
@@ -69,17 +69,15 @@ from mccfr_spiel.kernels.sampling import (
     LOOK,
     SKIPPED,
     Pick,
+    Visit,
     draw_action,
     draw_chance,
     draw_explored,
     poor_regret,
-    push_kept,
-    push_picked,
-)
-from mccfr_spiel.kernels.stack import (
-    Visit,
     push,
+    push_kept,
     push_other_children,
+    push_picked,
     push_weighted_children,
 )
 from mccfr_spiel.kernels.tables import (
@@ -118,7 +116,7 @@ MAX_WEIGHT = 1e290
 
 LARGE = 2**16
 """Trees of more nodes do not stay in the processor's caches. There a walk that follows
-one history waits for memory at each step (see atomics.py)."""
+one history waits for memory at each step (see frame.py)."""
 
 _FLOATS_A_LINE = 64 // 8
 
@@ -225,8 +223,8 @@ class Source(NamedTuple):
         descend: `(..., first, acting, start, chosen)` goes to a child.
         stop: `(..., walk, top, node, acting, sequence, weight, place)` stacks the node
             at which the walk cannot go on; returns the new height.
-        start: `(..., tables, walk, rule, task)` starts the tables of infosets that
-            `arrive` has added.
+        start: `(..., tables, walk, start_tables, task)` starts the tables of infosets
+            that `arrive` has added, see `make_start`.
         fetch: `(tree, visit)` asks memory for the children.
     """
 
@@ -372,7 +370,11 @@ def draw_own(
 
 
 def make_walk(
-    sampled: Sampled, rule: int, source: Source, part: int = ALONE, forgets: Any = False
+    sampled: Sampled,
+    rule: Rule,
+    source: Source,
+    part: int = ALONE,
+    forgets: Any = False,
 ) -> Any:
     """Makes `walk_on`, which walks on from what is on the stack, as far as it can.
 
@@ -387,6 +389,7 @@ def make_walk(
     draws_own, picks_own = sampling.draws_one_action, sampling.picks_actions
     once, weighted, branches = sampled.meets_once, sampled.is_weighted, sampled.branches
     carries, once = part == ALONE and not forgets, once and not in_block
+    start_tables = make_start(rule)
     enter, acting_at, pay, arrive, keep = source[:5]
     place_at, policy_at, descend, stop, start_new, fetch = source[5:]
 
@@ -455,7 +458,9 @@ def make_walk(
                         walk.debt[top - 1] = debt
                     break
                 if acting >= 0:
-                    start_new(tree, game, known, path, rules, tables, walk, rule, task)
+                    start_new(
+                        tree, game, known, path, rules, tables, walk, start_tables, task
+                    )
                     own = place_at(tree, game, known, path, rules, infoset)
                 if in_top and acting == player:
                     num_met, noted, status = log_infoset(
@@ -543,16 +548,16 @@ def debt_at_root(task: Task, walk: Walk) -> float:
 
 
 def make_loop(
-    sampled: Sampled, rule: int, source: Source, forgets: bool = False
+    sampled: Sampled, rule: Rule, source: Source, forgets: bool = False
 ) -> Any:
     """Makes `go_on`, the loop over iterations: the walks for an update, then the
     update. It is told whether players `forgets`."""
     walk_on = make_walk(sampled, rule, source, forgets=forgets)
-    floored = rule == number_of("regret_matching_plus")
+    floored = rule is RULES["regret_matching_plus"]
     skips, batched = sampled.skips, sampled.batched
     learns, foresees = sampled.learns, sampled.sampling.baseline == "predictive"
     once, branches = sampled.meets_once, sampled.branches
-    discounts = rule_of(rule).discounts
+    rates, discounts = rule.rates, rule.discounts
     apply = make_apply(rule, skips=skips, met_once=once, carried=True)
 
     @inlined
@@ -604,7 +609,7 @@ def make_loop(
                     continue
             if not is_due(task, walk, num_players):
                 continue
-            begin_update(task, tables, walk, rule, discounts)
+            begin_update(task, tables, walk, rates, discounts)
             if learns and not foresees:
                 learn(tables, walk, noted, task.settings, branches)
             if forgets:

@@ -17,9 +17,9 @@ from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.common.display import brief, counted, line, never_raises, title
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.tree.cache import complete_tree
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole_trees import complete_tree
 
 DEFAULT_MAX_LEAVES = 30_000_000
 """Assembling the payoff matrix of this many terminal histories takes about 4 GiB."""

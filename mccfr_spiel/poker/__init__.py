@@ -9,7 +9,7 @@ study.py     what a policy does and is worth, hand by hand
 from mccfr_spiel.poker.cards import RangeError, hand
 from mccfr_spiel.poker.study import Decision, Study, equities, equity, values
 from mccfr_spiel.poker.subgames import load_endgame, subgame
-from mccfr_spiel.tree.costs import Cost, cost
+from mccfr_spiel.tree.full_pass import Cost, cost
 
 __all__ = [
     "Cost",

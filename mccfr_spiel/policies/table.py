@@ -30,9 +30,9 @@ from mccfr_spiel.policies.names import (
     said_info_state,
     uniform_vector,
 )
+from mccfr_spiel.tree.cache import whole_tree_beside
 from mccfr_spiel.tree.full_pass import FullPass
 from mccfr_spiel.tree.game_tree import GameTree
-from mccfr_spiel.tree.whole_trees import whole_tree_beside
 
 MOST_NODES = 1_000_000
 """The largest tree that is made for a table, which takes a few seconds. A larger one is

@@ -5,7 +5,6 @@ the order of `GameTree.expand_all` through pyspiel, so both give equal arrays. I
 the steps of walks over rules (played.py) and adds infosets to the same store.
 """
 
-import itertools
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -29,12 +28,13 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
 )
 from mccfr_spiel.rules.description import BoundRules, check_returns, declared_by_rules
-from mccfr_spiel.rules.kernel import ROW, row_hash
-from mccfr_spiel.rules.key_table import (
+from mccfr_spiel.rules.kernel import (
+    ROW,
     SLOT,
     RowTable,
     new_row_table,
     number_row,
+    row_hash,
     with_room,
 )
 from mccfr_spiel.rules.played import (
@@ -65,23 +65,29 @@ _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
 class Whole(NamedTuple):
     """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
 
-    Rows are kept as in `key_table.RowTable`; their values are the bits of doubles.
+    Rows are kept as in `kernel.RowTable`; their values are the bits of doubles.
+
+    Attributes:
+        counts: the node to write next; nodes and rows so far.
+        trail: of each node above: its first child, how many, the next.
+        cdf: running sums of `chances`.
+        chances: the distributions of chance.
+        chance_rows: of them.
+        chance_table: of them.
+        outcomes: the vectors of returns.
+        outcome_rows: of them.
+        outcome_table: of them.
     """
 
-    counts: Annotated[
-        np.ndarray, Entry(LONG, "[4]", "the node to write next; nodes and rows so far")
-    ]
-    trail: Annotated[
-        np.ndarray,
-        Entry(INT, "[D, 3]", "of each node above: its first child, how many, the next"),
-    ]
-    cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]", "running sums of `chances`")]
-    chances: Annotated[np.ndarray, Entry(LONG, "[C]", "the distributions of chance")]
-    chance_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]", "of them")]
-    chance_table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of them")]
-    outcomes: Annotated[np.ndarray, Entry(LONG, "[U]", "the vectors of returns")]
-    outcome_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]", "of them")]
-    outcome_table: Annotated[np.ndarray, Entry(SLOT, "[T]", "of them")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[4]")]
+    trail: Annotated[np.ndarray, Entry(INT, "[D, 3]")]
+    cdf: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
+    chances: Annotated[np.ndarray, Entry(LONG, "[C]")]
+    chance_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
+    chance_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    outcomes: Annotated[np.ndarray, Entry(LONG, "[U]")]
+    outcome_rows: Annotated[np.ndarray, Entry(ROW, "[R + 1]")]
+    outcome_table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
 
 
 _LAYOUT = Layout(TreeArrays, Game, Known, Path, Whole)
@@ -92,18 +98,17 @@ class Expansion(NamedTuple):
     """A whole tree, whose arrays become GameTree's attributes of the same names.
 
     Attributes:
-        distributions: where each chance distribution begins in `chance_probs`.
-        keys: of the infosets, from which their names are made.
+        keys: of the infosets, from which compiled rules make their names.
     """
 
     nodes: np.ndarray
     infosets: np.ndarray
     actions: np.ndarray
+    utilities: np.ndarray
     chance_probs: np.ndarray
     chance_cdf: np.ndarray
-    utilities: np.ndarray
-    distributions: dict[tuple[float, ...], int]
-    keys: RowTable
+    chance_starts: np.ndarray
+    keys: RowTable = new_row_table(np.uint16, 0)
 
     @property
     def nbytes(self) -> int:
@@ -320,21 +325,16 @@ class _Growing:
         _, nodes, chances, outcomes = self._counts.tolist()
         resize(self._nodes, nodes)
         self.store.trim()
-        starts = self._chances.rows["start"][: chances + 1].tolist()
-        probs = self._chances.values[: starts[-1]].view(np.float64)
-        values = probs.tolist()
+        starts = self._chances.rows["start"][: chances + 1]
         players = self._rules.num_players
         utilities = self._outcomes.values[: players * outcomes].view(np.float64)
         return Expansion(
             nodes=self._nodes,
             infosets=self.store.infosets,
             actions=self.store.known.actions,
-            chance_probs=probs,
-            chance_cdf=self._cdf[: starts[-1]],
             utilities=utilities.reshape(-1, players),
-            distributions={
-                tuple(values[start:stop]): start
-                for start, stop in itertools.pairwise(starts)
-            },
+            chance_probs=self._chances.values[: starts[-1]].view(np.float64),
+            chance_cdf=self._cdf[: starts[-1]],
+            chance_starts=starts[:-1].copy(),
             keys=self.store.keys(),
         )

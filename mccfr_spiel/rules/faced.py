@@ -14,7 +14,7 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN, TERMINAL
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.sampling import draw_action
-from mccfr_spiel.kernels.tables import DONE, GROW, STACK_FULL, TreeArrays
+from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
 from mccfr_spiel.kernels.walk import Source
 from mccfr_spiel.rules.kernel import OTHER_ACTIONS, SPELL, call, row_hash, sum_up
 from mccfr_spiel.rules.played import (
@@ -26,9 +26,7 @@ from mccfr_spiel.rules.played import (
     end_game,
     free_level,
     go_to,
-    key_of,
-    list_moves,
-    list_outcomes,
+    look_around,
     move_on,
     p_arrive,
     stacked,
@@ -55,16 +53,17 @@ def ask_policy(
     game: Game,
     path: Path,
     tree: TreeArrays,
-    known: Known,
     acting: int,
     count: int,
+    length: int,
+    hashed: int,
 ) -> bool:
-    """Writes as chance's distribution what the policy of the player who acts says.
+    """Writes as chance's distribution what the policy of the player who acts says. The
+    information key of that player has been written.
 
     It is uniform at infosets that the policy does not know. The result is False where
     the policy has other actions, or no distribution.
     """
-    length, hashed = key_of(rules, game, path, known, acting)
     if length == 0:
         return False
     if len(game.text) > 0:
@@ -95,14 +94,11 @@ def list_chances(
 ) -> tuple[Any, Any]:
     """Writes the moves of chance, or of a player who follows a policy, and their
     distribution; returns a status and how many they are."""
-    count, status = np.int64(list_moves(rules, game, path, acting)), np.int64(DONE)
-    if count < 0:
-        status = np.int64(BROKEN - 1 - count)
-    elif count > free:
-        status = np.int64(STACK_FULL)
-    elif acting == CHANCE_NODE:
-        status = np.int64(list_outcomes(rules, game, path, tree, count))
-    elif not ask_policy(rules, game, path, tree, known, acting, count):
+    status, count, length, hashed = look_around(
+        rules, game, path, tree, known, acting, free
+    )
+    asks = status == DONE and acting != CHANCE_NODE
+    if asks and not ask_policy(rules, game, path, tree, acting, count, length, hashed):
         status = np.int64(BROKEN + OTHER_ACTIONS)
     return status, count
 

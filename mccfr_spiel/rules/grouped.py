@@ -17,7 +17,6 @@ has changed. Where a stretch ends changes no bit.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import functools
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -35,13 +34,12 @@ from mccfr_spiel.kernels.apply import (
     walk_number,
     walks_of_group,
 )
-from mccfr_spiel.kernels.atomics import NOTES, close, load, open_tickets, replace
-from mccfr_spiel.kernels.atomics import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import code_for, rule_of
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE, stream_key
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
+from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     BATCH,
     DONE,
@@ -63,15 +61,18 @@ from mccfr_spiel.kernels.tables import (
     TreeArrays,
     Walk,
 )
-from mccfr_spiel.kernels.teams import serve
+from mccfr_spiel.kernels.teams import NOTES, add_one, close, open_tickets, serve
+from mccfr_spiel.kernels.teams import STATUS as STATUS_NOW
 from mccfr_spiel.kernels.walk import BLOCK_PART, LARGE, Sampled, Source, make_walk
 from mccfr_spiel.rules.kernel import (
     INFOSETS,
+    MOST_USED,
     ROW,
     SEQUENCES,
+    SLOT,
     check_infoset,
+    find_key,
 )
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, find_key
 from mccfr_spiel.rules.played import (
     KEY,
     PLAYED,
@@ -110,20 +111,30 @@ class Groups(NamedTuple):
 
     A group has room for C infosets, and R is C + 1. The first six arrays are each
     group's own store of infosets that were not known.
+
+    Attributes:
+        infosets: see INFOSET.
+        actions: as `Known.actions`.
+        values: as `Known.values`.
+        rows: as `Known.rows`.
+        table: as `Known.table`.
+        sizes: as `Known.counts`.
+        final: the final numbers of the group's infosets.
+        event: the infosets met, in order.
+        value: the gradients there.
+        counts: see NUM_COUNTS.
     """
 
-    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G C]", "see INFOSET")]
-    actions: Annotated[np.ndarray, Entry(LONG, "[G S]", "as `Known.actions`")]
-    values: Annotated[np.ndarray, Entry(KEY, "[G V]", "as `Known.values`")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[G R]", "as `Known.rows`")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[G T]", "as `Known.table`")]
-    sizes: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "as `Known.counts`")]
-    final: Annotated[
-        np.ndarray, Entry(LONG, "[G C]", "the final numbers of the group's infosets")
-    ]
-    event: Annotated[np.ndarray, Entry(INT, "[G C]", "the infosets met, in order")]
-    value: Annotated[np.ndarray, Entry(FLOAT, "[G S]", "the gradients there")]
-    counts: Annotated[np.ndarray, Entry(LONG, "[G NUM_COUNTS]", "see NUM_COUNTS")]
+    infosets: Annotated[np.ndarray, Entry(INFOSET, "[G, C]")]
+    actions: Annotated[np.ndarray, Entry(LONG, "[G, S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[G, V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[G, R]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[G, T]")]
+    sizes: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
+    final: Annotated[np.ndarray, Entry(LONG, "[G, C]")]
+    event: Annotated[np.ndarray, Entry(INT, "[G, C]")]
+    value: Annotated[np.ndarray, Entry(FLOAT, "[G, S]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[G, NUM_COUNTS]")]
 
 
 class Both(NamedTuple):
@@ -152,13 +163,6 @@ class Both(NamedTuple):
 
 GROUP_LAYOUT = Layout(Groups)
 group_views = GROUP_LAYOUT.viewer()
-
-
-@inlined
-def row_of(array: np.ndarray, row: int) -> np.ndarray:
-    """A group's row of an array."""
-    size = len(array) // NUM_GROUPS
-    return array[row * size : (row + 1) * size]
 
 
 @inlined
@@ -233,14 +237,10 @@ def policy_at(tree, game, known, path, rules, tables, acting, start, count):
     return known.uniform, np.int64(0)
 
 
-@inlined
-def start_nothing(tree, game, known, path, rules, tables, walk, rule, task):
-    """Nothing: tables of new infosets are started when they are merged."""
-
-
 GROUPED: Source = PLAYED._replace(
-    arrive=arrive, place_at=place_at, policy_at=policy_at, start=start_nothing
+    arrive=arrive, place_at=place_at, policy_at=policy_at, start=STORED.start
 )
+"""Tables of new infosets are not started before they are merged."""
 
 
 # --- walking, packing and merging --------------------------------------------------
@@ -249,14 +249,9 @@ GROUPED: Source = PLAYED._replace(
 @inlined
 def forget_own(groups: Groups, row: int) -> None:
     """Empties a group's store."""
-    sizes, rows, table = (
-        row_of(groups.sizes, row),
-        row_of(groups.rows, row),
-        row_of(groups.table, row),
-    )
-    sizes[INFOSETS] = sizes[SEQUENCES] = 0
-    rows[0]["start"] = 0
-    table[:] = 0
+    groups.sizes[row, INFOSETS] = groups.sizes[row, SEQUENCES] = 0
+    groups.rows[row, 0]["start"] = 0
+    groups.table[row, :] = 0
 
 
 @inlined
@@ -270,12 +265,12 @@ def both_of(
         rows=known.rows,
         table=known.table,
         plan=plan,
-        infosets=row_of(groups.infosets, row),
-        own_actions=row_of(groups.actions, row),
-        own_values=row_of(groups.values, row),
-        own_rows=row_of(groups.rows, row),
-        own_table=row_of(groups.table, row),
-        own_counts=row_of(groups.sizes, row),
+        infosets=groups.infosets[row],
+        own_actions=groups.actions[row],
+        own_values=groups.values[row],
+        own_rows=groups.rows[row],
+        own_table=groups.table[row],
+        own_counts=groups.sizes[row],
         uniform=uniform,
     )
 
@@ -295,8 +290,8 @@ def pack(
     Returns:
         DONE, or LOG_FULL if there is no room for it.
     """
-    event, value = row_of(groups.event, row), row_of(groups.value, row)
-    counts, gradient = row_of(groups.counts, row), tables.gradient
+    event, value = groups.event[row], groups.value[row]
+    counts, gradient = groups.counts[row], tables.gradient
     num_known, num_values = both.plan[NUM_KNOWN], 0
     fits = num_met <= len(event)
     for visit in range(num_met):
@@ -411,8 +406,8 @@ def add_pack(
 ) -> None:
     """Adds a group's gradient to the one of all, and its infosets to the list of those
     met."""
-    event, value = row_of(groups.event, row), row_of(groups.value, row)
-    final, counts = row_of(groups.final, row), row_of(groups.counts, row)
+    event, value = groups.event[row], groups.value[row]
+    final, counts = groups.final[row], groups.counts[row]
     num_met, at = walk.marks[NUM_MET], 0
     for k in range(counts[NUM_EVENTS]):
         infoset = np.int64(event[k])
@@ -432,7 +427,7 @@ def add_pack(
 
 @inlined
 def merge(
-    rule: int,
+    start_tables: Any,
     task: Task,
     tree: TreeArrays,
     known: Known,
@@ -444,16 +439,16 @@ def merge(
 ) -> Any:
     """Merges the groups of the stretch that are not merged; returns a status."""
     for row in range(plan[MERGED], plan[WALKED]):
-        if row_of(groups.counts, row)[STATUS] != DONE:
-            return np.int64(row_of(groups.counts, row)[STATUS])
+        if groups.counts[row, STATUS] != DONE:
+            return np.int64(groups.counts[row, STATUS])
     while plan[MERGED] < plan[WALKED]:
         row = plan[MERGED]
         both = both_of(known, groups, row, path.uniform, plan)
         if not has_room(tree.infosets, known, own_store(both)):
             return np.int64(GROW)
-        if not number_own(tree.infosets, known, both, row_of(groups.final, row), path):
+        if not number_own(tree.infosets, known, both, groups.final[row], path):
             return np.int64(NEEDS_ONE_THREAD)
-        start_new(tree, known, tables, walk, rule, task)
+        start_new(start_tables, task, tree, known, tables, walk)
         add_pack(tree.infosets, both, tables, walk, groups, row)
         plan[MERGED] += 1
     return np.int64(DONE)
@@ -481,22 +476,35 @@ def begin_stretch(
     open_tickets(desk, 0, plan[WALKED])
 
 
-def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
-    """Compiles `iterate`; see `make_grouped_iterate`.
+@for_rule
+def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
+    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
+    `teams.run` calls in all threads.
+
+    `frame` and `rules` are those of `played.make_rule_iterate`. `frames` has a row for
+    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
+    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
+    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
+    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
+    and whatever keeps a walk from going on, which one thread will find again.
 
     What its steps share are the records of all; the tree, the tables and the path of
     the leader; and the thread's own, with its stack.
+
+    Args:
+        rule: the local rule; a user's own must be compiled.
+        sampled: what a walk samples, batched.
     """
     walk_on = make_walk(sampled, rule, GROUPED, BLOCK_PART)
     apply = make_apply(rule, skips=False, met_once=False, carried=False)
-    discounts = rule_of(rule).discounts
+    rates, discounts, start_tables = rule.rates, rule.discounts, make_start(rule)
 
     @inlined
     def do_group(what, desk, row):
         """Walks the walks of a group, and packs what they find."""
         task, game, known, rules, walk, groups, plan, _, mine = what
         tree, tables, path, stack = mine
-        limits, counts = task.job.view(np.int64), row_of(groups.counts, row)
+        limits, counts = task.job.view(np.int64), groups.counts[row]
         both = both_of(known, groups, row, path.uniform, plan)
         forget_own(groups, row)
         iteration = present_iteration(walk)
@@ -524,13 +532,15 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         """What the leader does when all groups of a stretch are walked."""
         task, _, known, _, walk, groups, plan, (tree, tables, path), _ = what
         num_players = tree.utilities.shape[1]
-        status = merge(rule, task, tree, known, path, tables, walk, groups, plan)
+        status = merge(
+            start_tables, task, tree, known, path, tables, walk, groups, plan
+        )
         if status == DONE:
             size = walks_of_group(task, walk, num_players)
             status = after_stretch(task, walk, plan[WALKED] * size, num_players)
             plan[MERGED] = plan[WALKED] = 0
             if status == DONE:
-                begin_update(task, tables, walk, rule, discounts)
+                begin_update(task, tables, walk, rates, discounts)
                 apply(task, tree, tables, walk, walk.marks[NUM_MET])
                 end_update(task, tables, walk, num_players)
             if status != PAUSED:
@@ -542,14 +552,14 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
     def go_on(what, desk, leads):
         task, _, known, _, walk, _, plan, (tree, tables, _), _ = what
         if leads:
-            start_new(tree, known, tables, walk, rule, task)
+            start_new(start_tables, task, tree, known, tables, walk)
             if plan[MERGED] == plan[WALKED]:  # else the leader goes on with merging
                 begin_stretch(task, known, walk, plan, desk, tree.utilities.shape[1])
         serve(do_group, direct, what, desk, leads)
 
     @jit(nogil=True)
     def iterate(frame, frames, stores, rules, plan, desk, leads):
-        own = frames[next_number(desk, ARRIVED) % len(frames)]
+        own = frames[add_one(desk, ARRIVED) % len(frames)]
         task, game, known = views(frame, Task), views(frame, Game), views(frame, Known)
         walk, groups = views(frame, Walk), group_views(stores, Groups)
         all_of = views(frame, TreeArrays), views(frame, Tables), views(frame, Path)
@@ -560,32 +570,3 @@ def make_grouped_walks(sampled: Sampled, rule: int) -> Any:
         return desk[STATUS_NOW]
 
     return iterate
-
-
-@inlined
-def next_number(desk: np.ndarray, place: int) -> Any:
-    """Counts a number on the desk up by 1; returns what it was."""
-    while True:
-        number = load(desk, place)
-        if replace(desk, place, number, number + 1):
-            return np.int64(number)
-
-
-@functools.cache
-def make_grouped_iterate(sampled: Sampled, rule: str) -> Any:
-    """Makes `iterate(frame, frames, stores, rules, plan, desk, leads)`, which
-    `compiled.teams.run` calls in all threads.
-
-    `frame` and `rules` are those of `walks.make_rule_iterate`. `frames` has a row for
-    each thread: a frame with a gradient, a stack, a path and arrays of one node of the
-    thread's own. `stores` is a frame of Groups. It returns DONE; PAUSED; GROW, if the
-    store must be enlarged to go on; STACK_FULL or LOG_FULL, if the threads' stacks or
-    the groups must be; NEEDS_ONE_THREAD if walks are too short or too long for groups;
-    and whatever keeps a walk from going on, which one thread will find again.
-
-    Args:
-        sampled: what a walk samples, batched.
-        rule: as in `make_rule_iterate`; a user's own rule must be compiled.
-    """
-    with code_for(rule) as number:
-        return make_grouped_walks(sampled, number)

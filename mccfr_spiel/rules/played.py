@@ -19,7 +19,6 @@ stays where it is.
 # pyright: reportPossiblyUnboundVariable=false
 # (numba drops the branches that a constant of a factory rules out)
 
-import functools
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -27,9 +26,9 @@ import numpy as np
 from mccfr_spiel.common.arrays import CHANCE_NODE, MAX_CHILDREN
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import code_for, start_tables
+from mccfr_spiel.kernels.minimizers import Rule, for_rule, make_start
 from mccfr_spiel.kernels.randomness import ROOT_PLACE
-from mccfr_spiel.kernels.stack import push
+from mccfr_spiel.kernels.sampling import push
 from mccfr_spiel.kernels.stored import STORED
 from mccfr_spiel.kernels.tables import (
     DONE,
@@ -38,7 +37,6 @@ from mccfr_spiel.kernels.tables import (
     GROW,
     INT,
     LONG,
-    SEED,
     STACK_FULL,
     UNSIGNED,
     Tables,
@@ -59,28 +57,26 @@ from mccfr_spiel.rules.kernel import (
     INFO_KEY,
     INFOSETS,
     LEGAL_ACTIONS,
+    MOST_USED,
     NO_ACTIONS,
     OVERRUN,
     RETURNS,
     ROW,
     SEQUENCES,
+    SLOT,
     TOO_LONG,
     TOO_MANY_CHILDREN,
     add_infoset,
     ascends,
+    ask_for_slot,
     call,
     check_infoset,
     differ,
+    enter_key,
+    find_key,
     fits,
     row_hash,
     sum_up,
-)
-from mccfr_spiel.rules.key_table import (
-    MOST_USED,
-    SLOT,
-    ask_for_slot,
-    enter_key,
-    find_key,
 )
 
 KEY = np.dtype(np.uint16)
@@ -106,39 +102,51 @@ _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOA
 
 
 class Game(NamedTuple):
-    """What a game declares, and the policies that players follow, see faced.py."""
+    """What a game declares, and the policies that players follow, see faced.py.
 
-    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]", "values of its parameters")]
-    key_sizes: Annotated[
-        np.ndarray, Entry(LONG, "[K]", "the number of values at each place of a key")
-    ]
-    stops: Annotated[
-        np.ndarray, Entry(LONG, "[2]", "one more than the largest action and outcome")
-    ]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]", "see RETURNS_SIZE")]
-    player: Annotated[
-        np.ndarray, Entry(LONG, "[1]", "who follows no policy, -1 for nobody")
-    ] = np.zeros(1, LONG)
-    text: Annotated[np.ndarray, Entry(FLAG, "[T]", "room for a string")] = _NO_TEXT
-    hashes: Annotated[
-        np.ndarray, Entry(UNSIGNED, "[I]", "of the infosets with a policy, ascending")
-    ] = np.zeros(0, UNSIGNED)
-    starts: Annotated[np.ndarray, Entry(LONG, "[I]", "where actions begin")] = _NOTHING
-    counts: Annotated[np.ndarray, Entry(LONG, "[I]", "how many they are")] = _NOTHING
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "these actions")] = _NOTHING
-    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]", "their probabilities")] = _NO_PROBS
+    Attributes:
+        settings: values of its parameters.
+        key_sizes: the number of values at each place of a key.
+        stops: one more than the largest action and outcome.
+        returns: see RETURNS_SIZE.
+        player: who follows no policy, -1 for nobody.
+        text: room for a string.
+        hashes: of the infosets with a policy, ascending.
+        starts: where actions begin.
+        counts: how many they are.
+        actions: these actions.
+        probs: their probabilities.
+    """
+
+    settings: Annotated[np.ndarray, Entry(FLOAT, "[K]")]
+    key_sizes: Annotated[np.ndarray, Entry(LONG, "[K]")]
+    stops: Annotated[np.ndarray, Entry(LONG, "[2]")]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[RETURNS_SIZE]")]
+    player: Annotated[np.ndarray, Entry(LONG, "[1]")] = np.zeros(1, LONG)
+    text: Annotated[np.ndarray, Entry(FLAG, "[T]")] = _NO_TEXT
+    hashes: Annotated[np.ndarray, Entry(UNSIGNED, "[I]")] = np.zeros(0, UNSIGNED)
+    starts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
+    counts: Annotated[np.ndarray, Entry(LONG, "[I]")] = _NOTHING
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]")] = _NOTHING
+    probs: Annotated[np.ndarray, Entry(FLOAT, "[S]")] = _NO_PROBS
 
 
 class Known(NamedTuple):
-    """The infosets met, besides their records in TreeArrays; I and S count the room."""
+    """The infosets met, besides their records in TreeArrays; I and S count the room.
 
-    actions: Annotated[np.ndarray, Entry(LONG, "[S]", "the action of each sequence")]
-    values: Annotated[np.ndarray, Entry(KEY, "[V]", "all keys, one after another")]
-    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]", "see ROW")]
-    table: Annotated[np.ndarray, Entry(SLOT, "[T]", "finds a key, see key_table.py")]
-    counts: Annotated[
-        np.ndarray, Entry(LONG, "[CURSOR_SIZE]", "see rules.kernel.CURSOR_SIZE")
-    ]
+    Attributes:
+        actions: the action of each sequence.
+        values: all keys, one after another.
+        rows: see ROW.
+        table: finds a key, see kernel.py.
+        counts: see rules.kernel.CURSOR_SIZE.
+    """
+
+    actions: Annotated[np.ndarray, Entry(LONG, "[S]")]
+    values: Annotated[np.ndarray, Entry(KEY, "[V]")]
+    rows: Annotated[np.ndarray, Entry(ROW, "[I + 1]")]
+    table: Annotated[np.ndarray, Entry(SLOT, "[T]")]
+    counts: Annotated[np.ndarray, Entry(LONG, "[CURSOR_SIZE]")]
 
 
 class Path(NamedTuple):
@@ -146,19 +154,32 @@ class Path(NamedTuple):
 
     D is one more than the longest history, n the length of a state, A the most moves at
     a node.
+
+    Attributes:
+        state: of the node where the walk is.
+        moves: the moves from there.
+        last: each player's last sequence.
+        key: the player, and what it knows.
+        uniform: room for a policy.
+        history: the moves that led there.
+        position: see POSITION_SIZE.
+        states: the saved states by level.
+        choices: the moves from there.
+        lasts: `last` there.
+        branches: see NUM_BRANCH.
     """
 
-    state: Annotated[np.ndarray, Entry(LONG, "[n]", "of the node where the walk is")]
-    moves: Annotated[np.ndarray, Entry(LONG, "[A]", "the moves from there")]
-    last: Annotated[np.ndarray, Entry(INT, "[P]", "each player's last sequence")]
-    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]", "the player, and what it knows")]
-    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]", "room for a policy")]
-    history: Annotated[np.ndarray, Entry(LONG, "[D]", "the moves that led there")]
-    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]", "see POSITION_SIZE")]
-    states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the saved states by level")]
-    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]", "the moves from there")]
-    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]", "`last` there")]
-    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]", "see NUM_BRANCH")]
+    state: Annotated[np.ndarray, Entry(LONG, "[n]")]
+    moves: Annotated[np.ndarray, Entry(LONG, "[A]")]
+    last: Annotated[np.ndarray, Entry(INT, "[P]")]
+    key: Annotated[np.ndarray, Entry(LONG, "[K + 1]")]
+    uniform: Annotated[np.ndarray, Entry(FLOAT, "[A]")]
+    history: Annotated[np.ndarray, Entry(LONG, "[D]")]
+    position: Annotated[np.ndarray, Entry(LONG, "[POSITION_SIZE]")]
+    states: Annotated[np.ndarray, Entry(LONG, "[D, n]")]
+    choices: Annotated[np.ndarray, Entry(LONG, "[D, A]")]
+    lasts: Annotated[np.ndarray, Entry(INT, "[D, P]")]
+    branches: Annotated[np.ndarray, Entry(LONG, "[D, NUM_BRANCH]")]
 
 
 LAYOUT = Layout(Task, TreeArrays, Tables, Walk, Game, Known, Path)
@@ -171,12 +192,16 @@ views = LAYOUT.viewer()
 
 @inlined
 def start_new(
-    tree: TreeArrays, known: Known, tables: Tables, walk: Walk, rule: int, task: Task
+    start_tables: Any,
+    task: Task,
+    tree: TreeArrays,
+    known: Known,
+    tables: Tables,
+    walk: Walk,
 ) -> None:
-    """Starts the tables of infosets that were added."""
+    """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
-        now, seed = met_so_far(tree, known), task.job[SEED]
-        start_tables(now, tables, walk.known, rule, seed, task.parameters)
+        start_tables(task, met_so_far(tree, known), tables, walk.known)
 
 
 @inlined
@@ -547,9 +572,9 @@ def p_stop(
 
 
 @inlined
-def p_start(tree, game, known, path, rules, tables, walk, rule, task):
+def p_start(tree, game, known, path, rules, tables, walk, start_tables, task):
     """Starts the tables of infosets that were added."""
-    start_new(tree, known, tables, walk, rule, task)
+    start_new(start_tables, task, tree, known, tables, walk)
 
 
 @inlined
@@ -571,35 +596,31 @@ PLAYED: Source = STORED._replace(
 """Infosets have their places and their rows of tables as over stored trees."""
 
 
-@functools.cache
-def make_rule_iterate(sampled: Sampled, rule: str, source: Source = PLAYED) -> Any:
+@for_rule
+def make_rule_iterate(rule: Rule, sampled: Sampled, source: Source = PLAYED) -> Any:
     """Makes `iterate(frame, rules)` for one kind of sampling and one local rule.
 
-    The rules are those of `calls.callable_rules`.
-    It runs whole iterations until the job's limits, as that of `loops.make_iterate`,
+    The rules are those of `kernel.callable_rules`.
+    It runs whole iterations until the job's limits, as that of `stored.make_iterate`,
     with the same statuses. After GROW there must be room for one more infoset. BROKEN +
     a status of rules/kernel.py says that the game's rules are wrong where the path
     ends.
 
     Args:
+        rule: the local rule.
         sampled: what a walk samples; not nothing, nor by the balanced strategy.
-        rule: a name in `minimizers.RULES`, or what `own_rules.name_of_own` gave.
         source: PLAYED, or FACED where players follow policies.
     """
-    with code_for(rule) as number:
-        go_on = make_loop(sampled, number, source)
+    go_on, start_tables = make_loop(sampled, rule, source), make_start(rule)
 
-        @jit(views_only=True)
-        def iterate(frame, rules):
-            tree, tables = views(frame, TreeArrays), views(frame, Tables)
-            game, known = views(frame, Game), views(frame, Known)
-            path, task, walk = (
-                views(frame, Path),
-                views(frame, Task),
-                views(frame, Walk),
-            )
-            start_new(tree, known, tables, walk, number, task)
-            size = known.counts[INFOSETS]
-            return go_on(task, tree, game, known, path, rules, tables, walk, size)
+    @jit(views_only=True)
+    def iterate(frame, rules):
+        tree, tables = views(frame, TreeArrays), views(frame, Tables)
+        game, known = views(frame, Game), views(frame, Known)
+        path, walk = views(frame, Path), views(frame, Walk)
+        task = views(frame, Task)
+        start_new(start_tables, task, tree, known, tables, walk)
+        size = known.counts[INFOSETS]
+        return go_on(task, tree, game, known, path, rules, tables, walk, size)
 
-        return iterate
+    return iterate

@@ -13,7 +13,7 @@ import numpy as np
 from mccfr_spiel.common.arrays import INFOSET, MAX_INDEX
 from mccfr_spiel.common.limits import Budget, MemoryBudgetError
 from mccfr_spiel.kernels.jit import jit
-from mccfr_spiel.rules import kernel, key_table, played
+from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import (
     SPARE,
     BoundRules,
@@ -40,7 +40,7 @@ _LARGE_FACTOR, _LARGE_SHARE = 4.0, 0.5
 """A larger factor than the first number is used only if the room takes no more than the
 second one of what the budget has left, since others may want a part of that."""
 
-_NO_TABLE = np.zeros(0, key_table.SLOT)
+_NO_TABLE = np.zeros(0, kernel.SLOT)
 
 PATH = "the way of a walk"
 """Under this name a budget holds what `Path` takes."""
@@ -85,7 +85,7 @@ class RuleStore:
         budget.set_rates(BYTES_PER_INFOSET, BYTES_PER_SEQUENCE)
         room, num_sequences = _FEW, rules.num_players + sizes.num_actions + _FEW
         num_values = self._longest_key + _FEW
-        self._take(room, num_sequences, num_values)
+        self._take(np.array([room, num_sequences, num_values]))
         self.infosets = np.zeros(room, INFOSET)
         actions = np.zeros(num_sequences, np.int64)
         actions[: rules.num_players] = -1
@@ -93,11 +93,11 @@ class RuleStore:
             actions=actions,
             values=np.zeros(num_values, played.KEY),
             rows=np.zeros(room + 1, kernel.ROW),
-            table=np.zeros(2 * room, key_table.SLOT),
+            table=np.zeros(2 * room, kernel.SLOT),
             counts=np.zeros(kernel.CURSOR_SIZE, np.int64),
         )
         self.known.counts[kernel.SEQUENCES] = rules.num_players
-        self._asked = 0, 0, 0
+        self._asked = np.zeros(3, np.int64)
 
     @property
     def _longest_key(self) -> int:
@@ -120,31 +120,39 @@ class RuleStore:
 
     def bytes_used(self) -> int:
         """The bytes of the budget for the infosets met, tables included."""
-        num_infosets, num_sequences = self.sizes()
-        num_values = int(self.known.rows[num_infosets]["start"])
-        return self._bytes_of(num_infosets, num_sequences, num_values)
+        return self._bytes_of(self._used())
 
     def bytes_that_fit(self) -> int:
         """The bytes that infosets, those met included, may take of the budget."""
-        room = self._bytes_of(*self.room(), len(self.known.values))
-        return room + self._budget.left
+        return self._bytes_of(self._room()) + self._budget.left
 
-    def _bytes_of(self, infosets: int, sequences: int, values: int) -> int:
+    # What there is, or is room for, is counted in a vector `[3]`: infosets, sequences,
+    # and the numbers of keys.
+
+    def _used(self) -> np.ndarray:
+        num_infosets, num_sequences = self.sizes()
+        num_values = self.known.rows[num_infosets]["start"]
+        return np.array([num_infosets, num_sequences, num_values])
+
+    def _room(self) -> np.ndarray:
+        return np.array([*self.room(), len(self.known.values)])
+
+    def _bytes_of(self, rows: np.ndarray) -> int:
         budget = self._budget
-        size = budget.per_infoset * infosets + budget.per_sequence * sequences
-        return size + _BYTES_PER_KEY_VALUE * values
+        per_row = budget.per_infoset, budget.per_sequence, _BYTES_PER_KEY_VALUE
+        return int(rows @ np.array(per_row))
 
-    def keys(self) -> key_table.RowTable:
+    def keys(self) -> kernel.RowTable:
         """The keys of the infosets met, each with the player before it; no table."""
         known, count = self.known, self.sizes()[0]
         rows = known.rows[: count + 1]
-        return key_table.RowTable(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
+        return kernel.RowTable(known.values[: rows[-1]["start"]], rows, _NO_TABLE)
 
     # --- growing -------------------------------------------------------------
 
     def ask_for(self, infosets: int, sequences: int, values: int) -> None:
         """Has the next call of `grow` make room for at least so many more."""
-        self._asked = infosets, sequences, values
+        self._asked[:] = infosets, sequences, values
 
     def grow(self) -> None:
         """Makes room for more infosets: for those asked for, and one of any size.
@@ -152,102 +160,63 @@ class RuleStore:
         Raises:
             MemoryBudgetError: they do not fit the budget; nothing has changed.
         """
-        self._fit_table(self.sizes()[0] + self._asked[0] + 1)
-        if self._has_room():
-            self._asked = 0, 0, 0
-            return
-        for factor in _FACTORS:
+        used, room = self._used(), self._room()
+        largest = 1, self.rules.sizes.num_actions, self._longest_key
+        least = used + self._asked + largest
+        self._fit_table(int(least[0]))
+        # One pass tries to make room for so many times what is used, and the least.
+        for factor in _FACTORS if (least > room).any() else ():
+            rows = np.maximum(room, ((factor - 1) * used).astype(np.int64) + least)
+            share = _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0
             try:
-                num_infosets, num_sequences, num_values = self._larger(factor)
-                self._take(
-                    num_infosets - len(self.infosets),
-                    num_sequences - len(self.known.actions),
-                    num_values - len(self.known.values),
-                    _LARGE_SHARE if factor > _LARGE_FACTOR else 1.0,
-                )
+                if max(rows[:2]) > MAX_INDEX:
+                    raise MemoryBudgetError(
+                        f"{self.rules.description.short_name}: at most {MAX_INDEX:,} "
+                        "sequences can be told apart."
+                    )
+                self._take(rows - room, share)
             except MemoryBudgetError:
                 if factor == _FACTORS[-1]:
                     raise
             else:
-                self._enlarge(num_infosets, num_sequences, num_values)
-                self._asked = 0, 0, 0
-                return
+                self._enlarge(rows)
+                break
+        self._asked[:] = 0
 
-    def _has_room(self) -> bool:
-        """Whether what was asked for and one more infoset of any size fit all arrays
-        but the hash table."""
-        infosets, sequences, values = self._least()
-        return (
-            infosets <= len(self.infosets)
-            and sequences <= len(self.known.actions)
-            and values <= len(self.known.values)
-        )
-
-    def _least(self) -> tuple[int, int, int]:
-        """The rows needed for what was asked for and one more infoset of any size."""
-        used, num_sequences = self.sizes()
-        num_values = int(self.known.rows[used]["start"])
-        infosets, sequences, values = self._asked
-        return (
-            used + infosets + 1,
-            num_sequences + sequences + self.rules.sizes.num_actions,
-            num_values + values + self._longest_key,
-        )
-
-    def _take(
-        self, infosets: int, sequences: int, values: int, share: float = 1.0
-    ) -> None:
+    def _take(self, rows: np.ndarray, share: float = 1.0) -> None:
         """Takes the bytes of room for so many more, tables included; at most a share of
         those that are left."""
-        budget, size = self._budget, self._bytes_of(infosets, sequences, values)
+        budget, size = self._budget, self._bytes_of(rows)
         budget.require(int(size / share), "Room for more information sets takes")
         budget.take(size)
 
-    def _larger(self, factor: float) -> tuple[int, int, int]:
-        """The rows of infosets, sequences and values: so many times what is used, with
-        the largest infoset to spare."""
-        present = *self.room(), len(self.known.values)
-        least = self._least()
-        used = *self.sizes(), int(self.known.rows[self.sizes()[0]]["start"])
-        asked = [
-            max(size, int((factor - 1) * n) + most)
-            for size, n, most in zip(present, used, least, strict=True)
-        ]
-        room, sequences, values = asked
-        if max(room, sequences) > MAX_INDEX:
-            raise MemoryBudgetError(
-                f"{self.rules.description.short_name}: at most {MAX_INDEX:,} sequences "
-                "can be told apart."
-            )
-        return room, sequences, values
-
-    def _enlarge(self, num_infosets: int, num_sequences: int, num_values: int) -> None:
-        known, (used, num_used) = self.known, self.sizes()
+    def _enlarge(self, rows: np.ndarray) -> None:
+        known, used = self.known, self._used()
         larger = known._replace(
-            actions=_enlarged(known.actions, num_sequences, num_used),
-            values=_enlarged(known.values, num_values, int(known.rows[used]["start"])),
-            rows=_enlarged(known.rows, num_infosets + 1, used + 1),
+            actions=_enlarged(known.actions, rows[1], used[1]),
+            values=_enlarged(known.values, rows[2], used[2]),
+            rows=_enlarged(known.rows, rows[0] + 1, used[0] + 1),
         )
-        infosets = _enlarged(self.infosets, num_infosets, used)
+        infosets = _enlarged(self.infosets, rows[0], used[0])
         self.infosets, self.known = infosets, larger  # no call in between
 
     def _fit_table(self, num_infosets: int) -> None:
         """Makes the hash table large enough for so many infosets."""
         slots = len(self.known.table)
-        while slots * key_table.MOST_USED < num_infosets:
+        while slots * kernel.MOST_USED < num_infosets:
             slots *= 2
         if slots > len(self.known.table):
-            table = np.zeros(slots, key_table.SLOT)
-            key_table.refill(table, self.known.table)
+            table = np.zeros(slots, kernel.SLOT)
+            kernel.refill(table, self.known.table)
             self.known = self.known._replace(table=table)
 
     def trim(self) -> None:
         """Gives back the room that arrays have to spare, after which no more infosets
         may be added. Nobody else may have a view of them."""
-        known, (num_infosets, num_sequences) = self.known, self.sizes()
+        known, (num_infosets, num_sequences, num_values) = self.known, self._used()
         resize(self.infosets, num_infosets)
         resize(known.actions, num_sequences)
-        resize(known.values, int(known.rows[num_infosets]["start"]))
+        resize(known.values, num_values)
         resize(known.rows, num_infosets + 1)
 
     # --- files ---------------------------------------------------------------
@@ -284,15 +253,9 @@ class RuleStore:
         is_short = (lengths > 0) & (lengths <= self._longest_key)
         if not is_short.all() or (count and ends[-1] != len(keys)):
             return False
-        present = *self.room(), len(self.known.values)
-        needed = map(max, present, (count, len(actions), len(keys)))
-        num_infosets, num_sequences, num_values = needed
-        self._take(
-            num_infosets - present[0],
-            num_sequences - present[1],
-            num_values - present[2],
-        )
-        self._enlarge(num_infosets, num_sequences, num_values)
+        needed = np.maximum(self._room(), (count, len(actions), len(keys)))
+        self._take(needed - self._room())
+        self._enlarge(needed)
         self._fit_table(count)
         known = self.known
         self.infosets[:count] = infosets
@@ -300,14 +263,8 @@ class RuleStore:
         known.values[: len(keys)] = keys
         known.rows["start"][1 : count + 1] = ends
         key = np.zeros(self._longest_key, np.int64)
-        if not _enter(
-            known.values,
-            known.rows,
-            known.table,
-            self.infosets,
-            count,
-            key,
-        ):
+        rows = known.values, known.rows, known.table
+        if not _enter(*rows, self.infosets, count, key):
             return False
         known.counts[kernel.INFOSETS] = count
         known.counts[kernel.SEQUENCES] = len(actions)
@@ -391,7 +348,7 @@ def _enter(values, rows, table, infosets, count, key):
 
     Args:
         values, rows: the keys, whose rows know where they start.
-        table: an empty hash table, see key_table.py.
+        table: an empty hash table, see kernel.py.
         infosets: the records.
         count: how many there are.
         key: `[K + 1]` int64, is written to.
@@ -407,9 +364,9 @@ def _enter(values, rows, table, infosets, count, key):
         hashed = kernel.row_hash(key, length)
         is_its = hashed == infosets[number]["place"]
         is_its = is_its and key[0] == infosets[number]["player"]
-        found = key_table.find_key(values, rows, table, hashed, key, length)
+        found = kernel.find_key(values, rows, table, hashed, key, length)
         if found >= 0 or not is_its:
             return False
         rows[number]["hash"] = hashed
-        key_table.enter_key(table, found, hashed, number)
+        kernel.enter_key(table, found, hashed, number)
     return True

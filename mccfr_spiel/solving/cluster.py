@@ -41,13 +41,14 @@ from mccfr_spiel.kernels.tables import (
 )
 from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.solving import files
+from mccfr_spiel.solving.preparing import sampled_by
 from mccfr_spiel.solving.sharing import (
     SharedWalks,
     batch_of,
     is_between_updates,
     nodes_of_walk,
 )
-from mccfr_spiel.solving.state import SolverState, sampled_by
+from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.cache import shared_tree
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, saved_game

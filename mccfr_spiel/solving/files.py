@@ -24,7 +24,8 @@ from mccfr_spiel.algorithms import (
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.solving.state import SolverState, needs_whole_tree
+from mccfr_spiel.solving.preparing import needs_whole_tree
+from mccfr_spiel.solving.state import SolverState
 from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import (
     has_name,

@@ -1,20 +1,20 @@
 """What a solver needs before it can begin: a tree of the right kind, and its kernel."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccfr_spiel.algorithms import Algorithm, OwnEstimator
+import numpy as np
+
+from mccfr_spiel.algorithms import Algorithm, Minimizer, OwnEstimator, OwnRule
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import TreeFullError
-from mccfr_spiel.kernels.loops import make_estimated_iterate, make_iterate
+from mccfr_spiel.kernels.minimizers import name_of_own
+from mccfr_spiel.kernels.passes import make_passes
 from mccfr_spiel.kernels.regret_pruning import iterate_pruned
+from mccfr_spiel.kernels.stored import make_iterate
+from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules.faced import FACED
 from mccfr_spiel.rules.played import PLAYED, make_rule_iterate
-from mccfr_spiel.solving.state import (
-    can_take_worlds,
-    kernel_name,
-    needs_whole_tree,
-    sampled_by,
-)
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.worlds.passes import make_world_iterate
 
@@ -25,6 +25,32 @@ _MOST_NODES_AHEAD = 20_000_000
 """Compiled rules expand so many nodes in a few seconds, so they do it in advance."""
 
 _FEW_NODES_AHEAD = 1_000_000
+
+
+def kernel_name(minimizer: Minimizer) -> str:
+    """The name by which kernels know a rule."""
+    if isinstance(minimizer, OwnRule):
+        return name_of_own(minimizer.update, minimizer.compiled)
+    return minimizer.rule
+
+
+def sampled_by(algorithm: Algorithm) -> Sampled:
+    """What the walks of an algorithm sample, as kernels are told."""
+    return Sampled(algorithm.sampling.kind, batched=algorithm.batch != 1)
+
+
+def needs_whole_tree(algorithm: Algorithm) -> bool:
+    """Whether an algorithm cannot run on a tree that grows with its walks."""
+    sampling, minimizer, *_ = algorithm
+    whole = not sampling.is_sampled or sampling.player == "balanced"
+    return whole or minimizer.needs_whole_tree
+
+
+def can_take_worlds(algorithm: Algorithm) -> bool:
+    """Whether an algorithm can run on worlds, where no nodes are kept."""
+    sampling = algorithm.sampling
+    is_own = isinstance(sampling, OwnEstimator)
+    return not (sampling.is_sampled or sampling.prune or is_own)
 
 
 def prepare_tree(
@@ -107,13 +133,16 @@ def kernel_on(tree: GameTree, algorithm: Algorithm) -> Any:
     if sampling.prunes_by_regret:
         return iterate_pruned
     if isinstance(sampling, OwnEstimator) or tree.start_pass is not None:
-        return make_estimated_iterate(rule)
+        return make_passes(rule, estimated=True)
     if tree.worlds is not None:
         return make_world_iterate(rule, type(tree.worlds))
-    if tree.rule_store is None:
-        return make_iterate(sampled_by(algorithm), rule, tree.abstraction is not None)
-    source = FACED if tree.rule_store.rules.faced else PLAYED
-    return make_rule_iterate(sampled_by(algorithm), rule, source)
+    if tree.rule_store is not None:
+        source = FACED if tree.rule_store.rules.faced else PLAYED
+        return make_rule_iterate(rule, sampled_by(algorithm), source)
+    forgets = tree.abstraction is not None
+    if forgets or sampling.is_sampled or sampling.prune:
+        return make_iterate(rule, sampled_by(algorithm), forgets)
+    return make_passes(rule)
 
 
 def _check_store(store: Any, algorithm: Algorithm) -> None:
@@ -167,3 +196,76 @@ def _check_supports_abstraction(algorithm: Algorithm) -> None:
                 f"{given} goes by the regrets of players who forget nothing; drop it "
                 "or the abstraction."
             )
+
+
+# --- policies that are given at some infosets and stay --------------------------------
+
+
+Locks = Mapping[str, Mapping[int, float] | Sequence[float]]
+"""For information-state strings the probabilities of legal actions: in their order, or
+by OpenSpiel's actions, of which those left out have 0."""
+
+_SUM = 1e-6
+
+
+def _check_can_lock(algorithm: Algorithm, tree: GameTree) -> None:
+    """Raises ValueError unless solvers can keep a policy at an infoset."""
+    sampling, minimizer = algorithm.sampling, algorithm.minimizer
+    is_plain = not (sampling.is_sampled or sampling.prune or sampling.prunes_by_regret)
+    if not is_plain or "ahead" in minimizer.tables or tree.abstraction is not None:
+        raise ValueError(
+            "locked= is for algorithms that sample and prune nothing and do not look "
+            f"ahead, without an abstraction, and not for {algorithm} here; use ms.CFR, "
+            "ms.CFR_PLUS or ms.DCFR."
+        )
+
+
+def locked_rows(
+    tree: GameTree, algorithm: Algorithm, locked: Locks
+) -> tuple[np.ndarray, np.ndarray]:
+    """`[L]` the infosets of a whole tree that are locked, and `[S]` a vector with their
+    probabilities.
+
+    Raises:
+        ValueError: the algorithm cannot keep a policy.
+        ValueError: an information state is not the game's, or of both players; or what
+            is given is no distribution over its legal actions.
+    """
+    _check_can_lock(algorithm, tree)
+    infosets, vector = [], np.ones(tree.num_sequences)
+    for info_state, given in locked.items():
+        found = [tree.find(info_state, player) for player in range(tree.num_players)]
+        found = [infoset for infoset in found if infoset >= 0]
+        if len(found) != 1:
+            who = "no player has" if not found else "several players have"
+            raise ValueError(
+                f"locked: {who} the information state {info_state!r} in {tree.source}."
+            )
+        _, start, _, count, _ = tree.infosets[found[0]].item()
+        actions = tree.actions[start : start + count].tolist()
+        vector[start : start + count] = _row(info_state, given, actions)
+        infosets.append(found[0])
+    return np.array(infosets, np.int64), vector
+
+
+def _row(info_state: str, given: Any, actions: list[int]) -> np.ndarray:
+    """The probabilities of the actions, which sum to 1 to all digits."""
+    if isinstance(given, Mapping):
+        if given.keys() - {*actions}:
+            raise ValueError(
+                f"locked: {info_state!r} has the actions {actions}, and not "
+                f"{sorted(given.keys() - {*actions})}."
+            )
+        given = [given.get(action, 0.0) for action in actions]
+    row = np.array(given, np.float64)
+    if row.shape != (len(actions),) or not (row >= 0).all():
+        raise ValueError(
+            f"locked: {given} are not the probabilities of the {len(actions)} actions "
+            f"{actions} of {info_state!r}."
+        )
+    if not abs(row.sum() - 1) <= _SUM:
+        raise ValueError(
+            f"locked: the probabilities {given} of {info_state!r} sum to "
+            f"{row.sum():.9g}, not to 1."
+        )
+    return row / row.sum()

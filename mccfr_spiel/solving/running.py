@@ -333,7 +333,7 @@ def update(
     kernel's status.
 
     Args:
-        kernel: of `loops.make_estimated_iterate`.
+        kernel: of `passes.make_passes`, for gradients that are estimated.
         estimator: gives the gradients.
         tree: complete.
         state: with the tables.

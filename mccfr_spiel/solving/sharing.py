@@ -2,17 +2,28 @@
 
 Whether they are shared, and by how many threads, changes no bit. So it is decided anew
 for each call of a kernel, by how long the walks have turned out to be.
+
+Batches of walks over compiled rules are walked in groups. `rules/grouped.py` has the
+compiled side. Whether a batch is cut into groups changes its sums by roundings, so that
+follows from the batch and the nodes touched so far. How many threads walk the groups
+changes no bit.
 """
 
+import operator
+import weakref
 from typing import Any
 
 import numpy as np
 
+from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels import shared_walks, teams
 from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import plain_batch_at, plain_walk_number
-from mccfr_spiel.kernels.loops import make_shared_iterate
-from mccfr_spiel.kernels.walk import FORK, LARGE, LEAF, Sampled
+from mccfr_spiel.kernels.frame import new_record
+from mccfr_spiel.kernels.shared_walks import make_shared_iterate
+from mccfr_spiel.kernels.walk import LARGE, Sampled
+from mccfr_spiel.rules import grouped, kernel, played
+from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.whole import cut_for_batches
 
@@ -42,9 +53,6 @@ in a log."""
 
 _MOST_ROOM = 2**17
 """Walks that log more stay in one thread; all logs have 0.2 GB then."""
-
-BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 12, 16
-"""What the cut takes, and what is needed to make it."""
 
 _ALONE = np.array([1, shared_walks.ALL_STAGES, 0, 1], np.int64)
 
@@ -83,7 +91,11 @@ class SharedWalks:
     Attributes:
         num_threads: at most so many.
         cut, slots: see kernels/shared_walks.py; None until they are needed.
+        bytes_per_row: for an infoset and for a sequence, what the cut takes, and what
+            is needed to make it.
     """
+
+    bytes_per_row = 12, 16
 
     def __init__(
         self, tree: GameTree, sampled: Sampled, rule: str, num_threads: int
@@ -105,9 +117,8 @@ class SharedWalks:
     def get_ready(self) -> shared_walks.Cut:
         """Compiles the kernel and cuts the tree, at the first call."""
         if self.cut is None:
-            self._kernel = make_shared_iterate(
-                self._sampled._replace(batched=True), self._rule
-            )
+            sampled = self._sampled._replace(batched=True)
+            self._kernel = make_shared_iterate(self._rule, sampled)
             tree = self._tree
             cut = cut_for_batches(tree.infosets, tree.num_players, tree.num_sequences)
             self.slots = _new_slots(cut, _HEIGHT, _ROOM)
@@ -168,12 +179,11 @@ class SharedWalks:
             if status == layout.TOO_UNLIKELY:
                 return layout.NEEDS_ONE_THREAD  # which says in which walk
             assert self.slots is not None
-            room = 2 * len(self.slots.leaf) // shared_walks.NUM_SLICES
+            room = 2 * self.slots.leaf.shape[1]
             if room > _MOST_ROOM:
                 self._is_too_large = True
                 return layout.NEEDS_ONE_THREAD
-            rows = len(self.slots.counts) // shared_walks.NUM_COUNTS
-            self.slots = _new_slots(cut, 2 * len(self.slots.node) // rows, room)
+            self.slots = _new_slots(cut, 2 * self.slots.node.shape[1], room)
 
     def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
         """Throws away what has been found for the next update."""
@@ -208,16 +218,193 @@ class SharedWalks:
 def _new_slots(cut: shared_walks.Cut, height: int, room: int) -> shared_walks.Slots:
     """Room for so many nodes in a stack, and so many entries in a log."""
     num_blocks, slices = len(cut.num_met), shared_walks.NUM_SLICES
-    rows, entries = slices + num_blocks, slices * room
-    return shared_walks.Slots(
-        node=np.zeros(rows * height, np.int32),
-        sequence=np.zeros(rows * height, np.int32),
-        weight=np.zeros(rows * height),
-        place=np.zeros(rows * height, np.uint64),
-        counts=np.zeros(rows * shared_walks.NUM_COUNTS, np.int64),
-        event=np.zeros(entries, np.int32),
-        leaf=np.zeros(entries, LEAF),
-        fork=np.zeros(entries, FORK),
-        order=np.zeros(entries, np.int32),
-        order_ends=np.zeros(slices * (num_blocks + 1), np.int64),
+    return new_record(
+        shared_walks.Slots,
+        R=slices + num_blocks,
+        NUM_SLICES=slices,
+        NUM_COUNTS=shared_walks.NUM_COUNTS,
+        H=height,
+        C=room,
+        E=num_blocks + 1,
     )
+
+
+# --- batches of walks over rules, in groups -------------------------------------------
+
+
+_ROOM_OF_GROUP = 2**8
+"""The infosets of a group that there is room for at first, a power of two."""
+
+_SEQUENCES, _VALUES = 4, 16
+"""The sequences and the numbers of keys that a group has room for, for each infoset."""
+
+_SMALL = 4
+"""This part of a budget may be taken though it is not left: the store takes room in
+advance, and it is the store that shall be found to be full."""
+
+_NO_TASK = layout.Task(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
+
+
+class GroupedWalks:
+    """Runs the batches of one solver over rules in groups.
+
+    Attributes:
+        num_threads: at most so many.
+        bytes_per_row: for an infoset and for a sequence, what each thread's gradient
+            and list take.
+    """
+
+    def __init__(
+        self,
+        tree: GameTree,
+        store: RuleStore,
+        sampled: Sampled,
+        rule: str,
+        num_threads: int,
+    ) -> None:
+        """Makes nothing yet.
+
+        Args:
+            tree, store: where the infosets are that walks have met.
+            sampled, rule: see `grouped.make_grouped_iterate`.
+            num_threads: at most so many.
+        """
+        self._tree, self._store = tree, store
+        self._sampled, self._rule = sampled, rule
+        self.num_threads = min(num_threads, grouped.NUM_GROUPS)
+        self.bytes_per_row = 5 * self.num_threads, 8 * self.num_threads
+        self._kernel: Any = None
+        self._plan = np.zeros(grouped.PLAN_SIZE, np.int64)
+        self._height, self._room = _HEIGHT, _ROOM_OF_GROUP
+        self._groups: grouped.Groups | None = None
+        self._own: list[tuple[np.ndarray, ...]] = []
+        self._frames = np.zeros((0, 0), np.int64)
+        self._framed: tuple[np.ndarray, ...] = ()
+        self._is_paused = self._is_torn = False
+        self._taken = [0]  # of the tree's budget, for the groups
+        end = weakref.finalize(self, _give_back, tree.budget, self._taken)
+        end.atexit = False
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a batch has been walked in part, which only groups may go on with."""
+        return bool(self._plan[grouped.WALKED]) or self._is_paused or self._is_torn
+
+    def run(
+        self, task: layout.Task, frame: np.ndarray, tables: layout.Tables, walk: Any
+    ) -> int:
+        """Runs iterations up to the job's limits.
+
+        Args:
+            task, tables, walk: the solver's.
+            frame: of the kernel for one thread.
+
+        Returns:
+            A status; after NEEDS_ONE_THREAD the kernel for one thread must go on.
+        """
+        if self._kernel is None:
+            self._kernel = grouped.make_grouped_iterate(self._rule, self._sampled)
+        if self._is_torn:
+            self.drop(tables, walk)
+        while True:
+            self._frame(tables)
+            assert self._groups is not None
+            self._is_torn = True  # should Ctrl-C, or an error, take the status away
+            status = teams.run(
+                self._kernel,
+                self.num_threads,
+                frame,
+                self._frames,
+                grouped.GROUP_LAYOUT.frame_of(self._groups),
+                self._store.called,
+                self._plan,
+                notes=grouped.NUM_GROUP_NOTES,
+                keep=(tables, walk, self._own, self._groups, self._framed),
+            )
+            self._is_paused = status == layout.PAUSED
+            if status == layout.GROW:
+                self._ask_for_room()
+            if status == layout.STACK_FULL:
+                self._height *= 2
+            elif status == layout.LOG_FULL:
+                self._room *= 2
+            else:
+                self._is_torn = False
+                return status
+            self._plan[grouped.WALKED] = 0  # the stretch is walked again
+            self._groups = None
+
+    def _ask_for_room(self) -> None:
+        """Asks the store for room for all infosets of the group to be merged next."""
+        assert self._groups is not None
+        row = int(self._plan[grouped.MERGED])
+        count, num_sequences = self._groups.sizes[row, : kernel.CURSOR_SIZE].tolist()
+        num_values = int(self._groups.rows[row, count]["start"])
+        self._store.ask_for(count, num_sequences, num_values)
+
+    def drop(self, tables: layout.Tables, walk: layout.Walk) -> None:
+        """Throws away what has been found for the next update."""
+        marks, infosets = walk.marks, self._store.infosets
+        for infoset in walk.met[: marks[layout.NUM_MET]].tolist():
+            start = infosets[infoset]["first_sequence"]
+            count = infosets[infoset]["num_actions"]
+            tables.is_met[infoset] = 0
+            tables.gradient[start : start + count] = 0
+        tables.gradient[: self._tree.num_players] = 0
+        for name in (layout.NUM_MET, layout.TOUCHED, layout.WALK):
+            marks[name] = 0
+        marks[layout.WALKER] = walk.cursor[layout.PLAYER]
+        self._plan[:] = 0
+        self._is_paused = self._is_torn = False
+
+    def _frame(self, tables: layout.Tables) -> None:
+        """Makes frames for the threads if arrays were replaced since the last time."""
+        store = self._store
+        framed = (store.infosets, *store.known, *tables)
+        is_same = len(framed) == len(self._framed) and all(
+            map(operator.is_, framed, self._framed)
+        )
+        if is_same and self._groups is not None:
+            return
+        if self._groups is None:
+            self._groups = self._new_groups()
+        room, frames, self._own = self._room, [], []
+        for _ in range(self.num_threads):
+            arrays = self._tree.arrays._replace(
+                infosets=store.infosets, **store.node_arrays()
+            )
+            num_infosets = len(tables.is_met) + room
+            own = tables._replace(
+                gradient=np.zeros(len(tables.gradient) + _SEQUENCES * room),
+                is_met=np.zeros(num_infosets, np.uint8),
+            )
+            stack = layout.empty_walk(self._height, num_infosets)
+            path = store.new_path(is_counted=False)
+            records = _NO_TASK, arrays, own, stack, store.game, store.known, path
+            frames.append(played.frame_of(*records))
+            self._own += records
+        self._frames, self._framed = np.array(frames), framed
+
+    def _new_groups(self) -> grouped.Groups:
+        """Room for what groups find; raises MemoryBudgetError if it does not fit."""
+        room, budget = self._room, self._tree.budget
+        groups = new_record(
+            grouped.Groups,
+            G=grouped.NUM_GROUPS,
+            C=room,
+            R=room + 1,
+            S=_SEQUENCES * room,
+            V=_VALUES * room,
+            T=2 * room,
+            NUM_COUNTS=grouped.NUM_COUNTS,
+        )  # zeros, which take memory when they are first written to
+        more = sum(array.nbytes for array in groups) - self._taken[0]
+        if more > budget.limit // _SMALL:
+            budget.require(more, "What the groups of a batch find takes")
+        budget.take(more)
+        self._taken[0] += more
+        return groups
+
+
+def _give_back(budget: Budget, taken: list[int]) -> None:
+    budget.take(-taken[0])

@@ -17,7 +17,6 @@ from mccfr_spiel.algorithms import (
     EntropyMinimizer,
     Minimizer,
     OwnAveraging,
-    OwnEstimator,
     OwnRule,
 )
 from mccfr_spiel.common import refusals
@@ -28,17 +27,19 @@ from mccfr_spiel.kernels import tables as layout
 from mccfr_spiel.kernels.apply import GROWING
 from mccfr_spiel.kernels.averaging import normalize
 from mccfr_spiel.kernels.entropy_rules import dilate
-from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables, name_of_own
+from mccfr_spiel.kernels.frame import new_record
+from mccfr_spiel.kernels.minimizers import FAULT, make_start_tables
 from mccfr_spiel.kernels.regret_pruning import pruned_frame_of
 from mccfr_spiel.kernels.sampling import count_sequences
 from mccfr_spiel.kernels.teams import num_cores
-from mccfr_spiel.kernels.walk import Sampled
 from mccfr_spiel.rules import played
-from mccfr_spiel.rules.store import RuleStore
-from mccfr_spiel.solving import grouping, sharing
-from mccfr_spiel.solving.grouping import GroupedWalks
-from mccfr_spiel.solving.locking import Locks, locked_rows
-from mccfr_spiel.solving.sharing import LEAST_TREE, SharedWalks
+from mccfr_spiel.solving.preparing import (
+    Locks,
+    kernel_name,
+    locked_rows,
+    sampled_by,
+)
+from mccfr_spiel.solving.sharing import LEAST_TREE, GroupedWalks, SharedWalks
 from mccfr_spiel.tree.full_pass import blocks_of, full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step, reads
@@ -52,7 +53,6 @@ _OPTIONAL_BYTES = 9
 
 _TABLES_OF_PRUNING = "seen", "known", "best", "below", "got", "skips"
 
-_NOTHING = (None, None, None)
 
 Records = tuple[layout.Task, layout.TreeArrays, layout.Tables, layout.Walk]
 
@@ -63,30 +63,8 @@ MOST_NOTES = 2**24
 """The most notes for baselines that the walks of a batch may take, of 24 bytes each."""
 
 
-def kernel_name(minimizer: Minimizer) -> str:
-    """The name by which kernels know a rule."""
-    if isinstance(minimizer, OwnRule):
-        return name_of_own(minimizer.update, minimizer.compiled)
-    return minimizer.rule
-
-
-def sampled_by(algorithm: Algorithm) -> Sampled:
-    """What the walks of an algorithm sample, as kernels are told."""
-    return Sampled(algorithm.sampling.kind, batched=algorithm.batch != 1)
-
-
-def needs_whole_tree(algorithm: Algorithm) -> bool:
-    """Whether an algorithm cannot run on a tree that grows with its walks."""
-    sampling, minimizer, *_ = algorithm
-    whole = not sampling.is_sampled or sampling.player == "balanced"
-    return whole or minimizer.needs_whole_tree
-
-
-def can_take_worlds(algorithm: Algorithm) -> bool:
-    """Whether an algorithm can run on worlds, where no nodes are kept."""
-    sampling = algorithm.sampling
-    is_own = isinstance(sampling, OwnEstimator)
-    return not (sampling.is_sampled or sampling.prune or is_own)
+_LARGEST_SUM = 1e300
+"""The largest sum kept: adding up that many for all of a tree still fits a double."""
 
 
 def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
@@ -96,10 +74,6 @@ def _can_share(tree: GameTree, minimizer: Minimizer) -> bool:
     at a time.
     """
     return tree.abstraction is None and getattr(minimizer, "compiled", True)
-
-
-_LARGEST_SUM = 1e300
-"""The largest sum kept: adding up that many for all of a tree still fits a double."""
 
 
 def _task_of(algorithm: Algorithm, seed: int, batch: int) -> layout.Task:
@@ -185,7 +159,7 @@ class SolverState:
         self._task = _task_of(algorithm, seed, self.batch)
         self.job = self._task.job.data
         self._frame = np.zeros(0, np.int64)
-        self._framed: tuple[Any, Any, Any] = _NOTHING  # of what the frame is
+        self._framed: tuple[Any, ...] = ()  # of what the frame is
         self._optional_tables = minimizer.tables
         if sampling.player == "balanced":
             self._optional_tables += ("balance",)
@@ -211,9 +185,10 @@ class SolverState:
         self._hold_tables()
         self._room = 0, 0  # the infosets and sequences that there are rows for
         self._forgets = tree.abstraction is not None
-        self.walk = layout.empty_walk(
-            HEIGHT, HEIGHT, notes=sampling.baseline != "", forgets=self._forgets
-        )
+        needed = ("note",) if sampling.baseline else ()
+        if self._forgets:
+            needed += "visit", "gain"
+        self.walk = layout.empty_walk(HEIGHT, HEIGHT, needed)
         self.counts, self.marks = self.walk.cursor.data, self.walk.marks.data
         self.tables = self._new_tables()
         self._note_room()
@@ -319,22 +294,17 @@ class SolverState:
             else:
                 columns = tree.num_players if name == "baseline" else 1
                 per_sequence += _OPTIONAL_BYTES * columns
-        if self.groups is not None:
-            per_infoset += grouping.BYTES_PER_INFOSET * self.groups.num_threads
-            per_sequence += grouping.BYTES_PER_SEQUENCE * self.groups.num_threads
-        if self.sharing is not None:
-            per_infoset += sharing.BYTES_PER_INFOSET
-            per_sequence += sharing.BYTES_PER_SEQUENCE
+        walks = self.groups or self.sharing
+        if walks is not None:
+            per_infoset += walks.bytes_per_row[0]
+            per_sequence += walks.bytes_per_row[1]
         tree.budget.add_tables(self, per_infoset, per_sequence, self._rows)
 
     @reads
     def _new_tables(self) -> layout.Tables:
         tree = self._tree
-        tables = layout.empty_tables(
-            *self._rows(),
-            tree.num_players,
-            self._optional_tables,
-        )
+        sizes = dict(zip("ISP", (*self._rows(), tree.num_players), strict=True))
+        tables = new_record(layout.Tables, self._optional_tables, **sizes)
         tables.policy[: tree.num_players] = 1
         minimizer = self._algorithm.minimizer
         if isinstance(minimizer, EntropyMinimizer) and minimizer.weights == "kroer":
@@ -371,13 +341,8 @@ class SolverState:
         """Starts the tables of the infosets that the tree has met since last time."""
         self._tree.note_met()
         self._fit_tables()
-        self._start_tables(
-            self._tree.arrays,
-            self.tables,
-            self.walk.known,
-            self._task.job[layout.SEED],
-            self._task.parameters,
-        )
+        tree, tables = self._tree.arrays, self.tables
+        self._start_tables(self._task, tree, tables, self.walk.known)
 
     # --- what may have gone wrong --------------------------------------------
 
@@ -449,7 +414,7 @@ class SolverState:
     @held_step
     def _enlarge_tables(self, num_infosets: int, num_sequences: int) -> None:
         # The frame would keep all the old tables alive until the next one is made.
-        self._framed = _NOTHING
+        self._framed = ()
         rows = tuple(
             zip((num_infosets, num_sequences), self._tree.sizes(), strict=True)
         )
@@ -501,40 +466,29 @@ class SolverState:
         tree, job = self._tree, self.job
         tree.note_met()
         self._fit_tables()
-        if self.store is not None:
-            return self._frame_over_rules(self.store)
-        # Not before: names for the old tables would keep all of them alive meanwhile.
-        tables, walk = self.tables, self.walk
         job[layout.NUM_NODES] = tree.num_nodes
         job[layout.NUM_INFOSETS] = tree.num_infosets
-        storage = tree.storage
-        of_tree, of_tables, of_walk = self._framed
-        if not (
-            tables is of_tables
-            and walk is of_walk
-            and all(map(operator.is_, storage, of_tree))
-        ):
-            arrays = layout.TreeArrays(*storage)
-            self._frame = self._frame_of(self._task, arrays, tables, walk, *self.whole)
-            self._framed = storage, tables, walk  # last: Ctrl-C may come in between
+        # Not before: names for the old tables would keep all of them alive meanwhile.
+        store, tables, walk = self.store, self.tables, self.walk
+        if store is None:
+            held = *tree.storage, tables, walk
+        else:
+            held = store.infosets, store.known, tables, walk
+        if not self._framed or not all(map(operator.is_, held, self._framed)):
+            self._frame = self._new_frame()
+            self._framed = held  # last: Ctrl-C may come in between
         return self._frame
 
-    def _frame_over_rules(self, store: RuleStore) -> np.ndarray:
-        """As `frame`, for a kernel that walks over rules."""
-        tables, walk = self.tables, self.walk
-        held = store.infosets, store.known
-        of_store, of_tables, of_walk = self._framed
-        if not (of_store and tables is of_tables and walk is of_walk) or not all(
-            map(operator.is_, held, of_store)
-        ):
-            arrays = self._tree.arrays._replace(
-                infosets=store.infosets, **(self._node_arrays or {})
-            )
-            self._frame = played.frame_of(
-                self._task, arrays, tables, walk, store.game, store.known, self.path
-            )
-            self._framed = held, tables, walk
-        return self._frame
+    def _new_frame(self) -> np.ndarray:
+        tree, store, task = self._tree, self.store, self._task
+        if store is None:
+            arrays = layout.TreeArrays(*tree.storage)
+            return self._frame_of(task, arrays, self.tables, self.walk, *self.whole)
+        arrays = tree.arrays._replace(
+            infosets=store.infosets, **(self._node_arrays or {})
+        )
+        records = task, arrays, self.tables, self.walk
+        return played.frame_of(*records, store.game, store.known, self.path)
 
     # --- saving --------------------------------------------------------------
 

@@ -5,13 +5,17 @@ loaded: the arrays of the `GameTree`, its infosets' names and the list of its le
 Only trees of games that their load string determines are kept. The folder is named by a
 hash of that string, of OpenSpiel's build and of all sources of this package. It appears
 whole or not at all, by renaming.
+
+Whole trees are also kept in memory, to evaluate policies on, beside the trees that
+solvers grow. Evaluating a policy must not change the solver that it comes from, so a
+tree that a solver has grown is never completed in place. Instead the whole tree of its
+game is made once and kept for as long as the grown tree lives.
 """
 
 import contextlib
 import hashlib
 import importlib.metadata
 import inspect
-import itertools
 import math
 import os
 import pathlib
@@ -20,6 +24,8 @@ import shutil
 import tempfile
 import time
 import warnings
+import weakref
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -34,19 +40,16 @@ from mccfr_spiel.kernels.jit import package_digest
 from mccfr_spiel.kernels.tables import Passes
 from mccfr_spiel.rules.description import rules_of
 from mccfr_spiel.rules.expansion import Expansion
-from mccfr_spiel.rules.key_table import RowTable, new_row_table
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.rules.kernel import RowTable
+from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
 from mccfr_spiel.tree.infosets import KeyNames, TextNames
-from mccfr_spiel.tree.loading import load_game, told_by_string
+from mccfr_spiel.tree.loading import load_game, same_game, told_by_string
 
 CODE = package_digest()
 """The code that makes trees: all of this package's, as its sources are when they are
 imported. They may be edited later. None if they cannot be read."""
 
-_ARRAYS = (
-    *("nodes", "infosets", "actions", "utilities"),
-    *("chance_probs", "chance_cdf", "chance_starts"),
-)
+_ARRAYS = Expansion._fields[:-1]
 _PART = ".part-"
 _MONTH = 30 * 24 * 3600
 
@@ -238,27 +241,13 @@ def _mapped(path: pathlib.Path) -> np.ndarray:
 def _fill(tree: GameTree, arrays: dict[str, np.ndarray]) -> None:
     """Gives a new tree the arrays of files."""
     infosets = arrays["infosets"]
-    keys = new_row_table(np.uint16, 0)
+    of_tree: Any = (arrays[name] for name in _ARRAYS)
+    whole = Expansion(*of_tree)
     if tree.rules is None:
         names = TextNames(arrays["text"], arrays["ends"], infosets["player"])
     else:
         keys = RowTable(*(arrays[f"keys_{name}"] for name in RowTable._fields))
         names = KeyNames(tree.rules, keys, infosets["player"])
-    probs = arrays["chance_probs"].tolist()
-    bounds = [*arrays["chance_starts"].tolist(), len(probs)]
-    whole = Expansion(
-        nodes=arrays["nodes"],
-        infosets=infosets,
-        actions=arrays["actions"],
-        chance_probs=arrays["chance_probs"],
-        chance_cdf=arrays["chance_cdf"],
-        utilities=arrays["utilities"],
-        distributions={
-            tuple(probs[start:stop]): start
-            for start, stop in itertools.pairwise(bounds)
-        },
-        keys=keys,
-    )
     leaves = (arrays[f"pass_{name}"] for name in Passes._fields)
     tree.take_over(whole, names, Passes(*leaves))
 
@@ -311,3 +300,99 @@ def _write(tree: GameTree, folder: pathlib.Path) -> None:
     for path in folder.iterdir():  # before the folder gets its name
         with path.open("rb+") as file:
             os.fsync(file.fileno())
+
+
+# --- whole trees kept in memory, beside others that have only grown -------------------
+
+
+_kept: weakref.WeakKeyDictionary[GameTree, GameTree] = weakref.WeakKeyDictionary()
+"""For each grown tree a whole tree."""
+
+
+def complete_tree(
+    game: pyspiel.Game | str | GameTree,
+    max_memory: MaxMemory = None,
+    *,
+    twin: bool | None = None,
+    store: str = "tree",
+) -> GameTree:
+    """The whole tree of a game.
+
+    A GameTree that consists of its root only is completed in place, within its own
+    `max_nodes`. One that a solver has grown is left as it is, and a whole tree is made
+    beside it, once.
+
+    Args:
+        game: a game, its load string or its tree.
+        max_memory: as in `GameTree`, for a tree that is made here. By default a tree
+            beside another has the `max_memory` that the other was given.
+        twin: likewise; by default a tree beside one that refuses its twin does, too.
+        store: what the whole tree keeps, see `GameTree.make_whole`.
+
+    Raises:
+        TreeFullError, MemoryBudgetError: see `GameTree.make_whole`.
+        ValueError: see `GameTree`, or the GameTree has an abstraction.
+    """
+    if not isinstance(game, GameTree):
+        tree = GameTree(game, max_memory=max_memory, twin=twin)
+        return tree.make_whole(store)
+    if game.abstraction is not None:
+        raise ValueError(
+            f"This tree of {game.source} has an abstraction, in which players may "
+            "forget: there are no plans to optimize. Give the game itself; a policy "
+            "with an abstraction is evaluated in that."
+        )
+    is_new = game.num_nodes == 1 and not game.num_infosets
+    if is_new and game.rule_store is None:
+        return game.make_whole(store)
+    return whole_tree_beside(game, game.source, max_memory, twin=twin, store=store)
+
+
+def whole_tree_beside(
+    grown: GameTree,
+    game: pyspiel.Game | str,
+    max_memory: MaxMemory = None,
+    *,
+    max_nodes: int | None = None,
+    twin: bool | None = None,
+    store: str = "tree",
+) -> GameTree:
+    """The whole tree of a game, which may be a policy's tree if that is of this game.
+
+    Args:
+        grown: the policy's tree, which is not changed.
+        game: in which to evaluate the policy, be it the tree's game or another.
+        max_memory, twin, store: see `complete_tree`.
+        max_nodes: of a tree that is made here; by default as many as the policy's tree
+            may have.
+
+    Returns:
+        `grown` itself if it is whole and surely of that game; else the tree that is
+        kept with it, if that is surely of that game; else a new one.
+    """
+    source = load_game(game)
+    if grown.abstraction is None and _is_of(grown, source) and _keeps(grown, store):
+        return grown
+    kept = _kept.get(grown)
+    if kept is not None and _is_of(kept, source) and _keeps(kept, store):
+        return kept
+    most = max(DEFAULT_MAX_NODES, grown.max_nodes)
+    if max_memory is None and not grown.budget.is_default:
+        max_memory = grown.budget.limit
+    whole = GameTree(
+        source,
+        max_nodes=most if max_nodes is None else max_nodes,
+        max_memory=max_memory,
+        twin=False if twin is None and grown.twin is False else twin,
+    )
+    _kept[grown] = whole.make_whole(store)
+    return whole
+
+
+def _keeps(tree: GameTree, store: str) -> bool:
+    """Whether a tree is whole, and keeps what is wanted."""
+    return tree.has_all_infosets and store in ("auto", tree.store)
+
+
+def _is_of(tree: GameTree, game: pyspiel.Game) -> bool:
+    return game is tree.game or same_game(game, tree.source)

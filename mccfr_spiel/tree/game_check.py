@@ -17,7 +17,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.rules.check import PlainRules, View
 from mccfr_spiel.rules.description import (
     Declared,
     GameError,
@@ -30,6 +29,7 @@ from mccfr_spiel.rules.description import (
     rules_of,
     tell_history,
 )
+from mccfr_spiel.rules.game import PlainRules, View
 from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.twin_trees import known_twin
 from mccfr_spiel.worlds.finding import why_no_worlds

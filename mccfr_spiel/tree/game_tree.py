@@ -42,8 +42,8 @@ from mccfr_spiel.tree.loading import may_be_python
 from mccfr_spiel.tree.loading import saved_game as saved_game
 from mccfr_spiel.tree.loading import turn_based as turn_based
 from mccfr_spiel.tree.lock import changes, reads, steps
+from mccfr_spiel.tree.outcomes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.readable import DEFAULT_MAX_NODES, Abstraction, ReadableTree
-from mccfr_spiel.tree.sizes import BLOCKS, CEILINGS, LEAVES, UNCOUNTED
 from mccfr_spiel.tree.twin_trees import (
     checked_twin,
     expanded_by_twin,
@@ -219,9 +219,8 @@ class GameTree(ReadableTree):
 
     def _take_over(self, whole: Expansion, names: InfosetNames) -> None:
         self.met.take_over(names, whole.infosets, whole.actions)
-        self.distributions.take_over(
-            whole.distributions, whole.chance_probs, whole.chance_cdf
-        )
+        chance = whole.chance_probs, whole.chance_cdf, whole.chance_starts
+        self.distributions.take_over(*chance)
         self.payoffs.take_over(whole.utilities)
         self.node_store.take_over(whole.nodes)
 
@@ -500,18 +499,11 @@ class GameTree(ReadableTree):
         size = bytes_of_ceilings(self.num_nodes, self.num_sequences)
         return self._keep(CEILINGS, size, list_ceilings, *of)
 
-    @steps
-    def forget_leaves(self) -> None:
-        """Drops the list of leaves and all that `list_blocks`, `list_ceilings` and
-        evaluations have made."""
-        self._forget_leaves()
-
     def _forget_leaves(self) -> None:
         self._kept = {}
         self._vectors.clear()
-        self.budget.measured(CEILINGS, 0)
-        self.budget.measured(LEAVES, 0)
-        self.budget.measured(BLOCKS, 0)
+        for name in CEILINGS, LEAVES, BLOCKS:
+            self.budget.measured(name, 0)
 
     # --- dropping nodes, and the states of nodes -----------------------------
 

@@ -3,12 +3,14 @@
 Where the walk follows all moves at that node, their nodes surely come next and are
 expanded at once. Where it draws a move, it says itself, by stopping again, where it
 went.
+
+A walk over compiled rules stops where there is no room for the infoset that it meets.
 """
 
 import operator
 import random
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import pyspiel
 
@@ -26,22 +28,29 @@ from mccfr_spiel.common.limits import (
 from mccfr_spiel.kernels.tables import (
     ITERATION,
     NODE_TO_GROW,
+    TOUCHED,
+    TOUCHED_BEFORE,
     WALK,
     WALKER,
     Tables,
     Walk,
 )
 from mccfr_spiel.kernels.walk import begin_again
+from mccfr_spiel.rules import kernel, played
+from mccfr_spiel.rules.description import tell_history
+from mccfr_spiel.rules.store import RuleStore
 from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.tree.infosets import no_recall
 from mccfr_spiel.tree.lock import held_step
-from mccfr_spiel.tree.sizes import NODES, UNCOUNTED
+from mccfr_spiel.tree.outcomes import NODES, UNCOUNTED
 from mccfr_spiel.tree.whole import Opened, Place, child_of, expand_below
+from mccfr_spiel.twins.twin import BoundTwin
 
 _FEW, _MANY = 2**10, 2**13
 """After `_FEW` nodes expanded for one walk, the length of its history is checked; after
 `_MANY`, its size is estimated."""
 
-PROBES, PROBES_OF_INFOSETS = 25, 400
+_PROBES, _PROBES_OF_INFOSETS = 25, 400
 """The most histories that tell of a walk's nodes, for each `_MANY` of them, and of its
 infosets. Those must tell a walk that does not fit from one that just fits."""
 
@@ -70,9 +79,6 @@ class Growth:
     Attributes:
         lock: the tree's.
         generation: that of the nodes which the walk has on its stack.
-        follows_all_own: whether a walk follows all actions of the updated player, and
-            one of each other player and of chance. It then meets each of that player's
-            infosets at most once.
     """
 
     def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
@@ -92,10 +98,12 @@ class Growth:
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
         self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
+        # One that follows all of them, and one move of each other player and of chance,
+        # meets each of that player's infosets at most once.
         is_external = (
             sampling.chance and sampling.opponents and sampling.player == "all"
         )
-        self.follows_all_own = is_external and not self._is_choosy
+        self._follows_all_own = is_external and not self._is_choosy
         # For each player: whether a walk that updates it draws among the moves of each
         # player and, last, of chance.
         self._draws: list[list[bool]] = []
@@ -271,11 +279,11 @@ class Growth:
         tree = self._tree
         room = (tree.budget.left + tree.budget.held(NODES)) // 2
         most = max(min(tree.max_nodes, room // NODE_BYTES), 1)
-        probes = PROBES * (self._many // _MANY)  # little beside so many expansions
-        if self.surely_meets_more(most, tables, player, probes):
+        probes = _PROBES * (self._many // _MANY)  # little beside so many expansions
+        if self._surely_meets_more(most, tables, player, probes):
             raise self._too_large("far more", is_hopeless=True)
 
-    def surely_meets_more(
+    def _surely_meets_more(
         self,
         most: int,
         tables: Tables,
@@ -294,7 +302,7 @@ class Growth:
             player: the updated one.
             probes: the most histories to follow.
             rates: if given, what the player's infosets take that the walk meets is
-                compared with `most`. Then it must have `follows_all_own`.
+                compared with `most`. Then walks must follow all of its actions.
         """
         if self._follows_one or self._is_choosy:
             return False
@@ -393,3 +401,152 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
     marks = walk.marks
     iteration = walk.cursor.item(ITERATION)
     return iteration, marks.item(WALKER), marks.item(WALK)
+
+
+# --- walks over compiled rules, which keep no nodes -----------------------------------
+
+
+_LARGE_WALK, _MOST_NODES = 10_000_000, 10**12
+"""A walk that has visited so many nodes, some seconds, is looked at; one of more than
+the second number takes days."""
+
+_SMALL_SHARE = 1 / 64
+"""Once what has been met takes this share of the memory that there is for it, the walk
+that has met most of it is looked at."""
+
+
+class RuleGrowth(Growth):
+    """Makes room for the infosets that walks over rules meet, which keep no nodes."""
+
+    def __init__(
+        self, tree: GameTree, sampling: Sampling, store: RuleStore, path: played.Path
+    ) -> None:
+        """Grows the store of a tree.
+
+        Args:
+            tree: on which a solver walks over rules.
+            sampling: of the walks.
+            store: that of the tree.
+            path: where the walk is.
+        """
+        super().__init__(tree, sampling, met_once=False)
+        self._store, self._path = store, path
+        self._is_forecast = self._is_measured = False
+
+    def fit(self, walk: Walk) -> None:
+        """As in Growth; a walk over rules needs no nodes."""
+        self.generation = self._tree.generation
+
+    def look(self, tables: Tables, walk: Walk) -> None:
+        """Looks once, in the middle of the first large walk, whether it is hopeless.
+
+        Raises:
+            WalkTooLargeError: it would visit more than `_MOST_NODES`, or meet more than
+                fits, or it is one of the first and has visited more than the tree's
+                `walk_limit`.
+        """
+        visited = _visited(walk)
+        limit = self._tree.walk_limit
+        # A limit on later walks would let the clock, which cuts slices, decide.
+        if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
+            raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
+        self._measure(tables, walk)
+        if self._is_forecast or visited < _LARGE_WALK:
+            return
+        self._is_forecast = True
+        tree, player = self._tree, walk.marks.item(WALKER)
+        tree.note_met()
+        if self._surely_meets_more(_MOST_NODES, tables, player, _PROBES):
+            self._is_forecast = False
+            which = f"{_MOST_NODES:,} nodes, which would take days"
+            raise _hopeless(tree, f"surely visits more than {which}")
+
+    def _measure(self, tables: Tables, walk: Walk) -> None:
+        """Looks once, in the middle of the first walk that takes much memory, whether
+        what it meets surely does not fit.
+
+        All that is certain is that a walk meets each of the updated player's infosets
+        at most once, so that all of them that it meets must be in memory in the end.
+
+        Raises:
+            WalkTooLargeError: they are too many.
+        """
+        if self._is_measured or not self._follows_all_own:
+            return
+        if self._tree.walk_limit is not None:  # which ends a walk long before
+            return
+        store, tree = self._store, self._tree
+        most = store.bytes_that_fit()
+        if (
+            2 * _visited(walk) < store.sizes()[0]
+            or store.bytes_used() < _SMALL_SHARE * most
+        ):
+            return
+        self._is_measured, budget = True, tree.budget
+        tree.note_met()
+        player, rates = walk.marks.item(WALKER), store.least_rates()
+        probes = _PROBES_OF_INFOSETS
+        if self._surely_meets_more(most, tables, player, probes, rates):
+            self._is_measured = False
+            what = f"surely meets more information sets than fit {budget.in_words()}"
+            raise _hopeless(tree, what)
+
+    def grow(self, tables: Tables, walk: Walk) -> None:
+        """Makes room for the infoset at which the walk stopped, and more.
+
+        Raises:
+            WalkTooLargeError: the infosets that the first walk meets do not fit, or
+                those that a walk would meet surely do not.
+            MemoryBudgetError: the infosets met fill the tree's `max_memory`.
+        """
+        self._measure(tables, walk)
+        self._make_room(walk)
+
+    @held_step
+    def _make_room(self, walk: Walk) -> None:
+        tree = self._tree
+        try:
+            self._store.grow()
+        except MemoryBudgetError as error:
+            tree.note_met()
+            if present_walk(walk) != (0, 0, 0):
+                raise infosets_fill(tree) from error
+            raise WalkTooLargeError(
+                f"A single walk over {brief(tree.source)} meets more than the "
+                f"{tree.num_infosets:,} information sets that fit "
+                f"{tree.budget.in_words()}. Use outcome sampling, which follows one "
+                "history, or raise max_memory if memory allows."
+            ) from error
+        tree.note_met()
+
+    def raise_broken(self, status: int) -> NoReturn:
+        """Raises the GameError for a status from `played.BROKEN` on."""
+        found = status - played.BROKEN
+        if found == kernel.NO_RECALL and isinstance(self._store.rules, BoundTwin):
+            self._raise_no_recall()
+        self._store.raise_broken(found, self._path)
+
+    def _raise_no_recall(self) -> NoReturn:
+        """Says in the words of OpenSpiel's game where a walk over its twin stands."""
+        path, state = self._path, self._tree.new_state()
+        for action in path.history[: path.position[played.NUM_MOVES]].tolist():
+            state.apply_action(action)
+        player = state.current_player()
+        info_state = state.information_state_string(player)
+        where = f"the information state {info_state!r} of {brief(self._tree.game)}"
+        error = no_recall(player, where)
+        tell_history(error, state)
+        raise error
+
+
+def _visited(walk: Walk) -> int:
+    """The nodes that the present walk has visited."""
+    marks = walk.marks
+    return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)
+
+
+def _hopeless(tree: GameTree, how: str) -> WalkTooLargeError:
+    return WalkTooLargeError(
+        f"A single walk over {brief(tree.source)} {how}, since this sampling follows "
+        "all of a player's actions. Use outcome sampling, which follows one history."
+    )

@@ -27,14 +27,20 @@ from mccfr_spiel.common.arrays import INFOSET, MAX_CHILDREN, reserve
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import Budget, budget_full
 from mccfr_spiel.rules.description import BoundRules, GameError
-from mccfr_spiel.rules.kernel import row_hash
-from mccfr_spiel.rules.key_table import SLOT, RowTable, fill_table, find_key, key_of
-from mccfr_spiel.tree.outcomes import refuse_children
-from mccfr_spiel.tree.sizes import (
+from mccfr_spiel.rules.kernel import (
+    SLOT,
+    RowTable,
+    fill_table,
+    find_key,
+    key_of,
+    row_hash,
+)
+from mccfr_spiel.tree.outcomes import (
     BYTES_PER_INFOSET,
     BYTES_PER_SEQUENCE,
     bytes_of_actions,
     bytes_of_string,
+    refuse_children,
 )
 from mccfr_spiel.twins.spelling import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets

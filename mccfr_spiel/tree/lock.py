@@ -74,18 +74,18 @@ class Locked(Protocol):
     def lock(self) -> TreeLock: ...
 
 
-_Self = TypeVar("_Self", bound=Locked)
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-_Method = Callable[Concatenate[_Self, _Arguments], _Result]
+_S = TypeVar("_S", bound=Locked)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Method = Callable[Concatenate[_S, _P], _R]
 
 
 def _under_lock(
-    method: _Method[_Self, _Arguments, _Result],
+    method: _Method[_S, _P, _R],
     refused_from: int,
     raised_by: int,
     name: str | None = None,
-) -> _Method[_Self, _Arguments, _Result]:
+) -> _Method[_S, _P, _R]:
     """Wraps a method so that it runs under the lock of its object.
 
     Args:
@@ -97,9 +97,7 @@ def _under_lock(
     doing = name or method.__name__.lstrip("_")
 
     @functools.wraps(method)
-    def locked(
-        self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Result:
+    def locked(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         lock, thread = self.lock, threading.get_ident()
         try:
             if lock.waiting and not lock.level:
@@ -122,9 +120,7 @@ def _under_lock(
     return locked
 
 
-def reads(
-    method: _Method[_Self, _Arguments, _Result],
-) -> _Method[_Self, _Arguments, _Result]:
+def reads(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A method during which nobody may change the tree.
 
     It is refused in the middle of a step.
@@ -132,16 +128,12 @@ def reads(
     return _under_lock(method, _STEPPING, READING)
 
 
-def runs(
-    method: _Method[_Self, _Arguments, _Result],
-) -> _Method[_Self, _Arguments, _Result]:
+def runs(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A slice of `Solver.iterate`, refused where its own thread is inside already."""
     return _under_lock(method, READING, READING, "iterate")
 
 
-def steps(
-    method: _Method[_Self, _Arguments, _Result],
-) -> _Method[_Self, _Arguments, _Result]:
+def steps(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A step, in the middle of which not even its own thread may come in.
 
     It is refused in the middle of another step.
@@ -149,15 +141,11 @@ def steps(
     return _under_lock(method, _STEPPING, _STEPPING)
 
 
-def held_step(
-    method: _Method[_Self, _Arguments, _Result],
-) -> _Method[_Self, _Arguments, _Result]:
+def held_step(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A step of a method that already holds the lock, and so need not take it."""
 
     @functools.wraps(method)
-    def stepping(
-        self: _Self, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Result:
+    def stepping(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         lock = self.lock
         before = lock.level
         lock.level = before | _STEPPING
@@ -169,8 +157,6 @@ def held_step(
     return stepping
 
 
-def changes(
-    method: _Method[_Self, _Arguments, _Result],
-) -> _Method[_Self, _Arguments, _Result]:
+def changes(method: _Method[_S, _P, _R]) -> _Method[_S, _P, _R]:
     """A step that is refused wherever its own thread is inside already."""
     return _under_lock(method, READING, _STEPPING)

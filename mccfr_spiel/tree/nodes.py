@@ -26,8 +26,7 @@ from mccfr_spiel.common.limits import (
 )
 from mccfr_spiel.rules.description import tell_history
 from mccfr_spiel.tree.infosets import Infosets
-from mccfr_spiel.tree.outcomes import refuse_children
-from mccfr_spiel.tree.sizes import NODES
+from mccfr_spiel.tree.outcomes import NODES, refuse_children
 
 _pack = struct.Struct("<iiiHh").pack_into
 _unpack = struct.Struct("<iiiHh").unpack_from

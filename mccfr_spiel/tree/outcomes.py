@@ -1,5 +1,13 @@
-"""The chance distributions and the payoffs of a tree, each different one kept once."""
+"""The chance distributions and the payoffs of a tree, each different one kept once.
 
+Before them stands what the parts of a tree cost in bytes, and under which names its
+budget holds them. The sizes were measured on 64-bit CPython and rounded up. They are
+counted *before* the memory is taken, so that a tree which does not fit is refused while
+there is still room to say so.
+"""
+
+import itertools
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +22,48 @@ from mccfr_spiel.rules.description import (
     check_probs,
     check_returns,
 )
-from mccfr_spiel.tree.sizes import LISTS, bytes_of_tuple
+
+# --- what a tree's budget is held for -------------------------------------------------
+
+
+NODES, LEAVES, UNCOUNTED = "nodes", "the leaves of a pass", "what cannot be counted"
+BLOCKS = "the blocks of a pass in threads"
+CEILINGS = "the ceilings of regret-based pruning"
+LISTS = "distributions and returns"
+"""What a tree's budget is held for, besides infosets."""
+
+BYTES_PER_INFOSET = 220
+"""What the tree takes for an infoset, besides its string: its record, twice while the
+array grows; its entry in the dictionary of names, likewise; its number; its past."""
+
+BYTES_PER_SEQUENCE = 17
+
+BYTES_OF_INT = 32
+_BYTES_OF_LIST = 250
+"""A list or tuple that is kept once, as a key of a table, without its numbers."""
+_LARGEST_SHARED_INT = 256  # CPython keeps one object for each integer up to this one
+
+
+def bytes_of_string(info_state: str) -> int:
+    """The bytes of an infoset's string, and of the copy of it that saving makes."""
+    return sys.getsizeof(info_state) + len(info_state)
+
+
+def bytes_of_tuple(count: int) -> int:
+    """The bytes of a tuple of floats, in a table and in the arrays it is copied to."""
+    return _BYTES_OF_LIST + 64 * count
+
+
+def bytes_of_actions(actions: list[int]) -> int:
+    """The bytes of a list of legal actions (ascending) that is kept once."""
+    size = _BYTES_OF_LIST + 16 * len(actions)
+    if actions[-1] > _LARGEST_SHARED_INT:
+        size += BYTES_OF_INT * len(actions)
+    return size
+
+
+# --- chance and payoffs ---------------------------------------------------------------
+
 
 _FEW = 16
 
@@ -68,11 +117,13 @@ class Distributions:
         self.starts[probs] = start
         return start
 
-    def take_over(
-        self, starts: dict[tuple[float, ...], int], probs: np.ndarray, cdf: np.ndarray
-    ) -> None:
+    def take_over(self, probs: np.ndarray, cdf: np.ndarray, starts: np.ndarray) -> None:
         """Takes the distributions of a whole tree in place of its own."""
-        self.starts = starts
+        values, bounds = probs.tolist(), [*starts.tolist(), len(probs)]
+        self.starts = {
+            tuple(values[start:stop]): start
+            for start, stop in itertools.pairwise(bounds)
+        }
         self.probs = np.ascontiguousarray(probs)
         self.cdf = np.ascontiguousarray(cdf)
         self.count = len(self.probs)

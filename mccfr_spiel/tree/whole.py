@@ -33,8 +33,9 @@ from mccfr_spiel.kernels.shared_walks import Cut
 from mccfr_spiel.kernels.tables import Blocks, Passes
 from mccfr_spiel.kernels.teams import num_cores
 from mccfr_spiel.rules.description import tell_history
+from mccfr_spiel.tree.levels import members_of
+from mccfr_spiel.tree.outcomes import UNCOUNTED
 from mccfr_spiel.tree.readable import ReadableTree
-from mccfr_spiel.tree.sizes import UNCOUNTED
 
 _CHECKED = 1024
 """The expansion looks every so many nodes at what cannot be counted."""
@@ -293,10 +294,7 @@ def cut_for_batches(infosets: np.ndarray, num_players: int, num_sequences: int) 
     work = (WORK_OF_SEQUENCE * np.add.reduceat(counts, starts)).astype(np.int64)
     total = WORK_OF_SEQUENCE * int(counts[:num_players].sum() - num_players)
     most = max(total // (num_players * NUM_BLOCKS_OF_BATCH), LEAST_BLOCK_OF_BATCH)
-    members = np.argsort(infosets["player"], kind="stable").astype(np.int32)
-    member_ends = np.searchsorted(
-        infosets["player"][members], np.arange(num_players + 1)
-    )
+    members, member_ends = members_of(infosets, num_players)
     owner = _owners(infosets, num_players)
     block_of = np.empty(len(infosets), np.int32)
     is_root = np.zeros(len(infosets), np.bool_)

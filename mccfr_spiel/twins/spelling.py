@@ -11,8 +11,7 @@ import numpy as np
 
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.description import SPARE, BoundRules
-from mccfr_spiel.rules.kernel import SPELL, call, callable_rules
-from mccfr_spiel.rules.key_table import RowTable
+from mccfr_spiel.rules.kernel import SPELL, RowTable, call, callable_rules
 
 _BATCH = 1 << 24
 """The bytes that the strings spelled in one pass may take."""

@@ -12,8 +12,7 @@ from mccfr_spiel.common.limits import Budget, MemoryBudgetError, in_words
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.rules.description import SPARE, WORLD_SIGNATURES, BoundRules
-from mccfr_spiel.rules.kernel import callable_world_rules
-from mccfr_spiel.rules.key_table import RowTable
+from mccfr_spiel.rules.kernel import RowTable, callable_world_rules
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import entries as slots

@@ -20,8 +20,14 @@ from mccfr_spiel.common.arrays import CHANCE_NODE, NODE, TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout, new_record
 from mccfr_spiel.kernels.jit import IS_COMPILED, inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.rules.kernel import APPLY_ACTION, INFO_KEY, INFOSETS, call, row_hash
-from mccfr_spiel.rules.key_table import find_key
+from mccfr_spiel.rules.kernel import (
+    APPLY_ACTION,
+    INFO_KEY,
+    INFOSETS,
+    call,
+    find_key,
+    row_hash,
+)
 from mccfr_spiel.rules.played import (
     BROKEN,
     NUM_MOVES,

@@ -7,14 +7,13 @@ below pay is *owed* to the player's last sequences. It is paid to each of them o
 when the pass comes back over their edge.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from mccfr_spiel.kernels.frame import Layout
 from mccfr_spiel.kernels.jit import inlined, jit
-from mccfr_spiel.kernels.minimizers import code_for, rule_of
+from mccfr_spiel.kernels.minimizers import Rule, for_rule
 from mccfr_spiel.kernels.passes import WAY, make_loop, make_piece
 from mccfr_spiel.kernels.tables import (
     LAYOUT,
@@ -188,21 +187,6 @@ def respond(
         best[infosets[infoset]["parent"]] += highest
 
 
-@functools.cache
-def make_world_iterate(rule: str, kind: type) -> Any:
-    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
-
-    It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
-    delivers the gradient. The nodes that an update touches are the steps.
-
-    Args:
-        rule: as in `loops.make_iterate`.
-        kind: of what was found, a key of LAYOUTS.
-    """
-    with code_for(rule) as number:
-        return _make_iterate(number, rule_of(number).looks_ahead, kind)
-
-
 def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
     """Shares the players' gradients among threads, each player's a piece, or one for
     each block."""
@@ -215,10 +199,20 @@ def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
     return share_players
 
 
-def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
+@for_rule
+def make_world_iterate(rule: Rule, kind: type) -> Any:
+    """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
+
+    It does as the loop of `kernels.passes.make_passes` does, but a pass over worlds
+    delivers the gradient. The nodes that an update touches are the steps.
+
+    Args:
+        rule: the local rule.
+        kind: of what was found, a key of LAYOUTS.
+    """
     views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
 
-    move = make_piece(number, has_rows=False)
+    move, looks_ahead = make_piece(rule, has_rows=False), rule.looks_ahead
 
     @inlined
     def do_piece(frame, desk, piece):
@@ -248,7 +242,7 @@ def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
                 for s in range(start, start + count):
                     tables.ahead[s] += tables.gradient[s]
 
-    loop = make_loop(number, do_piece, deliver)
+    loop = make_loop(rule, do_piece, deliver)
 
     @jit(nogil=True)
     def iterate(frame, desk, leads):

@@ -7,8 +7,7 @@ from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.kernels.frame import new_record
 from mccfr_spiel.kernels.tables import DONE, GROW
 from mccfr_spiel.rules.description import SPARE, GameError
-from mccfr_spiel.rules.kernel import callable_world_rules
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, refill
+from mccfr_spiel.rules.kernel import MOST_USED, SLOT, callable_world_rules, refill
 from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places as slots

@@ -28,13 +28,15 @@ from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
 from mccfr_spiel.rules.kernel import (
     HEARD,
     INFOSETS,
+    MOST_USED,
     POSITION_KEY,
     ROW,
     SEQUENCES,
+    SLOT,
     call,
+    number_row,
     row_hash,
 )
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, number_row
 from mccfr_spiel.rules.played import (
     NUM_MOVES,
     Game,

@@ -25,12 +25,12 @@ from mccfr_spiel.rules.kernel import (
     CLASS_RETURNS,
     INFOSETS,
     LEAF_CLASS,
+    MOST_USED,
     RETURNS,
     SEQUENCES,
     WORLD_KEY,
     call,
 )
-from mccfr_spiel.rules.key_table import MOST_USED
 from mccfr_spiel.rules.played import (
     BROKEN,
     NUM_MOVES,

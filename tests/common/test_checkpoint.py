@@ -25,7 +25,7 @@ import mccfr_spiel as ms
 from mccfr_spiel import GameTree, Solver
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import CheckpointError, DamagedError
-from mccfr_spiel.solving.state import needs_whole_tree
+from mccfr_spiel.solving.preparing import needs_whole_tree
 from mccfr_spiel.tree import whole as whole_trees
 from mccfr_spiel.tree.game_tree import TreeFullError
 from tests.test_own_rule import HEDGE, sampled

@@ -31,7 +31,6 @@ from mccfr_spiel.kernels import (
     minimizers,
     passes,
     sampling,
-    stack,
     stored,
     tables,
     walk,
@@ -62,7 +61,7 @@ GAMES = "kuhn_poker", KUHN_3, LEDUC, GOOFSPIEL, "uneven_deal", "three_players"
 
 PIECES = (
     *(apply, averaging, baselines, minimizers, passes),
-    *(sampling, stack, stored, tables, walk),
+    *(sampling, stored, tables, walk),
 )
 
 

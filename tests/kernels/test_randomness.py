@@ -84,13 +84,13 @@ FLOAT = np.dtype(np.float64)
 
 
 class Floats(NamedTuple):
-    table: Annotated[np.ndarray, Entry(FLOAT, "[A, B]", "two dimensions")]
-    empty: Annotated[np.ndarray, Entry(FLOAT, "[C]", "nothing")]
+    table: Annotated[np.ndarray, Entry(FLOAT, "[A, B]")]
+    empty: Annotated[np.ndarray, Entry(FLOAT, "[C]")]
 
 
 class Nodes(NamedTuple):
-    nodes: Annotated[np.ndarray, Entry(NODE, "[N]", "records")]
-    values: Annotated[np.ndarray, Entry(FLOAT, "[N]", "numbers")]
+    nodes: Annotated[np.ndarray, Entry(NODE, "[N]")]
+    values: Annotated[np.ndarray, Entry(FLOAT, "[N]")]
 
 
 LAYOUT = Layout(Floats, Nodes)

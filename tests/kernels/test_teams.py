@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.kernels import teams
-from mccfr_spiel.kernels.atomics import (
+from mccfr_spiel.kernels.jit import jit
+from mccfr_spiel.kernels.teams import (
     CLAIMED,
     FAILED,
     FINISHED,
@@ -17,7 +18,6 @@ from mccfr_spiel.kernels.atomics import (
     next_ticket,
     store,
 )
-from mccfr_spiel.kernels.jit import jit
 
 pytestmark = pytest.mark.both
 

@@ -11,7 +11,7 @@ from mccfr_spiel.kernels import apply, teams
 from mccfr_spiel.kernels.jit import IS_COMPILED
 from mccfr_spiel.kernels.tables import GROW, LOG_FULL, STACK_FULL
 from mccfr_spiel.rules import store
-from mccfr_spiel.solving import grouping
+from mccfr_spiel.solving import sharing
 from tests.rules.mistaken import EXPANDED, FAULT, FAULTS, of_fault
 
 THREADS = (1, 3)
@@ -95,8 +95,8 @@ def test_any_number_of_threads_has_the_bits_of_one(row, calls):
 
 @pytest.mark.parametrize("room", [1, 8])
 def test_room_of_any_size_changes_no_bit(room, calls, monkeypatch):
-    monkeypatch.setattr(grouping, "_ROOM", room)
-    monkeypatch.setattr(grouping, "_HEIGHT", 2)
+    monkeypatch.setattr(sharing, "_ROOM_OF_GROUP", room)
+    monkeypatch.setattr(sharing, "_HEIGHT", 2)
     for batch in (MANY, 4 * MANY):  # one stretch, and several
         algorithm = batched(ms.EXTERNAL, batch)
         assert_equal_for_all("leduc_poker", algorithm, (1, 1), calls)

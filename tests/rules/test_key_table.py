@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mccfr_spiel.rules import kernel
-from mccfr_spiel.rules.key_table import MOST_USED, SLOT, enter_key, find_key, refill
+from mccfr_spiel.rules.kernel import MOST_USED, SLOT, enter_key, find_key, refill
 
 pytestmark = pytest.mark.both
 

@@ -11,7 +11,7 @@ import pyspiel
 import pytest
 
 from mccfr_spiel import CFR_PLUS, GameTree, Solver
-from mccfr_spiel.rules.check import check_sizes
+from mccfr_spiel.rules.game import check_sizes
 from mccfr_spiel.tree import twin_trees
 from mccfr_spiel.tree.infosets import KeyNames
 from mccfr_spiel.tree.loading import turn_based
