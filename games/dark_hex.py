@@ -22,7 +22,7 @@ from mccfr_spiel.twins.hidden_board import (
     acting,
     heard_of,
     legal_actions,
-    own_moves,
+    moves_known,
     play,
     position_key,
     returns,
@@ -39,7 +39,7 @@ def _apply_action(settings, state, action):
 
 @compiled
 def _info_key(settings, state, player, key):
-    return own_moves(settings, state, player, key, 0)
+    return moves_known(settings, state, player, key, 0, False)
 
 
 @compiled

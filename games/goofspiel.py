@@ -79,13 +79,6 @@ def _legal_actions(settings, state, actions):
 
 
 @compiled
-def _chance_probs(settings, state, probs):
-    count = int(settings[_CARDS]) - state[_OPEN]
-    for k in range(count):
-        probs[k] = 1.0 / count
-
-
-@compiled
 def _show_prize(state, prize):
     state[_PRIZES + state[_OPEN]] = prize + 1
     state[_DECK] ^= 1 << prize
@@ -245,7 +238,6 @@ GoofspielGame = register(
             start=_start,
             acting=_acting,
             legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=_returns,

@@ -49,13 +49,6 @@ def _legal_actions(settings, state, actions):
 
 
 @compiled
-def _chance_probs(settings, state, probs):
-    count = int(settings[_CARDS]) - int(state[_HAND] != 0)
-    for k in range(count):
-        probs[k] = 1.0 / count
-
-
-@compiled
 def _apply_action(settings, state, action):
     if state[_HAND] == 0:
         state[_HAND] = action + 1
@@ -143,7 +136,6 @@ OneCardPokerGame = register(
         rules=Rules(
             acting=_acting,
             legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=_returns,

@@ -74,13 +74,6 @@ def _legal_actions(settings, state, actions):
 
 
 @compiled
-def _chance_probs(settings, state, probs):
-    cells = int(settings[_ROWS] * settings[_COLS])
-    for cell in range(cells):
-        probs[cell] = 1.0 / cells
-
-
-@compiled
 def _apply_action(settings, state, action):
     state[_CELLS + state[_COUNT]] = action
     state[_COUNT] += 1
@@ -175,7 +168,6 @@ PrincessAndMonsterGame = register(
         rules=Rules(
             acting=_acting,
             legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
             apply_action=_apply_action,
             info_key=_info_key,
             returns=_returns,

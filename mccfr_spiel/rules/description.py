@@ -403,8 +403,8 @@ def start_from_zeros(settings, state):
 
 
 @compiled
-def no_chance_probs(settings, state, probs):
-    """`Rules.chance_probs` of a game without chance."""
+def uniform_chance_probs(settings, state, probs):
+    """`Rules.chance_probs` of a game whose chance is uniform, or that has none."""
 
 
 class Rules(NamedTuple):
@@ -422,8 +422,9 @@ class Rules(NamedTuple):
             one information set (or, where somebody else acts, look the same to the
             player), so a key also tells the player's own past.
         returns(settings, state, returns): writes the players' returns at the end.
-        chance_probs(settings, state, probs): writes the outcomes' probabilities; not
-            given for a game without chance.
+        chance_probs(settings, state, probs): writes the outcomes' probabilities in
+            place of equal ones; not given for a game whose chance is always uniform,
+            or that has none.
         start(settings, state): writes the first state into a vector of zeros; not given
             where it is all zeros.
     """
@@ -433,7 +434,7 @@ class Rules(NamedTuple):
     apply_action: Any
     info_key: Any
     returns: Any
-    chance_probs: Any = no_chance_probs
+    chance_probs: Any = uniform_chance_probs
     start: Any = start_from_zeros
 
 
@@ -649,7 +650,8 @@ class BoundRules:
     def chance_outcomes(self, state: np.ndarray) -> list[tuple[int, float]]:
         """The possible outcomes of a chance node and their probabilities."""
         actions = self.legal_actions(state)
-        probs = np.zeros(self.sizes.max_children + SPARE)
+        size = self.sizes.max_children + SPARE
+        probs = np.full(size, 1.0 / max(len(actions), 1))
         self.description.rules.chance_probs(self.settings, state, probs)
         return list(zip(actions, probs[: len(actions)].tolist(), strict=True))
 

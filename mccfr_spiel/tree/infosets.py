@@ -36,7 +36,7 @@ from mccfr_spiel.tree.sizes import (
     bytes_of_actions,
     bytes_of_string,
 )
-from mccfr_spiel.twins.spelling import spelled
+from mccfr_spiel.twins.twin import spelled
 from mccfr_spiel.worlds.hand_lists import HandInfosets
 from mccfr_spiel.worlds.public_tree import DECISION, PublicTree
 

@@ -18,8 +18,7 @@ from mccfr_spiel.rules import BoundRules, GameError, compiled, rules_of
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.twins import hidden_board
-from mccfr_spiel.twins.catalog import twin_of
+from mccfr_spiel.twins import hidden_board, twin_of
 from mccfr_spiel.worlds import finding, place_walk
 from mccfr_spiel.worlds.finding import find_worlds
 from mccfr_spiel.worlds.independence import check_independence
