@@ -8,7 +8,7 @@ from mccfr_spiel.common.limits import in_words
 from mccfr_spiel.kernels.tables import BYTES_OF_TABLES
 from mccfr_spiel.tree.loading import load_game
 from mccfr_spiel.worlds.hand_lists import sizes_of
-from mccfr_spiel.worlds.public_reading import has_public_tree, read_public_tree
+from mccfr_spiel.worlds.public_tree import has_public_tree, read_public_tree
 
 _BYTES_OF_DISCOUNTS = 18
 """What DCFR takes for an infoset beside BYTES_OF_TABLES."""

@@ -22,9 +22,8 @@ from mccfr_spiel.tree.whole import (
     one_block,
     useful_threads,
 )
-from mccfr_spiel.worlds.hands import Hands
 from mccfr_spiel.worlds.histories import Histories
-from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, respond
+from mccfr_spiel.worlds.passes import GRADIENTS, AnyWorlds, Hands, respond
 from mccfr_spiel.worlds.places import Places
 
 _NO_CHOICE = np.zeros(0, np.int32)

@@ -12,7 +12,7 @@ from mccfr_spiel.kernels.frame import Entry
 from mccfr_spiel.kernels.jit import inlined
 from mccfr_spiel.kernels.tables import FLOAT, INT, LONG, TreeArrays
 from mccfr_spiel.rules.played import NUM_MOVES, Game, Known, Path, move_on, who_acts
-from mccfr_spiel.worlds.listing import Leaves
+from mccfr_spiel.worlds.passes import Leaves
 
 BYTE = np.dtype(np.int8)
 

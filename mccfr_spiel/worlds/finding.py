@@ -27,7 +27,7 @@ from mccfr_spiel.worlds.histories import (
     share_over,
     tree_of,
 )
-from mccfr_spiel.worlds.listing import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
+from mccfr_spiel.worlds.passes import MOST_ACTIONS, MOST_CLASSES, Leaves, Worlds
 from mccfr_spiel.worlds.place_walk import NoRoomError, PlaceWalk, not_shared
 from mccfr_spiel.worlds.places import (
     ALL_EDGES,

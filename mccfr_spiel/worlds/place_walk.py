@@ -13,7 +13,7 @@ from mccfr_spiel.rules.played import BROKEN
 from mccfr_spiel.rules.store import RuleStore, resize
 from mccfr_spiel.worlds import places as slots
 from mccfr_spiel.worlds.histories import OUT_OF_TIME, SlicedPass, share_over, tree_of
-from mccfr_spiel.worlds.listing import Worlds
+from mccfr_spiel.worlds.passes import Worlds
 from mccfr_spiel.worlds.places import LAYOUT, Places, Way, follow_worlds
 
 _SLICE = 1_000_000

@@ -47,8 +47,7 @@ from mccfr_spiel.rules.played import (
 )
 from mccfr_spiel.worlds.entries import BYTE
 from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
-from mccfr_spiel.worlds.listing import Worlds
-from mccfr_spiel.worlds.passes import pay, sum_of
+from mccfr_spiel.worlds.passes import Worlds, pay, sum_of
 
 MANY_ENTRIES, NOT_SHARED, MANY_ANSWERS = 50, 51, 53
 """Statuses besides those of the kernels and OUT_OF_TIME: as in search.py; `heard` gives

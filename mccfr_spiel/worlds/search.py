@@ -7,7 +7,7 @@ entries of a world, so one of them tells where it leads: to the same world, as a
 move that makes another entry of the mover; or along an *edge* to the next. There the
 mover has an entry for each entry and action that lead along the edge.
 
-This search is for games with *classes* (see listing.py), and for all that have no
+This search is for games with *classes* (see passes.py), and for all that have no
 `position_key`. They may differ in three ways from those of places.py. Chance may deal
 to one player in secret. The answer to a move may depend on what the other player hides,
 such as a shot at a ship: a world has an edge for each answer, and along it go the
@@ -64,7 +64,7 @@ from mccfr_spiel.worlds.entries import (
     stand,
 )
 from mccfr_spiel.worlds.histories import OUT_OF_TIME, note
-from mccfr_spiel.worlds.listing import MOST_CLASSES, Leaves
+from mccfr_spiel.worlds.passes import MOST_CLASSES, Leaves
 
 MANY_ENTRIES, NOT_SHARED = range(50, 52)
 """Statuses besides those of the kernels: a world has more entries or edges than there

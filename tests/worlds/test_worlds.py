@@ -22,7 +22,7 @@ from mccfr_spiel.twins import hidden_board, twin_of
 from mccfr_spiel.worlds import finding, place_walk
 from mccfr_spiel.worlds.finding import find_worlds
 from mccfr_spiel.worlds.independence import check_independence
-from mccfr_spiel.worlds.listing import Leaves
+from mccfr_spiel.worlds.passes import Leaves
 from mccfr_spiel.worlds.place_walk import PlaceWalk
 from mccfr_spiel.worlds.places import Places
 from tests.experiments.test_run_experiments import read_rows
