@@ -11,17 +11,15 @@ itself, but in the papers they are moves, so this file has the papers' game.
   returns_type=point_difference`. Chance shuffles the prizes, and bids are revealed.
 """
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _CARDS, _IMP_INFO, _ORDER, _RETURNS = range(4)  # in settings
 _ORDERS = ("random", "descending", "ascending")
@@ -224,29 +222,15 @@ def _observation(parameters, state, player):
 
 
 GoofspielGame = register(
-    Description(
-        short_name="python_goofspiel",
-        long_name="Goofspiel with forced bids",
-        parameters={
+    described(
+        "python_goofspiel",
+        "Goofspiel with forced bids",
+        globals(),
+        {
             "num_cards": Parameter(4, low=2, high=_MAX_CARDS),
             "imp_info": Parameter(True),
             "points_order": Parameter("descending", choices=_ORDERS),
             "returns_type": Parameter("win_loss", choices=_RETURNS_TYPES),
         },
-        sizes=_sizes,
-        rules=Rules(
-            start=_start,
-            acting=_acting,
-            legal_actions=_legal_actions,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
     )
 )

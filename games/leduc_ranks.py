@@ -8,17 +8,15 @@ otherwise the higher rank; equal ranks split the pot. With three ranks the game 
 value of Leduc poker.
 """
 
-from mccfr_spiel.rules import (
+from mccfr_spiel.rules.description import (
     CHANCE,
     TERMINAL,
-    Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
     compiled,
-    register,
+    described,
 )
+from mccfr_spiel.rules.game import register
 
 _RANKS = 0  # in settings
 # The state has the private ranks + 1, the public rank + 1, the round, the raises in it,
@@ -234,25 +232,10 @@ def _observation(parameters, state, player):
 
 
 LeducRanksGame = register(
-    Description(
-        short_name="python_leduc_ranks",
-        long_name="Leduc poker with R ranks",
-        parameters={"ranks": Parameter(3, low=2)},
-        sizes=_sizes,
-        rules=Rules(
-            start=_start,
-            acting=_acting,
-            legal_actions=_legal_actions,
-            chance_probs=_chance_probs,
-            apply_action=_apply_action,
-            info_key=_info_key,
-            returns=_returns,
-        ),
-        words=Words(
-            state=_state_words,
-            action=_action_words,
-            info_state=_info_state_words,
-            observation=_observation,
-        ),
+    described(
+        "python_leduc_ranks",
+        "Leduc poker with R ranks",
+        globals(),
+        {"ranks": Parameter(3, low=2)},
     )
 )

@@ -22,10 +22,11 @@ actions, chance distribution and vector of returns when it first meets it. There
 different ones, so the checks cost nothing that one could measure.
 """
 
+import functools
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -512,6 +513,41 @@ class Description(NamedTuple):
     heard: Any = None
     leaf_class: Any = None
     class_returns: Any = None
+
+
+def described(
+    short_name: str,
+    long_name: str,
+    functions: Mapping[str, Any],
+    parameters: Mapping[str, Parameter],
+    num_players: int = 2,
+) -> Description:
+    """A description whose functions are found by their names.
+
+    Args:
+        short_name, long_name, parameters, num_players: as in Description.
+        functions: the `globals()` of a module. Its functions are called as the fields
+            of Rules, Words and Description are; an underscore may stand before, and
+            `_words` behind.
+    """
+    own = {
+        name.removeprefix("_").removesuffix("_words"): function
+        for name, function in functions.items()
+    }
+
+    def filled(kind: Any, names: Iterable[str]) -> Any:
+        return kind(**{name: own[name] for name in names if name in own})
+
+    description = functools.partial(
+        Description,
+        short_name=short_name,
+        long_name=long_name,
+        parameters=parameters,
+        rules=filled(Rules, Rules._fields),
+        words=filled(Words, Words._fields),
+        num_players=num_players,
+    )
+    return filled(description, ("sizes", *WORLD_SIGNATURES))
 
 
 _INTEGERS = types.Array(types.int64, 1, "C")

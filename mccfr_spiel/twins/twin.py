@@ -19,13 +19,11 @@ import pyspiel
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.rules.description import (
     SPARE,
-    WORLD_SIGNATURES,
     BoundRules,
     Description,
     Parameter,
-    Rules,
     Sizes,
-    Words,
+    described,
 )
 from mccfr_spiel.rules.kernel import SPELL, call, callable_rules
 from mccfr_spiel.rules.key_table import RowTable
@@ -60,26 +58,17 @@ def make_twin(
 
     Args:
         short_name: OpenSpiel's name of the game.
-        functions: the `globals()` of the twin's module. Its functions are called as the
-            fields of `Rules`, the keys and classes of a Description, and `Twin.spell`
-            are; an underscore may stand before.
+        functions: the `globals()` of the twin's module, as in `described`; `_spell` is
+            `Twin.spell`.
         settings: what compiled functions get as `settings`.
         sizes: as in a Description; the least and greatest return do not matter.
         text_size: see `Twin`.
         num_players: the number of players.
     """
-    own = {name.removeprefix("_"): one for name, one in functions.items()}
-    description = Description(
-        short_name=short_name,
-        long_name=short_name,
-        parameters={str(k): Parameter(value) for k, value in enumerate(settings)},
-        sizes=lambda parameters: sizes,
-        rules=Rules(**{name: own[name] for name in Rules._fields if name in own}),
-        words=_WORDS,
-        num_players=num_players,
-        **{name: own[name] for name in WORLD_SIGNATURES if name in own},
-    )
-    return Twin(description, own["spell"], text_size)
+    own = {**functions, **_WORDS, "sizes": lambda parameters: sizes}
+    parameters = {str(k): Parameter(value) for k, value in enumerate(settings)}
+    description = described(short_name, short_name, own, parameters, num_players)
+    return Twin(description, functions["_spell"], text_size)
 
 
 class BoundTwin(BoundRules):
@@ -113,12 +102,12 @@ class BoundTwin(BoundRules):
         return text[:length].tobytes().decode("ascii")
 
 
-_WORDS = Words(
-    lambda parameters, state: str(state.tolist()),
-    lambda parameters, player, action: str(action),
-    lambda parameters, player, key: str(key.tolist()),
-    lambda parameters, state, player: {},
-)
+_WORDS = {
+    "state": lambda parameters, state: str(state.tolist()),
+    "action": lambda parameters, player, action: str(action),
+    "info_state": lambda parameters, player, key: str(key.tolist()),
+    "observation": lambda parameters, state, player: {},
+}
 """Words for errors in a twin itself; what users see comes from OpenSpiel's game."""
 
 Maker = Callable[..., Twin | None]

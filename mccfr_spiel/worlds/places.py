@@ -25,21 +25,9 @@ from mccfr_spiel.common.arrays import TERMINAL
 from mccfr_spiel.kernels.frame import Entry, Layout
 from mccfr_spiel.kernels.jit import inlined, jit
 from mccfr_spiel.kernels.tables import DONE, FLOAT, GROW, INT, LONG, TreeArrays
-from mccfr_spiel.rules.kernel import (
-    HEARD,
-    POSITION_KEY,
-    ROW,
-    call,
-    row_hash,
-)
+from mccfr_spiel.rules.kernel import HEARD, POSITION_KEY, ROW, call, row_hash
 from mccfr_spiel.rules.key_table import MOST_USED, SLOT, number_row
-from mccfr_spiel.rules.played import (
-    Game,
-    Known,
-    Path,
-    end_game,
-    who_acts,
-)
+from mccfr_spiel.rules.played import Game, Known, Path, end_game, who_acts
 from mccfr_spiel.worlds.histories import (
     BYTE,
     MANY_ANSWERS,
