@@ -553,70 +553,50 @@ def make_world_iterate(rule: str, kind: type) -> Any:
         kind: of what was found, a key of LAYOUTS.
     """
     with code_for(rule) as number:
-        return _make_iterate(number, rule_of(number).looks_ahead, kind)
-
-
-def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
-    """Shares the players' gradients among threads, each player's a piece, or one for
-    each block."""
-
-    @inlined
-    def share_players(frame, desk, first, end):
-        desk[WAY], each = ACROSS, pieces_of_player(frame)
-        share(do_piece, frame, desk, first * each, end * each)
-
-    return share_players
-
-
-def _make_iterate(number: int, looks_ahead: bool, kind: type) -> Any:
-    views, add = LAYOUTS[kind].viewer(), GRADIENTS[kind]
-
-    move = make_piece(number, has_rows=False)
-
-    @inlined
-    def do_piece(frame, desk, piece):
-        if desk[WAY] == ACROSS:
-            plan, gradient = views(frame, Plans).plan, views(frame, Tables).gradient
-            add(views(frame, kind), piece, plan, gradient)
-        else:
-            move(frame, desk, piece)
-
-    has_blocks = kind is Hands
-
-    @inlined
-    def pieces_of_player(frame):
-        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-
-    share_players = _make_share(do_piece, pieces_of_player)
-
-    @inlined
-    def deliver(frame, desk, tables, first, end):
-        passes, task = views(frame, Passes), views(frame, Task)
-        share_players(frame, desk, first, end)
-        if looks_ahead:
-            infosets = tree_in(frame, task.job).infosets
-            for m in range(passes.member_ends[first], passes.member_ends[end]):
-                start = infosets[passes.members[m]]["first_sequence"]
-                count = infosets[passes.members[m]]["num_actions"]
-                for s in range(start, start + count):
-                    tables.ahead[s] += tables.gradient[s]
-
-    loop = make_loop(number, do_piece, deliver)
-
-    @jit(nogil=True)
-    def iterate(frame, desk, leads):
-        task = views(frame, Task)
-        return loop(
-            frame,
-            task,
-            tree_in(frame, task.job),
-            views(frame, Tables),
-            views(frame, Walk),
-            views(frame, Passes),
-            views(frame, Blocks),
-            len(views(frame, kind).steps),
-            desk,
-            leads,
+        views, add, has_blocks = LAYOUTS[kind].viewer(), GRADIENTS[kind], kind is Hands
+        looks_ahead, move = (
+            rule_of(number).looks_ahead,
+            make_piece(number, has_rows=False),
         )
 
-    return iterate
+        @inlined
+        def do_piece(frame, desk, piece):
+            if desk[WAY] == ACROSS:
+                plan, gradient = views(frame, Plans).plan, views(frame, Tables).gradient
+                add(views(frame, kind), piece, plan, gradient)
+            else:
+                move(frame, desk, piece)
+
+        @inlined
+        def deliver(frame, desk, tables, first, end):
+            passes, task = views(frame, Passes), views(frame, Task)
+            each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+            desk[WAY] = ACROSS
+            share(do_piece, frame, desk, first * each, end * each)
+            if looks_ahead:
+                infosets = tree_in(frame, task.job).infosets
+                for m in range(passes.member_ends[first], passes.member_ends[end]):
+                    start = infosets[passes.members[m]]["first_sequence"]
+                    count = infosets[passes.members[m]]["num_actions"]
+                    for s in range(start, start + count):
+                        tables.ahead[s] += tables.gradient[s]
+
+        loop = make_loop(number, do_piece, deliver)
+
+        @jit(nogil=True)
+        def iterate(frame, desk, leads):
+            task = views(frame, Task)
+            return loop(
+                frame,
+                task,
+                tree_in(frame, task.job),
+                views(frame, Tables),
+                views(frame, Walk),
+                views(frame, Passes),
+                views(frame, Blocks),
+                len(views(frame, kind).steps),
+                desk,
+                leads,
+            )
+
+        return iterate
