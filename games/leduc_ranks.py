@@ -23,17 +23,8 @@ _RANKS = 0  # in settings
 # who acts, who folded + 1, the stakes, the number of actions in each round, and, from
 # _ACTIONS on, four places for each round with the actions + 1. As outcomes of chance,
 # the deal of ranks a and b is R a + b, and the public rank c is R^2 + c.
-_CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED, _STAKE, _COUNT, _ACTIONS = (
-    0,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    9,
-    11,
-)
+_CARD, _PUBLIC, _ROUND, _RAISES, _TURN, _FOLDED = 0, 2, 3, 4, 5, 6
+_STAKE, _COUNT, _ACTIONS = 7, 9, 11
 _FOLD, _CALL, _RAISE = range(3)
 _MAX_RAISES = 2
 _MAX_ACTIONS = 4  # in a round: check, raise, raise, call

@@ -68,15 +68,15 @@ class Histories(NamedTuple):
     """What is kept of a game whose passes go over histories, besides its infosets."""
 
     size: Annotated[np.ndarray, Entry(LONG, "[2]", "how many nodes; how many are ends")]
-    payoffs: Annotated[
-        np.ndarray, Entry(FLOAT, "[2, P]", "each player's least return, and largest")
-    ]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "least and largest returns")]
 
 
 class Pass(NamedTuple):
     """Where a pass is: the nodes on the way there, by level.
 
     D is one more than the longest history, A the most moves, n the length of a state.
+    `noted` has how many moves lead to a state of each infoset, and which, if they are
+    wanted.
     """
 
     states: Annotated[np.ndarray, Entry(LONG, "[D, n]", "the states")]
@@ -86,15 +86,7 @@ class Pass(NamedTuple):
     moves: Annotated[np.ndarray, Entry(LONG, "[D, A]", "of chance")]
     probs: Annotated[np.ndarray, Entry(FLOAT, "[D, A]", "of these")]
     cache: Annotated[np.ndarray, Entry(INT, "[_CACHED]", "infosets, by their slots")]
-    noted: Annotated[
-        np.ndarray,
-        Entry(
-            SHORT,
-            "[I, D]",
-            "how many moves lead to a state of each infoset, and which; none if they "
-            "are not wanted",
-        ),
-    ]
+    noted: Annotated[np.ndarray, Entry(SHORT, "[I, D]", "histories of infosets")]
     plan: Annotated[np.ndarray, Entry(FLOAT, "[S]", "all plans; none to find infosets")]
     gradient: Annotated[np.ndarray, Entry(FLOAT, "[S]", "of those who get one")]
     bounds: Annotated[np.ndarray, Entry(FLOAT, "[2, P]", "as `Histories.payoffs`")]

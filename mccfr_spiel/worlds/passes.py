@@ -42,11 +42,12 @@ MOST_CLASSES = 64
 
 
 class Worlds(NamedTuple):
-    """The worlds of a game, depth first; those where the game ends are edges only."""
+    """The worlds of a game, depth first; those where the game ends are edges only.
 
-    steps: Annotated[
-        np.ndarray, Entry(INT, "[T]", "the mover's sequences along each edge")
-    ]
+    An edge's steps are the mover's sequences along it.
+    """
+
+    steps: Annotated[np.ndarray, Entry(INT, "[T]", "sequences along the edges")]
     lengths: Annotated[np.ndarray, Entry(INT, "[E]", "how many steps an edge has")]
     ends: Annotated[np.ndarray, Entry(FLAG, "[E]", "whether the game ends there")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[E, 2]", "the returns if it does")]
@@ -66,20 +67,18 @@ class Worlds(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """The worlds where a game ends. Z is how many, T how many entries they have."""
+    """The worlds where a game ends. Z is how many, T how many entries they have.
 
-    steps: Annotated[
-        np.ndarray,
-        Entry(INT, "[T]", "the last sequences of player 0's entries, then of 1's"),
-    ]
+    Of each world player 0's entries come first, and of its pairs of classes those of
+    player 0's first class.
+    """
+
+    steps: Annotated[np.ndarray, Entry(INT, "[T]", "the last sequences of the entries")]
     classes: Annotated[np.ndarray, Entry(FLAG, "[T]", "the classes of the entries")]
     weights: Annotated[np.ndarray, Entry(FLOAT, "[T]", "how chance deals the entries")]
     lengths: Annotated[np.ndarray, Entry(INT, "[Z, 2]", "the players' entries there")]
     sizes: Annotated[np.ndarray, Entry(INT, "[Z, 2]", "one more than their classes")]
-    returns: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[R, 2]", "what pairs of classes pay, player 1's fastest"),
-    ]
+    returns: Annotated[np.ndarray, Entry(FLOAT, "[R, 2]", "what pairs of classes pay")]
 
     @property
     def num_worlds(self) -> int:
@@ -241,57 +240,31 @@ class Hands(NamedTuple):
 
     E is how many entries there are, G how many groups, L how many lists of hands (one
     for each board), T how many hands they have together, D how many cards there are.
+    Ends are such that group g has the entries `ends[g] .. ends[g + 1] - 1`; the groups
+    that pay player p in block b are those of the piece p B + b. Blocks are those of
+    kernels/passes.py.
 
-    A *row* of places says for the hands of a list at which of a player's infosets at a
-    decision each is. A hand that the player does not hold has any, and weight 0.
+    An entry's steps are its first own sequence, how far those of two infosets are
+    apart, and where its row begins in `places`. It pays for all hands, the weaker ones,
+    those not stronger; the factor of what these add up to comes last, so that equal
+    hands get the same.
+
+    The hands of a list ascend in strength. The second card is D for hands of one card.
+    A hand that a player does not hold has weight 0. A *row* of places says for the
+    hands of a list at which of a player's infosets at a decision each is; such a hand
+    has any.
     """
 
-    steps: Annotated[
-        np.ndarray,
-        Entry(
-            INT,
-            "[E, 3]",
-            "an entry's first own sequence, how far those of two infosets are apart, "
-            "and where the row begins in `places`",
-        ),
-    ]
-    pays: Annotated[
-        np.ndarray,
-        Entry(
-            FLOAT,
-            "[E, 4]",
-            "for all hands, the weaker ones, those not stronger; and the factor of "
-            "what these add up to, which comes last, so that equal hands get the same",
-        ),
-    ]
-    entry_ends: Annotated[
-        np.ndarray, Entry(LONG, "[G + 1]", "group g has `ends[g] .. ends[g + 1] - 1`")
-    ]
+    steps: Annotated[np.ndarray, Entry(INT, "[E, 3]", "where an entry pays")]
+    pays: Annotated[np.ndarray, Entry(FLOAT, "[E, 4]", "what an entry pays")]
+    entry_ends: Annotated[np.ndarray, Entry(LONG, "[G + 1]", "the entries of groups")]
     groups: Annotated[np.ndarray, Entry(INT, "[G, 5]", "see GROUP_SIZE")]
-    group_ends: Annotated[
-        np.ndarray,
-        Entry(
-            LONG,
-            "[2 B + 1]",
-            "those that pay player p in block b are `ends[k] .. ends[k + 1] - 1` for "
-            "the piece k = p B + b",
-        ),
-    ]
-    cuts: Annotated[
-        np.ndarray,
-        Entry(LONG, "[B + 1]", "the blocks' infosets, see kernels/passes.py"),
-    ]
+    group_ends: Annotated[np.ndarray, Entry(LONG, "[2 B + 1]", "the groups of pieces")]
+    cuts: Annotated[np.ndarray, Entry(LONG, "[B + 1]", "the blocks' infosets")]
     list_ends: Annotated[np.ndarray, Entry(LONG, "[L + 1]", "where lists of hands end")]
-    levels: Annotated[
-        np.ndarray, Entry(INT, "[T]", "the strengths of hands, ascending in a list")
-    ]
-    cards: Annotated[
-        np.ndarray, Entry(CARD, "[T, 2]", "of these hands; D for no second card")
-    ]
-    weights: Annotated[
-        np.ndarray,
-        Entry(FLOAT, "[2, T]", "of these hands for each player, 0 for none that is"),
-    ]
+    levels: Annotated[np.ndarray, Entry(INT, "[T]", "the strengths of hands")]
+    cards: Annotated[np.ndarray, Entry(CARD, "[T, 2]", "the cards of hands")]
+    weights: Annotated[np.ndarray, Entry(FLOAT, "[2, T]", "the weights of hands")]
     places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
     num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]

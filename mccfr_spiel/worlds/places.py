@@ -46,25 +46,16 @@ class Places(NamedTuple):
     """The places of a game, and where sequences lead.
 
     P is the number of places, A of actions, and H is one more than what a player may
-    hear.
+    hear. `behind` has numbers from 1 on, and 0 where none is known; once all are, there
+    is no `above`. An infoset's spot is the set of its actions and its first sequence,
+    an edge the set of its actions and the place that it leads to.
     """
 
-    behind: Annotated[
-        np.ndarray,
-        Entry(INT, "[S, H]", "one more than the infoset behind a sequence; or 0"),
-    ]
-    above: Annotated[
-        np.ndarray, Entry(INT, "[S]", "the sequence before; none when all are found")
-    ]
-    spots: Annotated[
-        np.ndarray,
-        Entry(LONG, "[I, 2]", "the set of actions of an infoset; the first sequence"),
-    ]
+    behind: Annotated[np.ndarray, Entry(INT, "[S, H]", "the infosets behind sequences")]
+    above: Annotated[np.ndarray, Entry(INT, "[S]", "the sequences before")]
+    spots: Annotated[np.ndarray, Entry(LONG, "[I, 2]", "the infosets behind")]
     places: Annotated[np.ndarray, Entry(LONG, "[P, NUM_PLACE]", "see NUM_PLACE")]
-    edges: Annotated[
-        np.ndarray,
-        Entry(LONG, "[P A, 2]", "the set of actions of an edge; where it leads"),
-    ]
+    edges: Annotated[np.ndarray, Entry(LONG, "[P A, 2]", "actions and place behind")]
     returns: Annotated[np.ndarray, Entry(FLOAT, "[P, 2]", "where the game ends")]
     values: Annotated[np.ndarray, Entry(LONG, "[V]", "the places' keys, see RowTable")]
     rows: Annotated[np.ndarray, Entry(ROW, "[R]", "of these, P + 1")]
@@ -97,7 +88,9 @@ class Way(NamedTuple):
     """Where a walk is: the worlds on the way there, by level.
 
     D is the most levels, and C the room for entries. The list that who acts at a level
-    has behind the edge gone along is in block `level + 1` of `sequences`.
+    has behind the edge gone along is in block `level + 1` of `sequences`. The next edge
+    is -1 until the edges are known. A player's reach is the sum of the plan over the
+    other's list.
     """
 
     sequences: Annotated[np.ndarray, Entry(INT, "[D C]", "lists of last sequences")]
@@ -106,13 +99,8 @@ class Way(NamedTuple):
     spots: Annotated[np.ndarray, Entry(LONG, "[D C, 2]", "of the infosets of who acts")]
     entries: Annotated[np.ndarray, Entry(LONG, "[D]", "how many these are")]
     places: Annotated[np.ndarray, Entry(LONG, "[D]", "the places of the worlds")]
-    next_edge: Annotated[
-        np.ndarray,
-        Entry(LONG, "[D]", "which edge comes next; -1 before that is known"),
-    ]
-    reach: Annotated[
-        np.ndarray, Entry(FLOAT, "[2, D]", "the sum of the plan over the other's list")
-    ]
+    next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
+    reach: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "of both players")]
     owed: Annotated[np.ndarray, Entry(FLOAT, "[2, D]", "what the last sequences get")]
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
     pasts: Annotated[np.ndarray, Entry(LONG, "[2, M]", "own moves")]

@@ -62,6 +62,8 @@ class Search(NamedTuple):
     for the edges of a world, M the most moves, H one more, K the room for a world's
     key. Rows of a player's entries at a level begin at `firsts`. Of worlds there are
     hashes of their keys: of the few that one world leads to no two meet in 64 bits.
+    `edge_actions` lead along the edges, and `leads` says along which: the edge of an
+    action, by the other player's entry.
     """
 
     start: Annotated[np.ndarray, Entry(LONG, "[n]", "the first state")]
@@ -80,30 +82,16 @@ class Search(NamedTuple):
     next_edge: Annotated[np.ndarray, Entry(LONG, "[D]", "which edge comes next")]
     num_edges: Annotated[np.ndarray, Entry(LONG, "[D]", "how many there are")]
     behind: Annotated[np.ndarray, Entry(LONG, "[D E]", "the worlds behind the edges")]
-    edge_actions: Annotated[
-        np.ndarray, Entry(LONG, "[D E]", "the sets of actions that lead along them")
-    ]
-    leads: Annotated[
-        np.ndarray,
-        Entry(INT, "[D A, C]", "the edge of an action, by the other player's entry"),
-    ]
+    edge_actions: Annotated[np.ndarray, Entry(LONG, "[D E]", "sets of actions")]
+    leads: Annotated[np.ndarray, Entry(INT, "[D A, C]", "by action and other entry")]
     marks: Annotated[np.ndarray, Entry(LONG, "[C]", "hashes of what a player knows")]
     noted: Annotated[np.ndarray, Entry(BYTE, "[I, H]", "as in `Pass`")]
     key: Annotated[np.ndarray, Entry(LONG, "[K]", "a buffer")]
     at: Annotated[np.ndarray, Entry(LONG, "[NUM_AT]", "see NUM_AT")]
 
 
-(
-    LEVEL,
-    ENTERS,
-    NUM_WORLDS,
-    NUM_STEPS,
-    NUM_LEAVES,
-    NUM_RETURNS,
-    HISTORIES,
-    ROOM,
-    NUM_AT,
-) = range(9)
+LEVEL, ENTERS, NUM_WORLDS, NUM_STEPS, NUM_LEAVES = range(5)
+NUM_RETURNS, HISTORIES, ROOM, NUM_AT = range(5, 9)
 """The entries of `Search.at`: the level; whether its world is to be entered; what has
 been found so far, terminal histories among it; C."""
 
