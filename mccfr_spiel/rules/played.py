@@ -325,6 +325,8 @@ def list_outcomes(
     if not differ(path.moves, count, game.stops[1]):
         return BROKEN + BAD_ACTIONS
     probs = tree.chance_probs
+    for k in range(count):
+        probs[k] = 1.0 / count
     call(rules[CHANCE_PROBS], CHANCE_PROBS, (game.settings, path.state, probs))
     for k in range(count):
         probs[k] += 0.0  # -0.0 becomes 0.0
