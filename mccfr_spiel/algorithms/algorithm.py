@@ -4,12 +4,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from mccfr_spiel.algorithms.parts import (
+    AVERAGE_STRATEGY,
+    BALANCED_OUTCOME,
+    CHANCE,
+    EXTERNAL,
+    FULL,
     LINEAR,
     MOST_GAMMA,
+    OPPONENT,
+    OUTCOME,
     QUADRATIC,
     UNIFORM,
     Averaging,
     Minimizer,
+    Sampling,
+    full,
     polynomial,
 )
 from mccfr_spiel.algorithms.rules import (
@@ -20,17 +29,6 @@ from mccfr_spiel.algorithms.rules import (
     predictive_regret_matching_plus,
     regret_matching,
     regret_matching_plus,
-)
-from mccfr_spiel.algorithms.sampling import (
-    AVERAGE_STRATEGY,
-    BALANCED_OUTCOME,
-    CHANCE,
-    EXTERNAL,
-    FULL,
-    OPPONENT,
-    OUTCOME,
-    Sampling,
-    full,
 )
 from mccfr_spiel.common import refusals
 

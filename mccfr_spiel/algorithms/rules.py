@@ -150,33 +150,10 @@ class PredictiveRegretMatchingPlus(Minimizer):
         return self.prediction > 0
 
 
-def regret_matching(*, initial_regret: float = 0.0) -> RegretMatching:
-    """Regret matching, see `RegretMatching`."""
-    return RegretMatching(initial_regret)
-
-
-def regret_matching_plus(*, initial_regret: float = 0.0) -> RegretMatchingPlus:
-    """Regret matching+, see `RegretMatchingPlus`."""
-    return RegretMatchingPlus(initial_regret)
-
-
-def discounted_regret_matching(
-    alpha: float = 1.5,
-    beta: float = 0.0,
-    *,
-    alpha_change: float = 0.0,
-    beta_change: float = 0.0,
-    horizon: int = 0,
-) -> DiscountedRegretMatching:
-    """Discounted regret matching, see `DiscountedRegretMatching`."""
-    return DiscountedRegretMatching(alpha, beta, alpha_change, beta_change, horizon)
-
-
-def predictive_regret_matching_plus(
-    prediction: float = 1.0, *, alpha: float | None = None, offset: float = 1.0
-) -> PredictiveRegretMatchingPlus:
-    """Predictive regret matching+, see `PredictiveRegretMatchingPlus`."""
-    return PredictiveRegretMatchingPlus(prediction, alpha, offset)
+regret_matching = RegretMatching
+regret_matching_plus = RegretMatchingPlus
+discounted_regret_matching = DiscountedRegretMatching
+predictive_regret_matching_plus = PredictiveRegretMatchingPlus
 
 
 # --- rules with dilated entropy: FTRL, online mirror descent, and their relatives -----
@@ -304,24 +281,10 @@ class MagneticMirrorDescent(EntropyMinimizer):
         return True
 
 
-def ftrl(step_size: float, *, weights: str = "constant") -> FTRL:
-    """Follow the regularized leader with dilated entropy, see `FTRL`."""
-    return FTRL(step_size, weights)
-
-
-def omd(step_size: float, *, weights: str = "constant") -> OMD:
-    """Online mirror descent with dilated entropy, see `OMD`."""
-    return OMD(step_size, weights)
-
-
-def optimistic_ftrl(step_size: float, *, weights: str = "constant") -> OptimisticFTRL:
-    """Optimistic FTRL with dilated entropy, see `OptimisticFTRL`."""
-    return OptimisticFTRL(step_size, weights)
-
-
-def optimistic_omd(step_size: float, *, weights: str = "constant") -> OptimisticOMD:
-    """Optimistic OMD with dilated entropy, see `OptimisticOMD`."""
-    return OptimisticOMD(step_size, weights)
+ftrl = FTRL
+omd = OMD
+optimistic_ftrl = OptimisticFTRL
+optimistic_omd = OptimisticOMD
 
 
 def magnetic_mirror_descent(

@@ -10,7 +10,13 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.policies.names import checked_vector, sequences_of
+from mccfr_spiel.policies.names import (
+    checked_vector,
+    from_json,
+    is_of_file,
+    sequences_of,
+    with_int_actions,
+)
 from mccfr_spiel.policies.policy import (
     Answers,
     SequencePolicy,
@@ -18,7 +24,6 @@ from mccfr_spiel.policies.policy import (
     is_one_for_each,
     row_in,
 )
-from mccfr_spiel.policies.policy_json import from_json, is_of_file, with_int_actions
 from mccfr_spiel.policies.table import moved
 from mccfr_spiel.policies.tabular import without_turn
 from mccfr_spiel.tree.game_tree import GameTree

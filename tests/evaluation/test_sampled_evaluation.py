@@ -7,11 +7,8 @@ import pyspiel
 import pytest
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation.sampled import (
-    ChanceMoves,
-    learned_response,
-    sampled_returns,
-)
+from mccfr_spiel.evaluation import learned_response, sampled_returns
+from mccfr_spiel.evaluation.plays import ChanceMoves
 
 importlib.import_module("mccfr_spiel.games")  # registers them
 

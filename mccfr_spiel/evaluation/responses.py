@@ -1,19 +1,23 @@
-"""How good a policy is in a game too large to enumerate, estimated by playing it.
+"""Responses to a fixed policy, in games too large to enumerate.
 
-`sampled_returns` estimates what the players get, with a confidence interval.
-`learned_response` learns a response of one player to a fixed policy and plays it. No
-response gets more than a best response, so the result is a *lower bound* on the value
-of a best response. It is not NashConv and may be far from it.
+No response gets more than a best response, so what one gets is a *lower bound* on the
+value of a best response. It is not NashConv and may be far from it.
 
-The intervals rest on the central limit theorem. They can be trusted after many plays,
-unless very rare payoffs dominate the mean.
+`learned_response` learns a response of one player by sampling and plays it.
+
+A local best response (Lisy, Bowling 2017) is made of no tree. It knows the policy that
+it meets, so it knows by Bayes' rule how likely each hand of the other is. It looks one
+move ahead: where it checks or calls, both are taken to check and call to the end; where
+it bets, the other folds as the policy says, and otherwise calls. That is a strategy, so
+on average it gets at most what a best response gets.
 """
 
 import contextlib
+import functools
 import math
-import statistics
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,33 +34,29 @@ from mccfr_spiel.algorithms import (
 )
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.arrays import CHANCE_NODE
-from mccfr_spiel.common.display import brief, counted, line, never_raises, plus_minus
+from mccfr_spiel.common.display import brief, counted, line, never_raises
 from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError
-from mccfr_spiel.evaluation.rule_plays import (
+from mccfr_spiel.evaluation.plays import (
+    CONFIDENCE,
+    Estimate,
     Layer,
+    bots_of,
+    duplicate_returns,
     hashes_of,
     layers_of,
-    returns_by_rules,
+    passive_move,
     rows_of,
     rules_faced,
+    sampled_returns,
 )
-from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
-from mccfr_spiel.policies.policy import Answers, Joint, of_each_player
-from mccfr_spiel.rules.description import (
-    BoundRules,
-    Declared,
-    GameError,
-    check_returns,
-    declared_by,
-    tell_history,
-)
+from mccfr_spiel.policies.bot import SeatBot
+from mccfr_spiel.policies.policy import Answers, of_each_player
+from mccfr_spiel.rules.description import BoundRules, GameError
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.growth import WalkTooLargeError
-from mccfr_spiel.tree.loading import load_game
+from mccfr_spiel.tree.loading import load_game, turn_based
 from mccfr_spiel.tree.twin_trees import checked_twin
-
-CONFIDENCE = 0.95
 
 _MOST_SECONDS = 1e9
 
@@ -64,36 +64,11 @@ _MAX_NODES = 1_000_000
 """An external walk over this many nodes takes some ten seconds, and the clock is read
 only between walks."""
 
+_RUNOUTS = 1_000
+"""Ways in which chance is followed to the end at a decision, for all hands together."""
 
-class Estimate(NamedTuple):
-    """The mean of many plays, and how far from it the truth may be.
-
-    Attributes:
-        mean: the mean of the plays.
-        half_width: half the width of the confidence interval around the mean.
-        plays: the number of plays.
-    """
-
-    mean: float
-    half_width: float
-    plays: int
-
-    @property
-    def low(self) -> float:
-        """The lower end of the confidence interval."""
-        return self.mean - self.half_width
-
-    @property
-    def high(self) -> float:
-        """The upper end of the confidence interval."""
-        return self.mean + self.half_width
-
-    def __str__(self) -> str:
-        return plus_minus(self.mean, self.half_width)
-
-    @never_raises
-    def __repr__(self) -> str:
-        return line(self, str(self), f"{self.plays:,} plays")
+_MOST_DEALS = 100_000
+"""More hands, or ways to deal them, would take a second for each deal."""
 
 
 class LearnedResponse(NamedTuple):
@@ -125,61 +100,6 @@ class LearnedResponse(NamedTuple):
             f"gain {self.gain}",
             counted(self.iterations, "iteration"),
         )
-
-
-def sampled_returns(
-    game: pyspiel.Game | str,
-    policies: Any,
-    *,
-    plays: int = 10_000,
-    seed: int = 0,
-    confidence: float = CONFIDENCE,
-    twin: bool | None = None,
-) -> list[Estimate]:
-    """`[P]` what each player gets on average, estimated by playing.
-
-    Args:
-        game: any game that lists its chance outcomes; it may have simultaneous moves.
-        policies: one policy for all players, or a list `[P]` with one for each. They
-            are OpenSpiel policies (Python's or pyspiel's), such as a SequencePolicy, or
-            dictionaries information-state string -> action -> probability.
-        plays: how often the game is played, at least 2.
-        seed: the seed of the plays.
-        confidence: the probability with which each interval, taken alone, holds the
-            truth.
-        twin: whether plays go over the game's compiled twin. By default
-            they do if its code is there. True uses it in any case, False never. It
-            changes the time, and no result.
-
-    Plays of SequencePolicies in games with compiled rules, or over twins, are compiled
-    and draw the same numbers.
-
-    Raises:
-        ValueError: an argument is out of range, or a policy gives no distribution, or
-            `twin` is True and the game has none.
-        GameError: returns are not as the game declares.
-    """
-    loaded = load_game(game)
-    asked = of_each_player(policies, loaded)
-    plays = refusals.integer(plays, "plays", 2)  # an interval needs two
-    _check_confidence(confidence)
-    seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
-    returns = _returns(loaded, asked, plays, seed, twin)
-    return [estimate_of(column, confidence) for column in returns.T]
-
-
-def _check_confidence(confidence: Any) -> None:
-    refusals.number(confidence, "confidence", 0, 1, open_low=True)
-    if confidence == 1:
-        raise ValueError(f"confidence={confidence} is not between 0 and 1.")
-
-
-def estimate_of(values: np.ndarray, confidence: float) -> Estimate:
-    """The estimate from `[plays]` independent values, at least two."""
-    _check_confidence(confidence)
-    quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-    deviation = values.std(ddof=1) / math.sqrt(len(values))
-    return Estimate(float(values.mean()), float(quantile * deviation), len(values))
 
 
 def learned_response(
@@ -245,16 +165,15 @@ def learned_response(
         deals = len(loaded.new_initial_state().legal_actions())
         max_nodes = max(_MAX_NODES, 2 * deals)
     each = of_each_player(policy, loaded)
-    facing = _Facing(loaded, each, player, max_nodes, max_memory)
+    what = loaded, each, player, max_nodes, max_memory
+    faced = functools.partial(_ResponseTree, *what)
     twin = checked_twin(twin, loaded)
     solver = None
     rules = _rules_faced(loaded, each, player, twin)
     if rules is not None:
-        with contextlib.suppress(
-            GameError
-        ):  # which is told in words by pyspiel's walks
-            solver = _learn(facing, rules, until, seed)
-    solver = solver or _learn(facing, None, until, seed)
+        with contextlib.suppress(GameError):  # pyspiel's walks tell it in words
+            solver = _learn(functools.partial(faced, rules), until, seed)
+    solver = solver or _learn(faced, until, seed)
     response = Response(each[player].policy, solver, player)
     own = sampled_returns(
         loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
@@ -308,114 +227,6 @@ class Response(openspiel_policy.Policy):
         return [Layer(infosets, hashes, self._actions, probs), *below]
 
 
-# --- playing -------------------------------------------------------------------
-
-
-def _returns(
-    game: pyspiel.Game,
-    asked: Sequence[Answers],
-    plays: int,
-    seed: int,
-    twin: bool | None,
-) -> np.ndarray:
-    """`[plays, P]` the returns of plays, checked."""
-    declared = declared_by(game)
-    policies = [one.policy for one in asked]
-    returns = returns_by_rules(game, policies, plays, seed, twin)
-    if returns is not None:
-        with contextlib.suppress(GameError):  # below it is told with its history
-            for row in np.unique(returns, axis=0).tolist():
-                check_returns(declared, row)
-            return returns
-    generator = np.random.Generator(np.random.PCG64(seed))
-    how = declared, asked, ChanceMoves(), generator
-    return np.array([_play(game, *how) for _ in range(plays)])
-
-
-class ChanceMoves:
-    """Draws moves of chance in plays of one game.
-
-    It keeps the outcomes of the node with which all plays begin, since OpenSpiel may
-    take a second to list them: a deal of two hands of hold'em has 1,624,350.
-    """
-
-    _FEW = 1_000
-
-    def __init__(self) -> None:
-        self._first: tuple[np.ndarray, np.ndarray] | None = None
-
-    def draw(self, state: pyspiel.State, draw: float) -> int:
-        """The move of chance at a state that a number in [0, 1) stands for."""
-        begins = not state.history()
-        if not begins or self._first is None:
-            actions, probs = zip(*state.chance_outcomes(), strict=True)
-            if not begins or len(actions) <= self._FEW:
-                return actions[plain_draw_action(probs, 0, len(probs), draw)]
-            known = np.array(probs)
-            possible = known > 0
-            sums = np.cumsum(known[possible])
-            sums[-1] = 1.0
-            self._first = np.array(actions)[possible], sums
-        moves, sums = self._first
-        return int(moves[plain_draw_chance(sums, 0, len(sums), draw)])
-
-
-def _play(
-    game: pyspiel.Game,
-    declared: Declared,
-    asked: Sequence[Answers],
-    chance: ChanceMoves,
-    generator: np.random.Generator,
-) -> list[float]:
-    """Plays the game once and returns the players' returns, checked."""
-    state = game.new_initial_state()
-    try:
-        while not state.is_terminal():
-            _move(state, asked, chance, generator)
-        returns = state.returns()
-        check_returns(declared, returns)
-    except Exception as error:
-        tell_history(error, state)
-        raise
-    return returns
-
-
-def _move(
-    state: pyspiel.State,
-    asked: Sequence[Answers],
-    chance: ChanceMoves,
-    generator: np.random.Generator,
-) -> None:
-    """Draws a move of everybody who acts in the state and makes it."""
-    if state.is_chance_node():
-        state.apply_action(chance.draw(state, generator.random()))
-    elif state.is_simultaneous_node():
-        state.apply_actions(
-            [_drawn(asked, state, player, generator) for player in range(len(asked))]
-        )
-    else:
-        player = state.current_player()
-        state.apply_action(_drawn(asked, state, player, generator))
-
-
-def _drawn(
-    asked: Sequence[Answers],
-    state: pyspiel.State,
-    player: int,
-    generator: np.random.Generator,
-) -> int:
-    if not state.legal_actions(player):
-        return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
-    probs = asked[player].action_probabilities(state, player)
-    if not abs(sum(probs.values()) - 1) < 1e-6:
-        raise ValueError(f"Player {player}'s policy gives {probs} at the state {state}")
-    actions, odds = list(probs), list(probs.values())
-    return actions[plain_draw_action(odds, 0, len(odds), generator.random())]
-
-
-# --- learning a response -------------------------------------------------------
-
-
 class _FixedState:
     """A state in which the moves of all players but one are moves of chance.
 
@@ -424,7 +235,9 @@ class _FixedState:
 
     __slots__ = ("_asked", "_player", "_state")
 
-    def __init__(self, state: pyspiel.State, asked: Joint, player: int) -> None:
+    def __init__(
+        self, state: pyspiel.State, asked: Sequence[Answers], player: int
+    ) -> None:
         self._state = state
         self._asked = asked
         self._player = player
@@ -442,7 +255,8 @@ class _FixedState:
     def chance_outcomes(self) -> list[tuple[int, float]]:
         if self._state.is_chance_node():
             return self._state.chance_outcomes()
-        probs = self._asked.action_probabilities(self._state)
+        acting = self._asked[self._state.current_player()]
+        probs = acting.action_probabilities(self._state)
         legal = self._state.legal_actions()
         return [(action, probs.get(action, 0.0)) for action in legal]
 
@@ -456,37 +270,31 @@ class _FixedState:
         return str(self._state)
 
 
-class _Facing(NamedTuple):
-    """What one player faces.
-
-    Attributes:
-        game: as it was given.
-        each: `[P]` the policies, of which the player's own does not matter.
-        player: who responds.
-        max_nodes, max_memory: of the tree.
-    """
-
-    game: pyspiel.Game
-    each: list[Answers]
-    player: int
-    max_nodes: int
-    max_memory: MaxMemory
-
-
 class _ResponseTree(GameTree):
     """The tree that one player faces when the other players follow a policy."""
 
-    def __init__(self, facing: _Facing, rules: BoundRules | None) -> None:
-        super().__init__(
-            facing.game,
-            max_nodes=facing.max_nodes,
-            max_memory=facing.max_memory,
-            twin=False,
-        )
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        each: Sequence[Answers],
+        player: int,
+        max_nodes: int,
+        max_memory: MaxMemory,
+        rules: BoundRules | None = None,
+    ) -> None:
+        """Makes the tree.
+
+        Args:
+            game: as it was given.
+            each: `[P]` the policies, of which the player's own does not matter.
+            player: who responds.
+            max_nodes, max_memory: of the tree.
+            rules: over which walks go; None for walks through pyspiel.
+        """
+        super().__init__(game, max_nodes=max_nodes, max_memory=max_memory, twin=False)
         self.rules = rules
-        self.walk_limit = facing.max_nodes
-        self._asked = Joint(facing.each)
-        self._player = facing.player
+        self.walk_limit = max_nodes
+        self._asked, self._player = each, player
 
     def new_state(self) -> Any:
         return _FixedState(super().new_state(), self._asked, self._player)
@@ -506,24 +314,19 @@ def _rules_faced(
 
 
 def _learn(
-    facing: _Facing,
-    rules: BoundRules | None,
-    until: tuple[int | None, float],
-    seed: int,
+    faced: Callable[[], _ResponseTree], until: tuple[int | None, float], seed: int
 ) -> Solver:
     """Learns by external sampling, or by outcome sampling if walks are too large.
 
     Args:
-        facing: what the player faces.
-        rules: over which walks go; None for walks through pyspiel.
+        faced: makes the tree that the player faces.
         until: the number of iterations, or None and the seconds.
         seed: of the walks.
     """
-    solver = None
     with contextlib.suppress(WalkTooLargeError):  # since it follows all own actions
-        solver = _run(EXTERNAL, _ResponseTree(facing, rules), until, seed)
+        return _run(EXTERNAL, faced(), until, seed)
     # Not in an `except`, since there the error would keep the first tree alive.
-    return solver or _run(OUTCOME, _ResponseTree(facing, rules), until, seed)
+    return _run(OUTCOME, faced(), until, seed)
 
 
 def _run(
@@ -545,3 +348,181 @@ def _run(
         while time.monotonic() < end:
             solver.iterate(max(solver.num_iterations // 8, 1))
     return solver
+
+
+# --- local best responses -------------------------------------------------------------
+
+
+def local_best_response(
+    game: pyspiel.Game | str,
+    policy: Any,
+    *,
+    deals: int = 1_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """What a local best response gets against a policy, by duplicate deals.
+
+        ms.evaluation.local_best_response(game, policy, deals=500)
+
+    In a zero-sum game its mean is a lower bound on `exploitability`, and needs no tree.
+    It may be below 0, while 0 is a lower bound in any case. Each deal asks the policy
+    for all hands of either player at each of its decisions, and after each bet that the
+    response looks at.
+
+    Args:
+        game: poker of two players: hands are dealt first, moves are seen by both, and
+            are named check, call, or Pass and Bet as in kuhn_poker.
+        policy: as in `duplicate_returns`. Bots must tell their policies.
+        deals, seed, confidence: as in `duplicate_returns`.
+
+    Returns:
+        The estimate of the mean over both seats; its `plays` counts deals.
+
+    Raises:
+        ValueError: see `duplicate_returns`; a bot tells no policy; the game is no poker
+            of that kind, or deals hands in more than 100,000 ways.
+    """
+    source = load_game(game)
+    bots = bots_of(policy, source, refusals.integer(seed, "seed", 0))
+    if not all(bot.provides_policy() for bot in bots):
+        raise ValueError("A local best response needs bots that tell their policies.")
+    played = turn_based(source)
+    responses = [_Response(played, seat, bots[1 - seat], seed) for seat in range(2)]
+    how = {"deals": deals, "seed": seed, "confidence": confidence}
+    return duplicate_returns(source, responses, bots, **how)
+
+
+class _Response(SeatBot):
+    """The local best response in one seat.
+
+    It keeps a state for each hand that the other player may have, in which all else is
+    as it is seen, and the weight of each.
+    """
+
+    def __init__(
+        self, game: pyspiel.Game, player: int, other: pyspiel.Bot, seed: int
+    ) -> None:
+        pyspiel.Bot.__init__(self)
+        self.player, self._other = player, other
+        self._draws = random.Random(2 * seed + player)
+        self._game = game
+        self.restart()
+
+    def restart(self) -> None:
+        """Knows of no deal yet."""
+        self._played = self._game.new_initial_state()
+        self._states = [self._played.clone()]
+        self._weights = np.ones(1)
+
+    def step(self, state: pyspiel.State) -> int:
+        """The move that looks best."""
+        for move in state.full_history()[len(self._played.history()) :]:
+            if self._played.is_chance_node():
+                self._see(move.action)
+            else:
+                self._follow(move.action)
+            self._played.apply_action(move.action)
+        seed, stays = self._draws.getrandbits(48), passive_move(state)
+
+        def worth(action: int) -> float:
+            # All actions are looked at with the same cards to come.
+            values = [
+                self._value(one.child(action), action == stays, random.Random(seed + k))
+                for k, one in enumerate(self._states)
+            ]
+            return float(self._weights @ values)
+
+        return max(state.legal_actions(), key=worth)
+
+    def _see(self, action: int) -> None:
+        """Takes in a move of chance, of which only what the seat sees is used."""
+        seat, outcomes = self.player, self._played.legal_actions()
+        if len(outcomes) * len(self._states) > _MOST_DEALS:
+            raise ValueError(
+                f"{brief(self._game)} deals hands in more than "
+                f"{_MOST_DEALS:,} ways, too many for a local best response to follow."
+            )
+        children = [self._played.child(one) for one in outcomes]
+        seen = [child.information_state_string(seat) for child in children]
+        wanted = seen[outcomes.index(action)]
+        is_plain = seen.count(wanted) == 1
+        # The other's hands that look alike to the other are one. Where the seat sees
+        # the card itself, there is one child for each hand, or none that fits.
+        found: dict[str, tuple[pyspiel.State, float]] = {}
+        for state, weight in zip(self._states, self._weights.tolist(), strict=True):
+            for outcome, prob in state.chance_outcomes():
+                if prob <= 0 or (is_plain and outcome != action):
+                    continue
+                child = state.child(outcome)
+                if is_plain or child.information_state_string(seat) == wanted:
+                    theirs = child.information_state_string(1 - seat)
+                    _, before = found.get(theirs, (child, 0.0))
+                    found[theirs] = child, before + weight * prob
+        self._keep([*found.values()])
+
+    def _follow(self, action: int) -> None:
+        """Takes in a move of a player; the other's tells of its hand."""
+        pairs = []
+        for state, weight in zip(self._states, self._weights.tolist(), strict=True):
+            if state.current_player() != self.player:
+                weight *= dict(self._other.get_policy(state))[action]
+            if weight > 0:
+                pairs.append((state.child(action), weight))
+        self._keep(pairs)
+
+    def _keep(self, pairs: list[tuple[pyspiel.State, float]]) -> None:
+        self._states = [state for state, _ in pairs]
+        weights = np.array([weight for _, weight in pairs])
+        self._weights = weights / weights.sum()
+
+    def _value(self, state: pyspiel.State, stays: bool, draws: random.Random) -> float:
+        """What the seat gets, with one hand of the other's, after its move there.
+
+        Args:
+            state: after the move, which is changed.
+            stays: whether the move was to check or call.
+            draws: of the cards to come.
+        """
+        tries = max(1, _RUNOUTS // len(self._states))
+        if stays or state.is_terminal() or state.current_player() != 1 - self.player:
+            return _checked_down(state, self.player, tries, draws)
+        answer, folds, lost = passive_move(state), 0.0, 0.0
+        for action, prob in self._other.get_policy(state):
+            if action != answer and prob > 0:
+                after = state.child(action)
+                if after.is_terminal():
+                    folds += prob
+                    lost += prob * after.returns()[self.player]
+        if folds >= 1:
+            return lost
+        state.apply_action(answer)
+        return lost + (1 - folds) * _checked_down(state, self.player, tries, draws)
+
+
+def _checked_down(
+    state: pyspiel.State, player: int, tries: int, draws: random.Random
+) -> float:
+    """What a player gets if both only check and call from a state on, which is changed.
+
+    Args:
+        state: the state.
+        player: the player.
+        tries: about how many ways of chance are followed: all, if there are no more.
+        draws: of the others.
+    """
+    while not (state.is_terminal() or state.is_chance_node()):
+        state.apply_action(passive_move(state))
+    if state.is_terminal():
+        return state.returns()[player]
+    outcomes = state.chance_outcomes()
+    if len(outcomes) > tries:
+        actions, probs = zip(*outcomes, strict=True)
+        chosen = draws.choices(actions, probs, k=tries)
+        outcomes = [(action, 1 / tries) for action in chosen]
+    each = tries // len(outcomes)
+    return sum(
+        prob * _checked_down(state.child(action), player, each, draws)
+        for action, prob in outcomes
+        if prob > 0
+    )
