@@ -46,10 +46,7 @@ from mccfr_spiel.solving.cluster import Cluster, ClusterBatches, check_can_split
 from mccfr_spiel.solving.locking import Locks
 from mccfr_spiel.solving.preparing import kernel_on, prepare_tree
 from mccfr_spiel.solving.rule_growth import RuleGrowth
-from mccfr_spiel.solving.state import (
-    SolverState,
-    sampled_by,
-)
+from mccfr_spiel.solving.state import SolverState, sampled_by
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, Abstraction, GameTree
 from mccfr_spiel.tree.growth import Growth
 from mccfr_spiel.tree.lock import held_step, reads, runs
@@ -653,10 +650,13 @@ class Solver:
     @reads
     def __reduce__(self) -> tuple[Any, ...]:
         data = checkpoint.to_bytes(self.contents())
-        tree = self.tree
-        own = own_parts_of(self.algorithm)
-        more = tree.abstraction, own, self.threads, tree.twin
-        return _unpickle, (type(self), data, *more)
+        return _unpickle, (type(self), data, self._not_in_contents())
+
+    def _not_in_contents(self) -> dict[str, Any]:
+        """What `from_contents` has to be told."""
+        tree, own = self.tree, own_parts_of(self.algorithm)
+        how = {"threads": self.threads, "twin": tree.twin}
+        return {"abstraction": tree.abstraction} | how | own
 
     @reads
     def __copy__(self) -> "Solver":
@@ -666,16 +666,8 @@ class Solver:
         """
         tree = self.tree
         game = tree if tree.has_all_infosets else tree.source
-        own: dict[str, Any] = own_parts_of(self.algorithm)
-        return self.from_contents(
-            self.contents(),
-            game,
-            abstraction=tree.abstraction,
-            max_memory=tree.budget.limit,
-            threads=self.threads,
-            twin=tree.twin,
-            **own,
-        )
+        own, limit = self._not_in_contents(), tree.budget.limit
+        return self.from_contents(self.contents(), game, max_memory=limit, **own)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Solver":
         """As `__copy__`, since the two share nothing that either of them changes."""
@@ -726,18 +718,5 @@ class Solver:
             return solver
 
 
-def _unpickle(
-    cls: type[Solver],
-    data: bytes,
-    abstraction: Abstraction | None,
-    own: dict[str, Any],
-    threads: int | None = 1,
-    twin: bool | None = None,
-) -> Solver:
-    return cls.from_contents(
-        checkpoint.from_bytes(data),
-        abstraction=abstraction,
-        threads=threads,
-        twin=twin,
-        **own,
-    )
+def _unpickle(cls: type[Solver], data: bytes, own: dict[str, Any]) -> Solver:
+    return cls.from_contents(checkpoint.from_bytes(data), **own)

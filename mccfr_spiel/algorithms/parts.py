@@ -311,6 +311,9 @@ AVERAGE_STRATEGY = average_strategy()
 # --- what the local rules have in common ----------------------------------------------
 
 
+Ranges = Mapping[str, tuple[float, float]]
+"""The least and the greatest value of numbers, by their names."""
+
 _RULE_WORDS = {
     "regret_matching_plus": "regret matching+",
     "ftrl": "FTRL",
@@ -329,12 +332,14 @@ class Minimizer(Part):
 
     Attributes:
         rule: the name by which kernels, files and settings know the rule.
+        ranges: the least and the greatest value of fields that are numbers.
         tables: the optional tables of `kernels.tables.Tables` that the rule needs.
         allows_abstraction: whether the rule makes sense for players who forget.
         keeps_regrets: whether what the rule remembers are cumulative regrets.
     """
 
     rule: ClassVar[str]
+    ranges: ClassVar[Ranges] = {}
     tables: ClassVar[tuple[str, ...]] = ()
     allows_abstraction: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
@@ -350,6 +355,12 @@ class Minimizer(Part):
                 "ms.regret_matching_plus(), ms.ftrl(step_size) or ms.omd(step_size)."
             )
         return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.ranges.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name, 0) is not None:
+                self.fill(**{name: refusals.number(value, name, low, high)})
 
     def __repr__(self) -> str:
         return self.spelled(self.rule)
@@ -367,8 +378,11 @@ class Minimizer(Part):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that the compiled rule reads, in the order in which it does."""
-        return ()
+        """The numbers that the compiled rule reads, in the order in which it does: the
+        fields, with infinity for None."""
+        values = self._asdict().values()
+        numbers = (value for value in values if not isinstance(value, str))
+        return tuple(math.inf if one is None else float(one) for one in numbers)
 
     @property
     def needs_whole_tree(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel import algorithms
-from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm, OwnRule
+from mccfr_spiel.algorithms import ALGORITHMS, DCFR, FULL, Algorithm, OwnRule
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import title
 from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
@@ -27,35 +27,29 @@ MOST_NODES = 2_000_000
 """Games with more are not expanded to be measured: they are too large for passes."""
 
 
-def _entrants() -> dict[str, Algorithm]:
-    found = {name: one for name, one in ALGORITHMS.items() if name != "omd"}
-    for gamma in (8.0, 30.0):
-        found[f"hs_dcfr gamma={gamma:g}"] = algorithms.hs_dcfr(HORIZON, gamma=gamma)
-    found["hs_pcfr_plus"] = algorithms.hs_pcfr_plus(HORIZON)
-    found["dcfr alpha=2"] = algorithms.DCFR._replace(
+ENTRANTS: dict[str, Algorithm] = {
+    **{name: one for name, one in ALGORITHMS.items() if name != "omd"},
+    "hs_dcfr gamma=8": algorithms.hs_dcfr(HORIZON, gamma=8.0),
+    "hs_dcfr gamma=30": algorithms.hs_dcfr(HORIZON, gamma=30.0),
+    "hs_pcfr_plus": algorithms.hs_pcfr_plus(HORIZON),
+    "dcfr alpha=2": DCFR._replace(
         minimizer=algorithms.discounted_regret_matching(2.0, 0.0)
-    )
-    found["regret-based pruning"] = algorithms.CFR._replace(
-        sampling=algorithms.full(prune="regret")
-    )
-    external = algorithms.external(baseline="learned")
-    outcome = algorithms.outcome(0.6, baseline="learned")
-    found["external with baselines"] = algorithms.EXTERNAL_SAMPLING._replace(
-        sampling=external
-    )
-    found["outcome with baselines"] = algorithms.OUTCOME_SAMPLING._replace(
-        sampling=outcome
-    )
-    found["external dcfr"] = algorithms.DCFR._replace(sampling=algorithms.EXTERNAL)
-    found["optimistic_ftrl step=10"] = Algorithm(
+    ),
+    "regret-based pruning": Algorithm(
+        algorithms.full(prune="regret"), algorithms.regret_matching()
+    ),
+    "external with baselines": Algorithm(
+        algorithms.external(baseline="learned"), algorithms.regret_matching()
+    ),
+    "outcome with baselines": Algorithm(
+        algorithms.outcome(0.6, baseline="learned"), algorithms.regret_matching()
+    ),
+    "external dcfr": DCFR._replace(sampling=algorithms.EXTERNAL),
+    "optimistic_ftrl step=10": Algorithm(
         FULL, algorithms.optimistic_ftrl(10.0), algorithms.LINEAR
-    )
-    mmd = algorithms.magnetic_mirror_descent(0.5, 1.0, temperature_power=0.5)
-    found["mmd step=0.5"] = Algorithm(FULL, mmd)
-    return found
-
-
-ENTRANTS = _entrants()
+    ),
+    "mmd step=0.5": Algorithm(FULL, algorithms.mmd(0.5, 1.0, temperature_power=0.5)),
+}
 """The online algorithms of the league by the names in its tables. (OMD is FTRL with a
 constant step.)"""
 
@@ -84,21 +78,17 @@ class Place(NamedTuple):
     seconds: float
 
 
+_READ: dict[Any, Any] = {bool: "True".__eq__}
+"""What reads a field, if not its type."""
+
+
 @functools.cache
 def league() -> tuple[Place, ...]:
     """What the league measured."""
     table = read_table(pathlib.Path(__file__).with_name("league.csv"))
+    kinds = Place.__annotations__.items()
     return tuple(
-        Place(
-            row["game"],
-            int(row["nodes"]),
-            row["zero_sum"] == "True",
-            float(row["nash_conv"]),
-            row["place"],
-            row["algorithm"],
-            int(row["nodes_touched"] or 0),
-            float(row["seconds"] or 0),
-        )
+        Place(*(_READ.get(kind, kind)(row[name] or 0) for name, kind in kinds))
         for row in table.rows
     )
 

@@ -20,10 +20,9 @@ import numpy as np
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation import exact
-from mccfr_spiel.evaluation.exact import Game, read_policy
 from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.vectors import policy_vector
+from mccfr_spiel.policies.vectors import Game, policy_vector, read_policy
 from mccfr_spiel.solving.running import Given, Metric, labelled
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
@@ -177,7 +176,8 @@ def game_value(
         ValueError: the game is not a two-player constant-sum game, so that it need not
             have a value.
     """
-    value = known_value(game, policy, max_memory=max_memory, threads=threads, twin=twin)
+    tree, vector = read_policy(game, policy, max_memory, twin)
+    value = known_value(tree, vector, threads)
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
@@ -188,18 +188,13 @@ def game_value(
 
 
 def known_value(
-    game: Game,
-    policy: Any,
-    *,
-    max_memory: MaxMemory = None,
-    threads: int | None = 1,
-    twin: bool | None = None,
+    tree: GameTree, vector: np.ndarray, threads: int | None
 ) -> GameValue | None:
     """As `game_value`, but None for a game that is not a two-player constant-sum game.
 
-    What counts are the payoffs at the ends of the game, not what it declares.
+    What counts are the payoffs at the ends of the game, not what it declares. The tree
+    and the vector are those that `read_policy` returns.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:

@@ -359,7 +359,10 @@ def rows_of(
         found = layers_of(policies[player], game)
         if found is None:
             return None
-        layers += [_of_player(layer, player) for layer in found]
+        for layer in found:
+            mine = layer.infosets["player"] == player
+            infosets, hashes = layer.infosets[mine], layer.hashes[mine]
+            layers.append(layer._replace(infosets=infosets, hashes=hashes))
     return _joined(layers)
 
 
@@ -389,11 +392,6 @@ def returns_by_rules(
         return None
     generator = np.random.Generator(np.random.PCG64(seed))
     return _played(rules_faced(rules, -1, rows), plays, generator)
-
-
-def _of_player(layer: Layer, player: int) -> Layer:
-    is_its = layer.infosets["player"] == player
-    return layer._replace(infosets=layer.infosets[is_its], hashes=layer.hashes[is_its])
 
 
 def _joined(layers: list[Layer]) -> Rows:

@@ -16,7 +16,7 @@ from mccfr_spiel.common.results_folder import (
     POLICY,
     write_json,
 )
-from mccfr_spiel.policies.names import checked_vector, from_json, is_of_file
+from mccfr_spiel.policies.names import from_json, is_of_file
 from mccfr_spiel.policies.policy import SequencePolicy, to_json
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.game_tree import Abstraction
@@ -105,18 +105,16 @@ def _file_in(folder: pathlib.Path) -> pathlib.Path:
     That is the newer one if there are two; and the checkpoint if there is none, because
     a run was killed before it wrote its policy.
     """
-    names = POLICY, BINARY_POLICY
-    found = [folder / name for name in names if (folder / name).exists()]
-    if not found:
-        names = CHECKPOINT, CHECKPOINT + checkpoint.PREVIOUS
-        found = [folder / name for name in names if (folder / name).exists()][:1]
-    if not found:
-        raise ValueError(
-            f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
-            f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
-            "policy."
-        )
-    return max(found, key=lambda path: path.stat().st_mtime_ns)
+    previous = CHECKPOINT + checkpoint.PREVIOUS
+    for names in ((POLICY, BINARY_POLICY), (CHECKPOINT,), (previous,)):
+        found = [folder / name for name in names if (folder / name).exists()]
+        if found:
+            return max(found, key=lambda path: path.stat().st_mtime_ns)
+    raise ValueError(
+        f"{folder} has neither {POLICY} nor {BINARY_POLICY}, which a run writes "
+        f"when it ends, nor {CHECKPOINT}, which it writes on the way: it has no "
+        "policy."
+    )
 
 
 def _from_json_file(
@@ -138,7 +136,6 @@ def _from_json_file(
             f"{path} has a policy for {value['game']}, not for {source}."
         )
     try:
-        names, vector = from_json(value, source)
-        return SequencePolicy(names, checked_vector(names, vector))
+        return SequencePolicy(*from_json(value, source))
     except ValueError as error:
         raise DamagedError(f"{path} has no policy for {source}: {error}") from error

@@ -16,7 +16,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,9 @@ _ARRAYS = {
     "actions": np.dtype(np.int64),
     "text": np.dtype(np.uint8),
     "ends": np.dtype(np.int64),
+    "vector": np.dtype(np.float64),
 }
+"""What the file of a policy holds."""
 
 
 _MOST_OFF = 1e-6
@@ -211,14 +213,13 @@ def from_contents(
                 f"The file has a policy for {header['game']}, not for {brief(source)}."
             )
         abstraction = loaded_abstraction(header["abstracted"], abstraction)
-        vector = arrays["vector"]
         arrays = {name: arrays[name] for name in _ARRAYS}
-        for name, dtype in (_ARRAYS | {"vector": np.dtype(float)}).items():
-            array = vector if name == "vector" else arrays[name]
-            if array.dtype != dtype or array.ndim != 1:
+        for name, array in arrays.items():
+            if array.dtype != _ARRAYS[name] or array.ndim != 1:
                 raise DamagedError(
                     f"The file's array {name!r} is {array.dtype} {array.shape}."
                 )
+        vector = arrays.pop("vector")
         names = Names(source, arrays, abstraction)
         check_strings(arrays["text"], arrays["ends"])
         check_infosets(
@@ -273,6 +274,7 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
     every infoset has the player's empty sequence for a parent.
 
     Raises:
+        ValueError: a state has no distribution.
         DamagedError: the value is no policy, or belongs to another game.
     """
     num_players, tables = source.num_players(), value["players"]
@@ -309,7 +311,8 @@ def from_json(value: Any, source: pyspiel.Game) -> tuple[Names, np.ndarray]:
                 f"The actions {[action for action, _ in row]} at the state {name!r} "
                 f"are not all among the {most} of {source}."
             )
-    return kind, np.array([1.0] * num_players + [value for _, value in pairs])
+    vector = np.array([1.0] * num_players + [value for _, value in pairs])
+    return kind, checked_vector(kind, vector)
 
 
 def _row_of(name: str, row: Any) -> dict[int, float]:
@@ -354,19 +357,27 @@ def names_at(state: pyspiel.State, player: int, actions: Sequence[int]) -> list[
         ) from error
 
 
-def names_without_state(
-    game: pyspiel.Game, player: int, actions: Sequence[int]
-) -> list[str] | None:
-    """The names of a player's actions by compiled rules; None for all other games."""
+def names_anywhere(
+    game: pyspiel.Game,
+    player: int,
+    actions: Sequence[int],
+    state: Callable[[], pyspiel.State | None] = lambda: None,
+) -> list[str]:
+    """The names of a player's actions by compiled rules, which need no state; of other
+    games those at a state, or without one those that the game gives whatever the state,
+    else numbers.
+
+    Args:
+        game, player, actions: whose names, and of what.
+        state: gets a state where the player has these actions, None if there is none.
+    """
     rules = rules_of(game)
-    if rules is None:
-        return None
-    words = rules.description.words
-    return [words.action(rules.parameters, player, action) for action in actions]
-
-
-def plain_names(game: pyspiel.Game, player: int, actions: Sequence[int]) -> list[str]:
-    """The names that the game gives its actions whatever the state, else numbers."""
+    if rules is not None:
+        words = rules.description.words
+        return [words.action(rules.parameters, player, action) for action in actions]
+    found = state()
+    if found is not None:
+        return names_at(found, player, actions)
     return [_plain_name(game, player, action) for action in actions]
 
 

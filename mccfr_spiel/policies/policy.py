@@ -27,18 +27,16 @@ from mccfr_spiel.policies.names import (
     with_int_actions,
 )
 from mccfr_spiel.policies.table import (
+    OWNED,
     PolicyTable,
+    TabularPolicy,
     html_rows,
     more_rows,
-    rows_of,
-    table_of,
-)
-from mccfr_spiel.policies.tabular import (
-    OWNED,
-    TabularPolicy,
     owned,
     partial_table,
     raise_shared,
+    rows_of,
+    table_of,
     table_of_answers,
     without_turn,
 )
@@ -397,7 +395,7 @@ class SequencePolicy(openspiel_policy.Policy):
         """The policy as OpenSpiel's TabularPolicy of all states of the game.
 
         OpenSpiel's own conversion fails for games with simultaneous moves. If several
-        players have the same string, each has a row, see `tabular.TabularPolicy`.
+        players have the same string, each has a row, see `table.TabularPolicy`.
 
         Args:
             states: a dictionary from history to state, as in TabularPolicy; None for
@@ -560,8 +558,7 @@ class Answers:
         if isinstance(policy, Answers):
             policy = policy.policy
         if is_of_file(policy):
-            names, vector = from_json(policy, load_game(policy["game"]))
-            policy = SequencePolicy(names, vector)
+            policy = SequencePolicy(*from_json(policy, load_game(policy["game"])))
         elif isinstance(policy, dict):
             policy = with_int_actions(policy)
         elif isinstance(policy, np.ndarray):
