@@ -36,6 +36,7 @@ from mccfr_spiel.common.checkpoint import pack_strings
 from mccfr_spiel.common.display import brief, line, never_raises, plus_minus
 from mccfr_spiel.common.limits import Budget
 from mccfr_spiel.evaluation.reading import load_policy
+from mccfr_spiel.kernels.evaluation import are_distributions
 from mccfr_spiel.kernels.jit import jit
 from mccfr_spiel.kernels.sampling import plain_draw_action, plain_draw_chance
 from mccfr_spiel.kernels.tables import DONE, GROW, TreeArrays
@@ -72,6 +73,9 @@ _DRAWS = 1 << 16
 """Numbers drawn at a time in plays over compiled rules."""
 
 _NO_LIMIT = 2**60
+
+_MOST_OFF = 1e-6
+"""How far from 1 the probabilities at a state may add up to."""
 
 
 class Estimate(NamedTuple):
@@ -260,12 +264,17 @@ def _drawn(
     player: int,
     generator: np.random.Generator,
 ) -> int:
-    if not state.legal_actions(player):
+    legal = set(state.legal_actions(player))
+    if not legal:
         return 0  # OpenSpiel's sign, at a simultaneous node, for nothing to do
     probs = asked[player].action_probabilities(state, player)
-    if not abs(sum(probs.values()) - 1) < 1e-6:
-        raise ValueError(f"Player {player}'s policy gives {probs} at the state {state}")
     actions, odds = list(probs), list(probs.values())
+    is_legal = all(prob == 0 or action in legal for action, prob in probs.items())
+    if not (is_legal and abs(sum(odds) - 1) < _MOST_OFF and min(odds) >= 0):
+        raise ValueError(
+            f"Player {player}'s policy gives {probs} at the state {state}, whose legal "
+            f"actions are {sorted(legal)}."
+        )
     return actions[plain_draw_action(odds, 0, len(odds), generator.random())]
 
 
@@ -307,15 +316,10 @@ def layers_of(policy: Any, game: pyspiel.Game) -> list[Layer] | None:
     hashes = hashes_of(tree, policy.num_infosets)
     if hashes is None:
         return None
-    infosets, actions = tree.infosets, tree.actions
-    return [
-        Layer(
-            infosets=infosets[: policy.num_infosets],
-            hashes=hashes,
-            actions=actions[: len(policy.vector)],
-            probs=policy.vector,
-        )
-    ]
+    infosets, probs = tree.infosets[: policy.num_infosets], policy.vector
+    if not are_distributions(infosets, probs, _MOST_OFF):
+        return None  # plays through pyspiel tell in words what is wrong
+    return [Layer(infosets, hashes, tree.actions[: len(probs)], probs)]
 
 
 def hashes_of(tree: GameTree, count: int) -> np.ndarray | None:

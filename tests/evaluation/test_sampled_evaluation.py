@@ -92,6 +92,21 @@ class ManyDeals:
         return [(7 * k, (k % 3 > 0) / 2000) for k in range(3000)]
 
 
+@pytest.mark.parametrize("row", [{0: 1.5, 1: -0.5}, {0: 0.5, 7: 0.5}, {0: 0.5, 1: 0}])
+def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
+    tree = ms.GameTree("kuhn_poker").expand_all()
+    vector = np.array([1.0, 1.0, *[row[0], row.get(1, 0.0)] * tree.num_infosets])
+    table, policy = (
+        dict.fromkeys(tree.info_states, row),
+        ms.SequencePolicy(tree, vector),
+    )
+    for wrong, twin in ((table, None), (policy, True), (policy, False)):
+        with pytest.raises(
+            ValueError, match=r"policy gives .*, whose legal actions are"
+        ):
+            sampled_returns("kuhn_poker", wrong, plays=20, twin=twin)
+
+
 def test_deals_are_listed_once_and_drawn_by_their_probabilities():
     state, chance = ManyDeals(), ChanceMoves()
     numbers = np.random.default_rng(3).random(4000)
