@@ -18,23 +18,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.algorithms import (
-    CFR,
-    CFR_PLUS,
-    EXTERNAL_SAMPLING,
-    FULL,
-    LINEAR,
-    OUTCOME_SAMPLING,
-    UNIFORM,
-    Algorithm,
-    Sampling,
-    discounted_regret_matching,
-    outcome,
-    own_estimator,
-    polynomial,
-    regret_matching,
-)
-from mccfr_spiel.algorithms import regret_matching_plus as rm_plus
+from mccfr_spiel import algorithms
+from mccfr_spiel.algorithms import Algorithm
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import line, never_raises
 from mccfr_spiel.policies.policy import SequencePolicy
@@ -79,7 +64,7 @@ class _CFRSolver(_OnSolver):
         regret_matching_plus: bool,
     ) -> None:
         parts = linear_averaging, regret_matching_plus
-        self._run(game, _algorithm(FULL, *parts, alternating=alternating_updates))
+        self._run(game, _algorithm(*parts, alternating=bool(alternating_updates)))
 
     def _run(self, game: pyspiel.Game, algorithm: Algorithm) -> None:
         self._solver = Solver(game, algorithm)
@@ -126,26 +111,24 @@ class _CFRSolver(_OnSolver):
         return {k: v for k, v in self.__dict__.items() if k != "_places"}
 
 
-def _algorithm(
-    sampling: Sampling, is_linear: bool, is_plus: bool, *, alternating: bool
-) -> Algorithm:
-    rule = rm_plus() if is_plus else regret_matching()
-    averaging = LINEAR if is_linear else UNIFORM
-    return Algorithm(sampling, rule, averaging, alternating=bool(alternating))
+def _algorithm(is_linear: bool, is_plus: bool, *, alternating: bool) -> Algorithm:
+    base = algorithms.CFR_PLUS if is_plus else algorithms.CFR
+    averaging = algorithms.LINEAR if is_linear else algorithms.UNIFORM
+    return base._replace(averaging=averaging, alternating=alternating)
 
 
 class CFRSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr.CFRSolver` and `pyspiel.CFRSolver`."""
 
     def __init__(self, game: pyspiel.Game) -> None:
-        self._run(game, CFR)
+        self._run(game, algorithms.CFR)
 
 
 class CFRPlusSolver(_CFRSolver):
     """`open_spiel.python.algorithms.cfr.CFRPlusSolver` and `pyspiel.CFRPlusSolver`."""
 
     def __init__(self, game: pyspiel.Game) -> None:
-        self._run(game, CFR_PLUS)
+        self._run(game, algorithms.CFR_PLUS)
 
 
 class DCFRSolver(_CFRSolver):
@@ -158,8 +141,9 @@ class DCFRSolver(_CFRSolver):
         beta: float = 0,
         gamma: float = 2,
     ) -> None:
-        rule = discounted_regret_matching(alpha, beta)
-        self._run(game, Algorithm(FULL, rule, polynomial(gamma)))
+        rule = algorithms.discounted_regret_matching(alpha, beta)
+        average = algorithms.polynomial(gamma)
+        self._run(game, algorithms.DCFR._replace(minimizer=rule, averaging=average))
 
 
 class LCFRSolver(DCFRSolver):
@@ -186,9 +170,9 @@ class CFRBRSolver(_CFRSolver):
             raise ValueError(
                 f"CFR-BR is for 2 players, and {game} has {game.num_players()}."
             )
-        estimator = own_estimator(_against_best_responses)
-        parts = linear_averaging, regret_matching_plus
-        self._run(game, _algorithm(estimator, *parts, alternating=False))
+        base = _algorithm(linear_averaging, regret_matching_plus, alternating=False)
+        estimator = algorithms.own_estimator(_against_best_responses)
+        self._run(game, base._replace(sampling=estimator))
 
 
 def _against_best_responses(
@@ -243,7 +227,7 @@ class ExternalSamplingSolver(_PythonSolver):
     ) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
         _check_average_type(average_type)
-        super().__init__(game, EXTERNAL_SAMPLING, seed)
+        super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
 
 class OutcomeSamplingSolver(_PythonSolver):
@@ -251,7 +235,7 @@ class OutcomeSamplingSolver(_PythonSolver):
 
     def __init__(self, game: pyspiel.Game, *, seed: int | None = None) -> None:
         """Makes the solver; without a `seed`, numpy's global generator draws one."""
-        super().__init__(game, OUTCOME_SAMPLING, seed)
+        super().__init__(game, algorithms.OUTCOME_SAMPLING, seed)
 
 
 class _PyspielSolver(_OnSolver):
@@ -291,7 +275,7 @@ class ExternalSamplingMCCFRSolver(_PyspielSolver):
         avg_type: pyspiel.MCCFRAverageType | AverageType = AverageType.SIMPLE,
     ) -> None:
         _check_average_type(avg_type)
-        super().__init__(game, EXTERNAL_SAMPLING, seed)
+        super().__init__(game, algorithms.EXTERNAL_SAMPLING, seed)
 
 
 class OutcomeSamplingMCCFRSolver(_PyspielSolver):
@@ -302,7 +286,10 @@ class OutcomeSamplingMCCFRSolver(_PyspielSolver):
     ) -> None:
         """Takes OpenSpiel's arguments; all negative seeds are one and the same seed."""
         seed = max(refusals.integer(seed, "seed"), -1)
-        super().__init__(game, Algorithm(outcome(epsilon), regret_matching()), seed)
+        sampling = algorithms.outcome(epsilon)
+        super().__init__(
+            game, algorithms.OUTCOME_SAMPLING._replace(sampling=sampling), seed
+        )
 
 
 def _check_average_type(average_type: object) -> None:

@@ -226,7 +226,7 @@ class Solver:
         self._counts, self._job = self.state.counts, self.state.job
         self._growth: Growth | RuleGrowth
         sampled = sampled_by(algorithm)
-        self._growth = growth = Growth(self.tree, sampling, met_once=sampled.meets_once)
+        self._growth = growth = Growth(self.tree, sampled, sampling.epsilon)
         if self.state.store is not None and self.state.path is not None:
             self._growth = RuleGrowth(
                 self.tree, self.state.store, self.state.path, growth

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyspiel
 
-from mccfr_spiel.algorithms import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.limits import (
@@ -31,7 +30,7 @@ from mccfr_spiel.kernels.tables import (
     Tables,
     Walk,
 )
-from mccfr_spiel.kernels.walk import begin_again
+from mccfr_spiel.kernels.walk import Sampled, begin_again
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.lock import held_step
 from mccfr_spiel.tree.sizes import NODES, UNCOUNTED
@@ -75,23 +74,23 @@ class Growth:
             infosets at most once.
     """
 
-    def __init__(self, tree: GameTree, sampling: Sampling, *, met_once: bool) -> None:
+    def __init__(self, tree: GameTree, sampled: Sampled, epsilon: float) -> None:
         """Grows a tree.
 
         Args:
             tree: the tree.
-            sampling: of the walks.
-            met_once: see `Sampled.meets_once`.
+            sampled: what the walks sample.
+            epsilon: the share of the uniform policy in draws of the updated player.
         """
-        self._tree, self._met_once = tree, met_once
+        self._tree, self._met_once = tree, sampled.meets_once
+        self._epsilon, sampling = epsilon, sampled.sampling
         self.lock = tree.lock
         self.generation = tree.generation
-        self._sampling = sampling
         self._follows_one = (
             sampling.chance and sampling.opponents and sampling.draws_one_action
         )
         # Of some walks, which of the updated player's actions they follow is drawn.
-        self._is_choosy = sampling.picks_actions or sampling.prune_below is not None
+        self._is_choosy = sampling.picks_actions or sampled.skips
         is_external = (
             sampling.chance and sampling.opponents and sampling.player == "all"
         )
@@ -257,7 +256,7 @@ class Growth:
         if len(probs) < count or not sum(probs) > 0:  # met just now
             probs = [1 / count] * count
         if acting == player:
-            epsilon = self._sampling.epsilon
+            epsilon = self._epsilon
             probs = [(1 - epsilon) * b + epsilon / count for b in probs]
         return probs
 
