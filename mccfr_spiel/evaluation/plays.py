@@ -147,7 +147,7 @@ def sampled_returns(
     _check_confidence(confidence)
     seed, twin = refusals.integer(seed, "seed", 0), checked_twin(twin, loaded)
     returns = _returns(loaded, asked, plays, seed, twin)
-    return [estimate_of(column, confidence) for column in returns.T]
+    return [_estimate_of(column, confidence) for column in returns.T]
 
 
 def _check_confidence(confidence: Any) -> None:
@@ -156,9 +156,8 @@ def _check_confidence(confidence: Any) -> None:
         raise ValueError(f"confidence={confidence} is not between 0 and 1.")
 
 
-def estimate_of(values: np.ndarray, confidence: float) -> Estimate:
+def _estimate_of(values: np.ndarray, confidence: float) -> Estimate:
     """The estimate from `[plays]` independent values, at least two."""
-    _check_confidence(confidence)
     quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     deviation = values.std(ddof=1) / math.sqrt(len(values))
     return Estimate(float(values.mean()), float(quantile * deviation), len(values))
@@ -486,6 +485,7 @@ def duplicate_returns(
     """
     source = load_game(game)
     deals = refusals.integer(deals, "deals", 2)  # an interval needs two
+    _check_confidence(confidence)
     seed = refusals.integer(seed, "seed", 0)
     if source.num_players() != 2:
         raise ValueError(
@@ -504,7 +504,7 @@ def duplicate_returns(
             act = functools.partial(_step, seats)
             got = _play(loaded, declared, chance, generator, act)
             means[deal] += got[seat] / 2
-    return estimate_of(means, confidence)
+    return _estimate_of(means, confidence)
 
 
 def _step(bots: Sequence[pyspiel.Bot], state: pyspiel.State) -> None:

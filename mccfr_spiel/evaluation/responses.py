@@ -149,7 +149,6 @@ def learned_response(
     """
     loaded = load_game(game)
     player = refusals.player(player, loaded.num_players())
-    plays = refusals.integer(plays, "plays", 2)  # refused before minutes of learning
     seed = refusals.integer(seed, "seed", 0)
     if iterations is not None:
         iterations = refusals.integer(iterations, "iterations", 0)
@@ -160,11 +159,14 @@ def learned_response(
             "pyspiel.convert_to_turn_based(game)."
         )
     until = (iterations, seconds)
-
+    each = of_each_player(policy, loaded)
+    # Before minutes of learning, since this refuses wrong arguments.
+    own = sampled_returns(
+        loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
+    )
     if max_nodes is None:
         deals = len(loaded.new_initial_state().legal_actions())
         max_nodes = max(_MAX_NODES, 2 * deals)
-    each = of_each_player(policy, loaded)
     what = loaded, each, player, max_nodes, max_memory
     faced = functools.partial(_ResponseTree, *what)
     twin = checked_twin(twin, loaded)
@@ -175,9 +177,6 @@ def learned_response(
             solver = _learn(functools.partial(faced, rules), until, seed)
     solver = solver or _learn(faced, until, seed)
     response = Response(each[player].policy, solver, player)
-    own = sampled_returns(
-        loaded, each, plays=plays, seed=2 * seed, confidence=confidence, twin=twin
-    )
     mixed: list[Any] = [*each]
     mixed[player] = response
     value = sampled_returns(
@@ -185,7 +184,7 @@ def learned_response(
     )
     mine, theirs = value[player], own[player]
     half_width = math.hypot(mine.half_width, theirs.half_width)
-    gain = Estimate(mine.mean - theirs.mean, half_width, plays)
+    gain = Estimate(mine.mean - theirs.mean, half_width, mine.plays)
     return LearnedResponse(player, mine, theirs, gain, response, solver.num_iterations)
 
 

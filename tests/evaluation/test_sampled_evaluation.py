@@ -5,9 +5,10 @@ import importlib
 import numpy as np
 import pyspiel
 import pytest
+from open_spiel.python.policy import UniformRandomPolicy
 
 import mccfr_spiel as ms
-from mccfr_spiel.evaluation import learned_response, sampled_returns
+from mccfr_spiel.evaluation import learned_response, responses, sampled_returns
 from mccfr_spiel.evaluation.plays import ChanceMoves
 
 importlib.import_module("mccfr_spiel.games")  # registers them
@@ -105,6 +106,13 @@ def test_what_is_no_distribution_over_the_legal_actions_is_refused(row):
             ValueError, match=r"policy gives .*, whose legal actions are"
         ):
             sampled_returns("kuhn_poker", wrong, plays=20, twin=twin)
+
+
+def test_a_wrong_confidence_is_refused_before_a_response_is_learned(monkeypatch):
+    monkeypatch.setattr(responses, "Solver", None)
+    policy = UniformRandomPolicy(KUHN_3)
+    with pytest.raises(ValueError, match="confidence=1 is not between"):
+        learned_response(KUHN_3, policy, 0, plays=2, confidence=1)
 
 
 def test_deals_are_listed_once_and_drawn_by_their_probabilities():
