@@ -33,11 +33,9 @@ from mccfr_spiel.policies.table import (
     html_rows,
     more_rows,
     owned,
-    partial_table,
     raise_shared,
     rows_of,
     table_of,
-    table_of_answers,
     without_turn,
 )
 from mccfr_spiel.rules.description import rules_of
@@ -401,7 +399,14 @@ class SequencePolicy(openspiel_policy.Policy):
             states: a dictionary from history to state, as in TabularPolicy; None for
                 all states of the game.
         """
-        return table_of_answers(self.game, self.action_probabilities, states)
+        table = TabularPolicy(self.game, states=states)
+        rows = table.action_probability_array
+        rows[:] = 0
+        for player, keys in enumerate(table.states_per_player):
+            for row in map(table.state_lookup.__getitem__, keys):
+                found = self.action_probabilities(table.states[row], player)
+                rows[row, [*found]] = [*found.values()]
+        return table
 
     def to_pyspiel(self) -> pyspiel.PartialTabularPolicy:
         """The policy for C++: a table of the states met, uniform at all others.
@@ -420,8 +425,13 @@ class SequencePolicy(openspiel_policy.Policy):
             )
         if self._shared:
             raise_shared(min(self._shared))
-        is_simultaneous = self.game is not self.turn_based_game
-        return partial_table(self.to_dict(), is_simultaneous=is_simultaneous)
+        table = {name: [*row.items()] for name, row in self.to_dict().items()}
+        if self.game is not self.turn_based_game:
+            for name, row in [*table.items()]:
+                own = without_turn(name)
+                if table.setdefault(own, row) is not row:
+                    raise_shared(own)
+        return pyspiel.PartialTabularPolicy(table)
 
     def policy_for_key(self, info_state: str) -> np.ndarray:
         """`[A]` the probabilities of all the game's actions at a string that was met.

@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -471,51 +471,6 @@ def _acting(state: pyspiel.State) -> Iterable[int]:
         return (state.current_player(),)
     players = range(state.num_players())
     return (player for player in players if state.legal_actions(player))
-
-
-def table_of_answers(
-    game: pyspiel.Game, answer: Callable[[pyspiel.State, int], Any], states: Any
-) -> TabularPolicy:
-    """The table of what a policy answers.
-
-    Args:
-        game: the game.
-        answer: gives a dictionary action -> probability for a state and a player.
-        states: as in `TabularPolicy`.
-    """
-    table = TabularPolicy(game, states=states)
-    table.action_probability_array[:] = 0
-    for player, keys in enumerate(table.states_per_player):
-        for key in keys:
-            row = table.state_lookup[key]
-            for action, probability in answer(table.states[row], player).items():
-                table.action_probability_array[row, action] = probability
-    return table
-
-
-def partial_table(
-    rows: Mapping[str, Mapping[int, float]], *, is_simultaneous: bool
-) -> pyspiel.PartialTabularPolicy:
-    """A policy for C++ of rows information-state string -> action -> probability.
-
-    Args:
-        rows: of a game whose moves are made in turn.
-        is_simultaneous: whether that is another game's turn-based form. Then the table
-            has each row under that game's own string as well.
-
-    Raises:
-        ValueError: players of that game share a string.
-    """
-    table = {name: list(row.items()) for name, row in rows.items()}
-    if is_simultaneous:
-        own: dict[str, Row] = {}
-        for name, row in table.items():
-            info_state = without_turn(name)
-            if info_state in own:
-                raise_shared(info_state)
-            own[info_state] = row
-        table |= own
-    return pyspiel.PartialTabularPolicy(table)
 
 
 def raise_shared(info_state: str) -> NoReturn:
