@@ -176,8 +176,7 @@ def game_value(
         ValueError: the game is not a two-player constant-sum game, so that it need not
             have a value.
     """
-    tree, vector = read_policy(game, policy, max_memory, twin)
-    value = known_value(tree, vector, threads)
+    value = known_value(game, policy, max_memory=max_memory, threads=threads, twin=twin)
     if value is None:
         source = game.source if isinstance(game, GameTree) else game
         raise ValueError(
@@ -188,13 +187,18 @@ def game_value(
 
 
 def known_value(
-    tree: GameTree, vector: np.ndarray, threads: int | None
+    game: Game,
+    policy: Any,
+    *,
+    max_memory: MaxMemory = None,
+    threads: int | None = 1,
+    twin: bool | None = None,
 ) -> GameValue | None:
     """As `game_value`, but None for a game that is not a two-player constant-sum game.
 
-    What counts are the payoffs at the ends of the game, not what it declares. The tree
-    and the vector are those that `read_policy` returns.
+    What counts are the payoffs at the ends of the game, not what it declares.
     """
+    tree, vector = read_policy(game, policy, max_memory, twin)
     sums = tree.utilities.sum(axis=1)
     scale = max(1.0, float(np.abs(tree.utilities).max(initial=0.0)))
     if tree.num_players != 2 or np.ptp(sums) > _TOLERANCE * scale:

@@ -48,7 +48,6 @@ from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
 from mccfr_spiel.policies.policy import GameSolver
-from mccfr_spiel.policies.vectors import read_policy
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.files import GAME_WAY_OUT
@@ -488,8 +487,8 @@ def _evaluate(work: Work) -> None:
         write_json(work.folder / SOLUTION, summary)
         show(f"Value for player 0: {summary['value']:.12g}")
     elif settings.evaluate == "exact":
-        tree, vector = read_policy(solver.tree, solver.average_vector(), None)
-        value = known_value(tree, vector, settings.threads)
+        vector, threads = solver.average_vector(), settings.threads
+        value = known_value(solver.tree, vector, threads=threads)
         if value is not None:
             show(f"Value for player 0: {value}")
     elif settings.evaluate == "sampled":

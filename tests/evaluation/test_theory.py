@@ -24,7 +24,6 @@ from mccfr_spiel.evaluation.theory import (
 )
 from mccfr_spiel.experiments.algorithm_names import METHODS
 from mccfr_spiel.offline.sequence_form import best_response_value, policy_to_plan
-from mccfr_spiel.policies.vectors import read_policy
 from mccfr_spiel.tree.game_tree import GameTree
 from tests.small_games import leaf, move, small_game
 
@@ -213,7 +212,7 @@ def test_a_constant_sum_is_taken_into_account():
 def test_games_without_a_value_are_refused():
     for name in ("kuhn_poker(players=3)", "first_sealed_auction(max_value=3)"):
         policy = ms.Solver(name, ms.CFR).average_policy()
-        assert known_value(*read_policy(name, policy, None), 1) is None
+        assert known_value(name, policy) is None
         with pytest.raises(ValueError, match="not a two-player constant-sum game"):
             game_value(name, policy)
 
