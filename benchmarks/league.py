@@ -27,8 +27,8 @@ from PIL import Image  # matplotlib brings it
 
 from benchmarks.machine import markdown
 from mccfr_spiel.algorithms import Algorithm
+from mccfr_spiel.evaluation.choosing import ENTRANTS, Place
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum, nash_conv
-from mccfr_spiel.evaluation.recommending import ENTRANTS, Place
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import OFFLINE_METHODS, OfflineMethod
 from mccfr_spiel.solver import Solver

@@ -14,8 +14,9 @@ from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.results_folder import load_string
-from mccfr_spiel.evaluation.duplicate import duplicate_returns, local_best_response
+from mccfr_spiel.evaluation.plays import duplicate_returns
 from mccfr_spiel.evaluation.reading import load_policy
+from mccfr_spiel.evaluation.responses import local_best_response
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.exploring.visits import Hand
 from mccfr_spiel.policies.names import said_at, said_info_state

@@ -26,12 +26,13 @@ from mccfr_spiel.algorithms import (
     Part,
     Sampling,
     check_algorithm,
+    full,
+    outcome,
     own_averaging,
     own_estimator,
     own_rule,
     parts,
     polynomial,
-    sampling,
     schedule_of,
 )
 from mccfr_spiel.common import refusals
@@ -48,12 +49,10 @@ METHODS: dict[str, Method] = {**ALGORITHMS, **OFFLINE_METHODS}
 """Everything that has a name of its own."""
 
 SAMPLINGS = {
-    name.lower(): one
-    for name, one in vars(sampling).items()
-    if isinstance(one, Sampling)
+    name.lower(): one for name, one in vars(parts).items() if isinstance(one, Sampling)
 }
-SAMPLINGS["pruned"] = sampling.full(prune=True)
-SAMPLINGS["pruned_by_regret"] = sampling.full(prune="regret")
+SAMPLINGS["pruned"] = full(prune=True)
+SAMPLINGS["pruned_by_regret"] = full(prune="regret")
 """The estimators, as settings call them."""
 
 
@@ -321,13 +320,13 @@ _CALLS: dict[str, Any] = {
     "own_rule": functools.partial(_read_own, OwnRule),
     "own_estimator": functools.partial(_read_own, OwnEstimator),
     "own_averaging": functools.partial(_read_own, OwnAveraging),
-    **{name: one for name, one in vars(sampling).items() if isinstance(one, Sampling)},
+    **{name: one for name, one in vars(parts).items() if isinstance(one, Sampling)},
     **{name: one for name, one in vars(parts).items() if isinstance(one, Averaging)},
     **RULES,
     **{kind.__name__: kind for kind in RULES.values()},
     **{type(one).__name__: type(one) for one in OFFLINE_METHODS.values()},
     **{one.__name__: one for one in (Algorithm, Averaging, Sampling)},
-    **{one.__name__: one for one in (sampling.full, sampling.outcome)},
+    **{one.__name__: one for one in (full, outcome)},
     "polynomial": polynomial,
 }
 """The names that a repr may have in it. All of them make values and do nothing else."""

@@ -6,7 +6,8 @@ import pyspiel
 from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns
+from mccfr_spiel.evaluation.plays import sampled_returns
+from mccfr_spiel.evaluation.responses import learned_response
 from mccfr_spiel.policies.policy import SequencePolicy
 
 ONLY_A_BOUND = (
@@ -32,7 +33,7 @@ def evaluation(
 ) -> dict[str, Any]:
     """Plays the policy; returns the estimates in the form that is written as JSON.
 
-    The estimates are those of evaluation/sampled.py. For each player they are the value
+    The estimates are those of evaluation/plays.py. For each player they are the value
     of the policy against itself, its value against uniform players, and the value of a
     learned response to the others' policy. The gain of that response is a lower bound
     of what a best response gains. `iterations_of_learning` says how many iterations the

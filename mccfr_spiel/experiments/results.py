@@ -51,7 +51,7 @@ from mccfr_spiel.experiments.settings import (
     read_flags,
 )
 from mccfr_spiel.offline.linear_program import LinearProgramError, write_program
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.running import COUNTERS

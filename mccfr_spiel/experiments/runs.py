@@ -20,7 +20,7 @@ from mccfr_spiel.experiments.settings import (
     measure,
     new_tree,
 )
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster, check_can_split
 from mccfr_spiel.solving.running import (

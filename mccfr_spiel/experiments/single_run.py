@@ -32,6 +32,7 @@ from mccfr_spiel.common.results_folder import (
 )
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
+from mccfr_spiel.evaluation.reading import write_policy
 from mccfr_spiel.experiments import results, runs
 from mccfr_spiel.experiments.algorithm_names import name_of
 from mccfr_spiel.experiments.playing import evaluation
@@ -46,8 +47,7 @@ from mccfr_spiel.experiments.settings import (
 from mccfr_spiel.kernels.jit import seconds_compiled
 from mccfr_spiel.offline.linear_program import LinearProgramError
 from mccfr_spiel.offline.methods import LinearProgramRun
-from mccfr_spiel.policies.game_solver import GameSolver
-from mccfr_spiel.policies.policy_files import write_policy
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solver import Solver
 from mccfr_spiel.solving.cluster import Cluster
 from mccfr_spiel.solving.files import GAME_WAY_OUT

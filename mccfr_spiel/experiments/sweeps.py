@@ -54,7 +54,7 @@ from mccfr_spiel.experiments.results import (
 from mccfr_spiel.experiments.runs import NO_METRICS, make_solver, rows
 from mccfr_spiel.experiments.settings import Settings, check, flags_of, settings_from
 from mccfr_spiel.kernels.teams import num_cores
-from mccfr_spiel.policies.game_solver import GameSolver
+from mccfr_spiel.policies.policy import GameSolver
 from mccfr_spiel.solving.running import Metric
 from mccfr_spiel.tree.cache import shared_tree
 

@@ -16,8 +16,7 @@ from mccfr_spiel.exploring.numbers import Numbers
 from mccfr_spiel.exploring.places import Candidate
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import (
-    names_without_state,
-    plain_names,
+    names_anywhere,
     said,
     said_info_state,
 )
@@ -297,9 +296,7 @@ def row_of(
     often walks came there, if that is known."""
     _, start, _, size, player = tree.infosets[infoset].item()
     legal = tree.actions[start : start + size].tolist()
-    names = names_without_state(tree.game, player, legal)
-    if names is None:
-        names = plain_names(tree.game, player, legal)
+    names = names_anywhere(tree.game, player, legal)
     if any(map(str.isdecimal, names)):  # a state of it may tell them
         state = places.state_of(tree, infoset, policy)
         names = names if state is None else places.names_of(state, legal)

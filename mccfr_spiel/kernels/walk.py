@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccfr_spiel.algorithms.sampling import Sampling
+from mccfr_spiel.algorithms.parts import Sampling
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
 from mccfr_spiel.kernels.apply import (
     NOT_UPDATED,

@@ -20,9 +20,8 @@ from mccfr_spiel.offline.sequence_form import (
     sequence_form,
     sum_of_payoffs,
 )
-from mccfr_spiel.policies.game_solver import GameSolver
 from mccfr_spiel.policies.names import uniform_vector
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import GameSolver, SequencePolicy
 from mccfr_spiel.tree.game_tree import GameTree
 
 

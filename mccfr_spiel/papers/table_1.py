@@ -13,8 +13,9 @@ from mccfr_spiel.algorithms import CFR, EXTERNAL_SAMPLING, OUTCOME_SAMPLING
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.results_folder import write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
+from mccfr_spiel.experiments.runs import make_solver
+from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.papers.reproduction import LANCTOT_2009
-from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.cache import shared_tree
 
 NAME = "lanctot2009_table1"
@@ -108,7 +109,7 @@ def measure_game(
     }
     row |= {f"m_value_{p}": value for p, value in enumerate(m_values(tree))}
     for name, algorithm in _TIMED.items():
-        solver = Solver(tree, algorithm)
+        solver = make_solver(Settings(game=game, algorithm=algorithm), tree)
         solver.iterate(1)  # compiles, and makes the arrays
         began, first = time.process_time(), solver.num_iterations
         while time.process_time() < began + _TIMED_SECONDS:

@@ -14,7 +14,6 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.evaluation.exact import read_policy
 from mccfr_spiel.poker.betting import Node, said
 from mccfr_spiel.poker.cards import (
     DECK,
@@ -28,6 +27,7 @@ from mccfr_spiel.poker.cards import (
 )
 from mccfr_spiel.poker.subgames import Subgame, fits, subgame
 from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.vectors import read_policy
 from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
