@@ -5,7 +5,9 @@ answers stand in the file as JSON. The page's own code is the same.
 """
 
 import base64
+import functools
 import hashlib
+import importlib.resources
 import json
 import os
 import pathlib
@@ -15,17 +17,39 @@ from typing import Any
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.folders import write_file
 from mccfr_spiel.common.limits import in_words
-from mccfr_spiel.exploring import places, views
+from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.grids import deals
-from mccfr_spiel.exploring.static_files import static_file
-from mccfr_spiel.exploring.subjects import Subject
+from mccfr_spiel.exploring.numbers import Numbers
+from mccfr_spiel.exploring.subjects import Subject, WorkingError
 from mccfr_spiel.tree.game_tree import GameTree
+
+KINDS = {
+    "page.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "saved.js": "text/javascript; charset=utf-8",
+}
+"""The page's own files, which lie beside this one and go into the wheel, and what they
+are."""
 
 MOST_NODES = 20_000
 """Of a game that is exported: about 10 MB."""
 
 _BELIEFS = 20
+
+
+@functools.cache
+def static_file(name: str) -> str:
+    """The text of one of the page's files.
+
+    Raises:
+        KeyError: it is none of KINDS, the only files that there are.
+    """
+    if name not in KINDS:
+        raise KeyError(name)
+    folder = importlib.resources.files("mccfr_spiel.exploring") / "static"
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def export(
@@ -76,14 +100,14 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
     while stack:
         history = stack.pop()
         key = ",".join(map(str, history))
-        place = places.follow(tree.game, tree, history)
-        states[key] = views.state_view(place) | _for_play(place.state, strings)
+        state, infoset = views.follow(tree.game, tree, history)
+        states[key] = views.state_view(state) | _for_play(state, strings)
         del states[key]["history"]
-        stack += [[*history, move] for move in places.moves_of(place.state)]
-        if place.state.current_player() < 0:
+        stack += [[*history, move] for move in views.moves_of(state)]
+        if infoset is None:
             continue
-        infoset_of[key] = int(tree.nodes[place.node]["infoset"])
-        first.setdefault(infoset_of[key], key)
+        infoset_of[key] = infoset
+        first.setdefault(infoset, key)
         # States that differ in their deals only share a grid.
         hidden = len(deals(tree.game, history))
         public = (*(None for _ in history[:hidden]), *history[hidden:])
@@ -119,9 +143,7 @@ def _of_policy(
         grids: the moves before states that have grids of their own.
     """
     mine, subject = {"policy": which}, answers.subject
-    numbers = subject.evaluation(which).numbers(600.0)
-    if numbers is None:
-        raise ValueError(f"The numbers of {subject.candidates[which].label} took long.")
+    numbers = _numbers(subject, which)
 
     def listed(**query: Any) -> list[tuple[int, float]]:
         rows = answers.list(mine | query)["rows"]
@@ -135,7 +157,7 @@ def _of_policy(
     lists: dict[str, Any] = {k: listed(kind=k) for k in views.LISTS if k != "changed"}
     lists["changed"] = []  # has a list for each other policy
     for other in range(len(subject.candidates)):
-        subject.evaluation(other).numbers(600.0)
+        _numbers(subject, other)
         lists["changed"].append(listed(kind="changed", other=str(other)))
     tree = subject.need_tree()
     return {
@@ -150,6 +172,14 @@ def _of_policy(
     }
 
 
+def _numbers(subject: Subject, which: int) -> Numbers:
+    candidate = subject.candidate(which)
+    try:
+        return subject.evaluation(candidate).numbers(600.0)
+    except WorkingError:
+        raise ValueError(f"The numbers of {candidate.label} took long.") from None
+
+
 def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
     """What a game against a policy needs at a state: what each player knows there, as
     numbers of strings, and for each move the players who can tell it, as bits."""
@@ -157,8 +187,8 @@ def _for_play(state: Any, strings: dict[str, int]) -> dict[str, Any]:
         return {}
     players = range(state.num_players())
     seen = [
-        sum(places.is_seen(state, move, player) << player for player in players)
-        for move in places.moves_of(state)
+        sum(views.is_seen(state, move, player) << player for player in players)
+        for move in views.moves_of(state)
     ]
     knows = [views.words_known_to(state, player) for player in players]
     numbers = [strings.setdefault(one, len(strings)) for one in knows]

@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.exploring import places
 from mccfr_spiel.exploring.numbers import Numbers, Origin
-from mccfr_spiel.exploring.views import number, text
+from mccfr_spiel.exploring.views import (
+    follow,
+    is_seen,
+    moves_of,
+    name_of,
+    names_of,
+    number,
+    text,
+)
 from mccfr_spiel.poker.cards import HAND_NAMES
 from mccfr_spiel.poker.study import Study
 from mccfr_spiel.policies.names import card_in, names_at
@@ -58,7 +65,7 @@ def grid(
     Raises:
         NoGridError: the game, or the history, allows no grid.
     """
-    state = places.follow(game, None, history).state
+    state, _ = follow(game, None, history)
     player = int(state.current_player())
     if player < 0:
         raise NoGridError("A grid needs a state where a player acts: walk to one.")
@@ -80,10 +87,10 @@ def grid(
         label = " ".join(sorted(cards))
         if state is None or state.current_player() != player or label in rows:
             continue
-        odds, moves, visits = ask(state), places.moves_of(state), None
+        odds, moves, visits = ask(state), moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        said = dict(zip(map(text, places.names_of(state, moves)), moves, strict=True))
+        said = dict(zip(map(text, names_of(state, moves)), moves, strict=True))
         names |= dict.fromkeys(said)
         rows[label] = {"label": label, "said": said, "odds": odds, "visits": visits}
     for row in rows.values():
@@ -118,9 +125,12 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
         history: the two hands that were dealt, which change nothing, and what followed.
 
     Raises:
-        ValueError: nobody acts there.
+        NoGridError: nobody acts there.
     """
-    found = study.decision(history[2:])
+    try:
+        found = study.decision(history[2:])
+    except ValueError as error:
+        raise NoGridError(str(error)) from error
     weights = found.weights[found.player, found.hands]
     largest = weights.max(initial=0.0)
     shares = weights / largest if largest > 0 else weights
@@ -167,7 +177,7 @@ def word_of_deals(game: pyspiel.Game) -> str:
     state = game.new_initial_state()
     if not state.is_chance_node():
         return ""
-    name = places.name_of(state, places.moves_of(state)[0]).lower()
+    name = name_of(state, moves_of(state)[0]).lower()
     words = {"roll": "Dice", "value": "Values"}
     return next((word for part, word in words.items() if part in name), "Cards")
 
@@ -179,10 +189,10 @@ def deals(game: pyspiel.Game, history: Sequence[int]) -> list[int]:
     """
     state, seers = game.new_initial_state(), []
     for action in history:
-        if not state.is_chance_node() or len(places.moves_of(state)) == 1:
+        if not state.is_chance_node() or len(moves_of(state)) == 1:
             break
         players = range(game.num_players())
-        seen = [player for player in players if places.is_seen(state, action, player)]
+        seen = [player for player in players if is_seen(state, action, player)]
         if len(seen) != 1:
             break
         seers += seen
@@ -198,8 +208,8 @@ def _cards_at(game: pyspiel.Game, at: int) -> Cards:
     for way in (0, -1):
         state = game.new_initial_state()
         for _ in range(at):
-            state.apply_action(places.moves_of(state)[way])
-        moves = places.moves_of(state)
+            state.apply_action(moves_of(state)[way])
+        moves = moves_of(state)
         for move, name in zip(moves, names_at(state, -1, moves), strict=True):
             found[move] = text(card_in(game, name))
     return dict(sorted(found.items()))
@@ -219,7 +229,7 @@ def replayed(
     state = game.new_initial_state()
     taken = set(cards.values())
     for at, action in enumerate(history):
-        moves = places.moves_of(state)
+        moves = moves_of(state)
         action = cards.get(at, action)
         if (
             at < num_deals

@@ -4,70 +4,88 @@ Policies answer for states at once. Values need the whole tree of the game. That
 solver may be whole already, or mapped from a cache; a small one is made in a thread of
 its own, and a large one is done without.
 
-`rows_of` reads the rows that a run has written, or a solver recorded. `Work` is a
-call in a thread of its own, for which a page can wait a little.
+`Work` is a call in a thread of its own, for which a page can wait a little.
 """
 
+import concurrent.futures
 import math
 import os
 import pathlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief, title
 from mccfr_spiel.common.folders import LOCK
-from mccfr_spiel.common.results_folder import RESULTS, read_table
+from mccfr_spiel.common.results_folder import (
+    CHECKPOINT,
+    RESULTS,
+    kept_policies,
+    read_table,
+)
+from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
-from mccfr_spiel.exploring.places import Candidate, candidates_of, kept_in
 from mccfr_spiel.poker.study import Study
-from mccfr_spiel.policies.policy import SequencePolicy
+from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
-from mccfr_spiel.tree.game_tree import GameTree
+from mccfr_spiel.solver import Solver
+from mccfr_spiel.tree.game_tree import Abstraction, GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
 # --- work in a thread of its own, for which a page can wait a little ------------------
 
 
+PATIENCE = 0.2
+"""Seconds that an answer waits for work in another thread, before it says that the work
+goes on."""
+
+LONG = 10.0
+"""That an answer waits for what most often is there: a tree of hands, or the policy
+that a page begins to change."""
+
 _Result = TypeVar("_Result")
 
 
-class Work(Generic[_Result]):
-    """A call that runs in a thread, and what has become of it.
+class WorkingError(Exception):
+    """Work in another thread goes on; the page asks again."""
 
-    Attributes:
-        error: what the call raised; None if it raised nothing, or not yet.
-    """
+
+class Work(Generic[_Result]):
+    """A call that runs in a thread."""
 
     def __init__(self, call: Callable[[], _Result]) -> None:
         """Starts the call."""
-        self.error: Exception | None = None
         self._began = time.monotonic()
-        self._found: list[_Result] = []
         self._call = call
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+        threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         try:
-            self._found.append(self._call())
+            self._future.set_result(self._call())
         except Exception as error:  # games raise what they like; the page says it
-            self.error = error
+            self._future.set_exception(error)
 
     @property
     def is_done(self) -> bool:
         """Whether there is a result or an error."""
-        return bool(self._found) or self.error is not None
+        return self._future.done()
 
-    def result(self, seconds: float | None = 0.0) -> _Result | None:
-        """What the call returned; None if it is not done yet.
+    @property
+    def error(self) -> BaseException | None:
+        """What the call raised; None if it raised nothing, or not yet."""
+        return self._future.exception() if self.is_done else None
+
+    def result(self, seconds: float | None = PATIENCE) -> _Result:
+        """What the call returned.
 
         Args:
             seconds: to wait, counted from the beginning of the call, so repeated
@@ -75,25 +93,209 @@ class Work(Generic[_Result]):
 
         Raises:
             ValueError: the call raised an error, whose words these are.
+            WorkingError: it is not done yet.
         """
-        if not self.is_done:
-            if seconds is not None:
-                seconds = max(self._began + seconds - time.monotonic(), 0.0)
-            self._thread.join(seconds)
+        if seconds is not None:
+            seconds = max(self._began + seconds - time.monotonic(), 0.0)
+        if not concurrent.futures.wait([self._future], seconds).done:
+            raise WorkingError
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
-        return self._found[0] if self._found else None
+        return self._future.result()
+
+
+# --- the policies that a page can look at ---------------------------------------------
+
+
+_LARGEST_CHECKPOINT = 2**24
+"""Bytes of a checkpoint that is read beside a folder's policy. A larger one is of a
+larger game, and would keep the page waiting."""
+
+
+class Row(NamedTuple):
+    """Numbers over the sequences that a tree had met at some moment.
+
+    Attributes:
+        tree: the tree, which may have grown since.
+        num_infosets: how many infosets it had met.
+        vector: `[S]` over their sequences.
+    """
+
+    tree: GameTree
+    num_infosets: int
+    vector: np.ndarray
+
+    def at(self, state: pyspiel.State) -> list[float] | None:
+        """Those at a state where a player acts, in the order of its legal actions; None
+        if no walk had met it."""
+        # Not by the string: the first search for one indexes millions in large games.
+        infoset = self.tree.find_at(state, state.current_player())
+        if not 0 <= infoset < self.num_infosets:
+            return None
+        _, start, _, size, _ = self.tree.infosets[infoset].item()
+        return self.vector[start : start + size].tolist()
+
+
+class Candidate:
+    """A policy to look at.
+
+    A policy that a run has kept on the way is read when it is first looked at, since a
+    run may have kept dozens and each may take a second.
+
+    Attributes:
+        label: what the page calls it.
+        iteration: after which it was, if that is known.
+        run: the run of whose average policy it is a step; the page's slider goes
+            through the steps of one run. Empty for any other policy.
+        regrets: of the solver; None if there is no solver, or if its rule keeps none.
+        origin: how it was found, if that is known.
+        is_read: whether the policy is in memory.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        policy: Any = None,
+        iteration: int | None = None,
+        *,
+        run: str = "",
+        regrets: Row | None = None,
+        origin: Origin | None = None,
+        read: Callable[[], Any] | None = None,
+    ) -> None:
+        """Has a policy, or a function that reads it when it is first asked for."""
+        self.label, self.iteration, self.run = label, iteration, run
+        self.regrets, self.origin = regrets, origin
+        self._policy, self._read = policy, read
+        self._lock = threading.Lock()
+
+    @property
+    def is_read(self) -> bool:
+        return self._read is None
+
+    @property
+    def policy(self) -> Any:
+        """The policy, anything that `policy_vector` reads; errors of `load_policy`."""
+        with self._lock:
+            if self._read is not None:
+                self._policy = self._read()
+                self._read = None
+            return self._policy
+
+    def probabilities(self, state: pyspiel.State) -> dict[int, float] | None:
+        """The policy's answer at a state where a player acts, by action; None if the
+        policy can only be read with a tree."""
+        policy = self.policy
+        if isinstance(policy, np.ndarray | dict | list | tuple):
+            return None
+        return Answers(policy).action_probabilities(state)
+
+
+def candidates_of(
+    one: Any, label: str, game: pyspiel.Game | str | None, tree: GameTree | None
+) -> Iterator[Candidate]:
+    """The policies of a solver, of a path, or of a policy.
+
+    Those of a folder are what it reports, what it has kept on the way, and those of its
+    checkpoints.
+
+    Args:
+        one: what was given.
+        label: what the user calls it; may be empty.
+        game, tree: of `explore`.
+
+    Raises:
+        ValueError, OSError: as in `load_policy`.
+    """
+    if hasattr(one, "average_policy"):
+        yield from _of_solver(one, f"{label}: " if label else "")
+        return
+    if not isinstance(one, str | os.PathLike):
+        yield Candidate(label or "policy", one)
+        return
+    path, abstraction = pathlib.Path(one), None if tree is None else tree.abstraction
+    name = label or path.name or str(path)
+    first = Candidate(name, load_policy(path, game, abstraction=abstraction))
+    yield first
+    steps = {one.iteration: one for one in kept_in(path, name, game, abstraction)}
+    seen: set[int] = set()
+    current = []
+    for ending in ("", checkpoint.PREVIOUS):
+        solver = _small_solver(path / (CHECKPOINT + ending), game, tree)
+        # After no iterations it is the one with which the run began.
+        if solver is None or not solver.num_iterations or solver.num_iterations in seen:
+            continue
+        count = solver.num_iterations
+        average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
+        average.run = name
+        steps.setdefault(count, average).regrets = average.regrets
+        seen.add(count)
+        current.append(last)
+        if not first.origin:  # of the newest checkpoint, with which the run has ended
+            first.origin = average.origin
+        for one in steps.values():
+            one.origin = Origin(solver.algorithm, one.iteration or 0)
+    yield from steps.values()
+    yield from current
+
+
+def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
+    """A solver's policies, with its regrets if its rule keeps any."""
+    regrets, origin, count = None, None, solver.num_iterations
+    if isinstance(solver, Solver):
+        origin = Origin(solver.algorithm, count)
+        if solver.tree.abstraction is None and solver.keeps_regrets:
+            vector = solver.regret_vector()
+            regrets = Row(solver.tree, solver.tree.num_infosets, vector)
+    policies = {"average policy": solver.average_policy()}
+    if hasattr(solver, "current_policy"):
+        policies["current policy"] = solver.current_policy()
+    return [
+        Candidate(
+            f"{prefix}{kind}{ending}", policy, count, regrets=regrets, origin=origin
+        )
+        for kind, policy in policies.items()
+    ]
+
+
+def _small_solver(
+    file: pathlib.Path, game: pyspiel.Game | str | None, tree: GameTree | None
+) -> Solver | None:
+    """The solver of a checkpoint; None if there is none that can be read at once."""
+    try:
+        if file.stat().st_size > _LARGEST_CHECKPOINT:
+            return None
+        return Solver.load(file, game if tree is None else tree)
+    except (OSError, ValueError):  # most folders have no checkpoint left
+        return None
+
+
+def kept_in(
+    folder: pathlib.Path,
+    name: str,
+    game: pyspiel.Game | str | None,
+    abstraction: Abstraction | None = None,
+) -> list[Candidate]:
+    """The policies that a run has kept in its folder on the way, not read yet.
+
+    Args:
+        folder: of results.
+        name: of the run.
+        game, abstraction: as for `load_policy`.
+    """
+    return [
+        Candidate(
+            f"{name}, average policy after {iteration:,}",
+            iteration=iteration,
+            run=name,
+            read=lambda path=path: load_policy(path, game, abstraction=abstraction),
+        )
+        for iteration, path in kept_policies(folder).items()
+    ]
 
 
 # --- what a page looks at -------------------------------------------------------------
 
-
-PATIENCE = 0.2
-"""Seconds that an answer waits for work in another thread, before it says that the work
-goes on."""
-
-_MOST_SECONDS = 10.0
-"""That an answer waits for a tree of hands, which most often is there."""
 
 KEPT_BYTES = 1 << 29
 """That the numbers of all policies take together. Those of two are kept in any case: of
@@ -113,33 +315,24 @@ class Evaluation:
     (over a tree of hands a study), both computed in threads.
 
     Attributes:
+        vector: gives `[S]` the policy, see `Work.result`.
         is_wanted: whether an answer may still be asked for.
     """
 
-    def __init__(
-        self, tree: GameTree, policy: Any, origin: Origin | None = None
-    ) -> None:
+    def __init__(self, tree: GameTree, candidate: Candidate) -> None:
         """Begins to read a policy, anything that `policy_vector` takes."""
-        self.is_wanted, self._origin = True, origin
-        self._tree = tree
-        self._vector = Work(lambda: policy_vector(tree, policy))
+        self.is_wanted, self._origin = True, candidate.origin
+        self._tree, policy = tree, candidate.policy
+        self.vector = Work(lambda: policy_vector(tree, policy)).result
         self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
-    def vector(self, seconds: float | None = PATIENCE) -> np.ndarray | None:
-        """`[S]` the policy; None if it is not there after so many seconds.
-
-        Raises:
-            ValueError: it is no policy for this game.
-        """
-        return self._vector.result(seconds)
-
     def numbers(self, seconds: float = PATIENCE) -> Any:
-        """The policy's Numbers, or its Study in a subgame of hold'em; None if they are
-        not there after so many seconds.
+        """The policy's Numbers, or its Study in a subgame of hold'em.
 
         Raises:
             ValueError: they cannot be computed.
+            WorkingError: they are not there after so many seconds.
         """
         with self._lock:
             if self._numbers is None:
@@ -151,7 +344,6 @@ class Evaluation:
             if not self.is_wanted:  # a slider has passed it by
                 raise ValueError("Nobody has asked for these values lately.")
             policy = self.vector(None)
-            assert policy is not None
             if self._tree.worlds is not None:
                 return Study(self._tree.source, SequencePolicy(self._tree, policy))
             return numbers_of(self._tree, policy, self._origin)
@@ -187,7 +379,7 @@ class Subject:
         self.history: Sequence[Mapping[str, Any]] = ()
         self._run, self._abstraction = "", tree.abstraction if tree else None
         for label, one in given.items():
-            found = candidates_of(one, label, game, tree)
+            found = list(candidates_of(one, label, game, tree))
             self.candidates += found
             if isinstance(one, str | os.PathLike):
                 if self.folder is None and pathlib.Path(one).is_dir():
@@ -197,18 +389,17 @@ class Subject:
                 tree = tree if tree is not None else one.tree
         if not self.candidates:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
-        in_memory = [one.policy for one in self.candidates if one.is_read]
+        in_memory = [one for one in self.candidates if one.is_read]
         self.source = _game_of(in_memory, game)
         self.game = turn_based(self.source)
-        for candidate in self.candidates:
-            if candidate.is_read:
-                self._check_game(candidate)
+        for candidate in in_memory:
+            self._check_game(candidate)
         if tree is None:
-            trees = (getattr(policy, "tree", None) for policy in in_memory)
+            trees = (getattr(one.policy, "tree", None) for one in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
-        self._evaluations: OrderedDict[int, Evaluation] = OrderedDict()
+        self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
         self._tree: Work[GameTree] | None = None
         if tree is None or tree.abstraction is None:
             self._tree = Work(lambda: self._whole(tree))
@@ -231,11 +422,11 @@ class Subject:
 
     def tree(self, seconds: float = 0.0) -> GameTree | None:
         """The whole tree of histories; None if it is not there after that time."""
-        if self.is_holdem or self._tree is None or self._tree.error is not None:
-            return None
         try:
-            return self._tree.result(seconds)
-        except ValueError:
+            return (
+                None if self.is_holdem or not self._tree else self._tree.result(seconds)
+            )
+        except (ValueError, WorkingError):
             return None
 
     def state_of_tree(self) -> tuple[str, str]:
@@ -274,10 +465,11 @@ class Subject:
         """The whole tree, or that of hands; errors of `need_tree`."""
         if not self.is_holdem or self._tree is None:
             return self.need_tree()
-        tree = self._tree.result(_MOST_SECONDS)
-        if tree is None:
-            raise ValueError("The hands are being listed; try again in a moment.")
-        return tree
+        try:
+            return self._tree.result(LONG)
+        except WorkingError:
+            words = "The hands are being listed; try again in a moment."
+            raise ValueError(words) from None
 
     # --- policies --------------------------------------------------------------
 
@@ -317,23 +509,52 @@ class Subject:
                 ]
         return len(self.candidates)
 
-    def evaluation(self, which: int) -> Evaluation:
+    def evaluation(self, candidate: Candidate) -> Evaluation:
         """The evaluation of a policy, begun if need be; what was asked for least lately
         is forgotten.
 
         Raises:
-            ValueError, OSError: the tree is not there, or see `candidate`.
+            ValueError: the tree is not there.
         """
-        tree, one = self.need_infosets(), self.candidate(which)
-        policy = one.policy
+        tree = self.need_infosets()
         with self._lock:
-            if which not in self._evaluations:
-                self._evaluations[which] = Evaluation(tree, policy, one.origin)
-            self._evaluations.move_to_end(which)
+            if candidate not in self._evaluations:
+                self._evaluations[candidate] = Evaluation(tree, candidate)
+            self._evaluations.move_to_end(candidate)
             most = KEPT_BYTES // (_BYTES_PER_SEQUENCE * tree.num_sequences)
             while len(self._evaluations) > max(2, min(_KEPT, most)):
                 self._evaluations.popitem(last=False)[1].is_wanted = False
-            return self._evaluations[which]
+            return self._evaluations[candidate]
+
+    def rows(self) -> dict[str, Any]:
+        """The columns of numbers in the folder's results.csv, as far as the run is, or
+        else in the solver's history."""
+        rows, running = self.history, False
+        if self.folder is not None:
+            rows, _ = read_table(self.folder / RESULTS)
+            # A run that was killed leaves its lock behind. To try the lock would keep a
+            # run from starting in that moment.
+            running = (self.folder / LOCK).exists()
+        rows = rows[-_MOST_ROWS:]
+        names = list(rows[0]) if rows else []
+        columns = {name: [_number(row.get(name)) for row in rows] for name in names}
+        numeric = {
+            name: values
+            for name, values in columns.items()
+            if any(value is not None for value in values)
+        }
+        return {"columns": numeric, "running": running}
+
+
+_MOST_ROWS = 5_000
+
+
+def _number(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _is_table(value: Mapping[Any, Any]) -> bool:
@@ -345,53 +566,15 @@ def _is_table(value: Mapping[Any, Any]) -> bool:
     return "policy" in value or rows
 
 
-def _game_of(policies: Sequence[Any], game: pyspiel.Game | str | None) -> pyspiel.Game:
+def _game_of(
+    candidates: Sequence[Candidate], game: pyspiel.Game | str | None
+) -> pyspiel.Game:
     if game is not None:
         return load_game(game)
-    games = (getattr(policy, "game", None) for policy in policies)
+    games = (getattr(one.policy, "game", None) for one in candidates)
     found = next((one for one in games if isinstance(one, pyspiel.Game)), None)
     if found is None:
         raise ValueError(
             "A dictionary or an array does not name its game; give it (game=...)."
         )
     return found
-
-
-# --- the rows that a run has written so far, or a solver recorded ---------------------
-
-
-_MOST = 5_000
-
-
-def rows_of(
-    folder: pathlib.Path | None, history: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The columns of numbers in results.csv, or else in a solver's history.
-
-    Args:
-        folder: of results, or None.
-        history: of a solver.
-    """
-    rows, running = history, False
-    if folder is not None:
-        rows, _ = read_table(folder / RESULTS)
-        # A run that was killed leaves its lock behind. To try the lock would keep a run
-        # from starting in that moment.
-        running = (folder / LOCK).exists()
-    rows = rows[-_MOST:]
-    names = list(rows[0]) if rows else []
-    columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-    numeric = {
-        name: values
-        for name, values in columns.items()
-        if any(value is not None for value in values)
-    }
-    return {"columns": numeric, "running": running}
-
-
-def _number(value: Any) -> float | None:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return None
-    return found if math.isfinite(found) else None

@@ -81,9 +81,7 @@ def reply_to(
 def numbers_of_first(subject: Subject) -> Numbers:
     """The numbers of the first policy, once they are there."""
     subject.tree(60)
-    found = subject.evaluation(0).numbers(60)
-    assert found is not None
-    return found
+    return subject.evaluation(subject.candidate(0)).numbers(60)
 
 
 class Page:

@@ -16,7 +16,7 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring import exporting
-from mccfr_spiel.exploring.changing import restricted_best_returns, solve_on, with_row
+from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
 from mccfr_spiel.exploring.opening import look_at
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from tests.exploring.asking import (
@@ -109,6 +109,14 @@ def test_parts_of_the_gain_add_up_to_openspiels_best_response():
     rows = page.ask("list", kind="gain")["rows"]
     assert [row["amount"] for row in rows] == sorted(numbers.gains, reverse=True)[:25]
     assert page.ask("list", kind="reached")["rows"][0]["amount"] > 0.1
+
+
+def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
+    page = Page(solved("kuhn_poker(players=3)"))
+    numbers = page.numbers()
+    reach = numbers.reach * numbers.plan[page.tree.infosets["parent"]]
+    listed = [row["infoset"] for row in page.ask("list", kind="reached")["rows"]]
+    assert listed == np.argsort(-reach, kind="stable")[:25].tolist()
 
 
 def test_search_finds_all_strings_with_a_text_and_leads_to_them():
