@@ -112,7 +112,7 @@ def test_parts_of_the_gain_add_up_to_openspiels_best_response():
 
 
 def test_of_equal_amounts_those_of_the_infosets_met_first_are_listed():
-    page = Page(solved("kuhn_poker(players=3)"))
+    page = Page(solved("leduc_poker", 0))
     numbers = page.numbers()
     reach = numbers.reach * numbers.plan[page.tree.infosets["parent"]]
     listed = [row["infoset"] for row in page.ask("list", kind="reached")["rows"]]
