@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
+from mccfr_spiel.exploring.answers import WORKING, Answers
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import look_at
 from tests.exploring.asking import (
@@ -174,6 +175,28 @@ def test_walking_by_clicks_and_by_keys(browser, leduc):
     tab.until(lambda: tab.all("#belief button.history"))
     beliefs = [float(cell.text) for cell in tab.all("#belief .p")]
     assert sum(beliefs) == pytest.approx(1, abs=0.001)
+    assert not tab.complaints()
+
+
+def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
+    _, page = leduc
+    answer, asked = Answers.answer, set()
+
+    def slow(answers, name, query):
+        is_first = name in ("grid", "infoset", "search") and name not in asked
+        asked.add(name)
+        return WORKING if is_first else answer(answers, name, query)
+
+    monkeypatch.setattr(Answers, "answer", slow)
+    tab = Tab(browser, page.url, 0, 2)
+    tab.one("#results li")  # a list, which the search clears
+    tab.one("#search").send_keys("[private: 3]", Keys.ENTER)
+    tab.until(lambda: "search" in asked and tab.all("#results li"))
+    tab.click("#results li button")
+    tab.until(lambda: "[Private: 3]" in tab.content("#info-state"))
+    tab.click("#tab-cards")
+    tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
+    assert asked >= {"grid", "infoset", "search"}
     assert not tab.complaints()
 
 

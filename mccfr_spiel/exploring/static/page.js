@@ -454,8 +454,8 @@ function drawFind(still) {
 function searchFrom(first, results, still) {
   return guarded(async () => {
     if (!first) results.replaceChildren();
-    const answer = await ask("search", { text: wanted, first, ...policyParts() });
-    if (!still()) return;
+    const answer = await askUntilDone("search", { text: wanted, first, ...policyParts() }, still);
+    if (!answer) return;
     results.querySelector(".more")?.remove();
     results.append(foundList(answer.rows, null));
     if (!answer.rows.length && answer.next === null && !results.querySelector("li")) {
@@ -482,7 +482,7 @@ async function showList(results, still) {
 function foundList(rows, kind) {
   return h("ul", { class: "found" }, rows.map((row) => h("li", {}, h("button", { type: "button", "data-infoset": row.infoset,
     onclick: () => guarded(async () => {
-      const answer = await ask("infoset", { number: row.infoset, ...policyParts() });
+      const answer = await askUntilDone("infoset", { number: row.infoset, ...policyParts() }, () => true);
       go(answer.history);
     }) },
     h("span", { class: "head" }, h("span", { class: "soft" }, "P" + row.player), h("span", { class: "mono", title: row.info_state }, oneLine(row.words) || "(nothing)"),
@@ -518,8 +518,8 @@ let gridMove = 0;
 async function drawCards(still) {
   fill("panel", waitingLine());
   try {
-    const grid = await ask("grid", { history: history.join(","), ...policyParts() });
-    if (!still()) return;
+    const grid = await askUntilDone("grid", { history: history.join(","), ...policyParts() }, still);
+    if (!grid) return;
     if (grid.none) fill("panel", h("p", { class: "soft" }, grid.none)); else drawGrid(grid);
   } catch (error) {
     if (still()) fill("panel", h("p", { class: "soft" }, error.message));
