@@ -10,8 +10,7 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.exploring.exporting import export
-from mccfr_spiel.exploring.opening import explore, look_at
+from mccfr_spiel.exploring.opening import explore, export, look_at
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
 

@@ -1,6 +1,6 @@
 """A page in the browser that shows what was learned.
 
-    opening.py      `explore`: what it is given, and the running page
+    opening.py      `explore`: the running page; `export`: the same page as one file
     numbers.py      values of a policy over a whole tree; fixing it, and solving on
     subjects.py     what is looked at: a game, its policies, its tree, a run's rows
     views.py        what the page shows of a state and of an infoset; search, lists
@@ -8,7 +8,6 @@
     visits.py       what one open page has changed, and a game against a policy
     answers.py      what the page asks, by name
     server.py       who may ask, and the server
-    exporting.py    the same page as one file
     static/         the page itself
 
 Nothing here is computed before it is asked for, so that a tree of a hundred million

@@ -1,23 +1,22 @@
-"""What a page asks, by name, and the answers as values for JSON.
+"""What a page asks, by name, and the answers as values for JSON; the page's own files.
 
 Everything that comes from a page is checked here. A ValueError becomes its message.
 """
 
+import functools
+import importlib.resources
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyspiel
 
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.exploring import grids, views
+from mccfr_spiel.exploring import grids, subjects, views
 from mccfr_spiel.exploring.numbers import Numbers, beside
-from mccfr_spiel.exploring.subjects import (
-    Candidate,
-    Evaluation,
-    Subject,
-    WorkingError,
-)
-from mccfr_spiel.exploring.visits import Hand, Visit, Visits
+from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
+from mccfr_spiel.exploring.visits import Hand, Visit
 
 WORKING = {"working": True}
 """The answer while numbers are being computed; the page asks again."""
@@ -34,6 +33,17 @@ READING = (
 CHANGING = ("fix", "solve", "undo", "deal", "move")
 """What is done."""
 
+FILES = {
+    "page.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "saved.js": "text/javascript; charset=utf-8",
+}
+"""The page's own files, which lie beside this one and go into the wheel, and what they
+are."""
+
+MOST_VISITS = 16
+_LONGEST_NAME = 64
 _LONGEST = 10_000
 
 Query = Mapping[str, Any]
@@ -44,13 +54,14 @@ class Answers:
 
     Attributes:
         subject: what is looked at.
-        visits: the open pages.
+        visits: the open pages, by the names that they have chosen.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: subjects.Subject) -> None:
         """Answers nothing yet."""
         self.subject = subject
-        self.visits = Visits()
+        self.visits: OrderedDict[str, Visit] = OrderedDict()
+        self._lock = threading.Lock()
 
     def answer(self, name: str, query: Query) -> Any:
         """The answer to a question of READING or CHANGING, or WORKING."""
@@ -232,7 +243,15 @@ class Answers:
     # --- what queries name ---------------------------------------------------------
 
     def _visit(self, query: Query) -> Visit:
-        return self.visits.get(str(query.get("visit", "")))
+        """The page that asks; the oldest are forgotten."""
+        name = str(query.get("visit", ""))
+        if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
+            raise ValueError("The page did not say which one it is (visit=...).")
+        with self._lock:
+            visit = self.visits[name] = self.visits.pop(name, None) or Visit()
+            if len(self.visits) > MOST_VISITS:
+                self.visits.popitem(last=False)
+            return visit
 
     def _hand(self, query: Query) -> Hand:
         hand = self._visit(query).hand
@@ -306,9 +325,9 @@ class Answers:
             if tree is None:
                 raise ValueError("The policy can be asked once the tree is there.")
             policy = subject.evaluation(candidate).vector(None)
-            infoset = tree.find_at(state, state.current_player())
-            _, start, _, size, _ = tree.infosets[infoset].item()
-            row = policy[start : start + size].tolist()
+            row = subjects.row_of(
+                tree, tree.find_at(state, state.current_player()), policy
+            )
             return dict(zip(state.legal_actions(), row, strict=True))
 
         return ask
@@ -330,3 +349,10 @@ def _history(query: Query) -> list[int]:
         return [int(word) for word in words.split(",") if word]
     except ValueError as error:
         raise ValueError(f"history={words!r} is no list of moves.") from error
+
+
+@functools.cache
+def static_file(name: str) -> str:
+    """The text of one of FILES, the only files that there are."""
+    folder = importlib.resources.files("mccfr_spiel.exploring") / "static"
+    return (folder / name).read_text(encoding="utf-8")

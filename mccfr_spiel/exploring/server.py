@@ -10,7 +10,6 @@ may load nothing from elsewhere, and no file is ever opened by a name that was a
 import json
 import secrets
 import socket
-import threading
 from typing import Any
 
 import uvicorn
@@ -24,8 +23,7 @@ from starlette.responses import (
 )
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mccfr_spiel.exploring.answers import CHANGING, READING, Answers
-from mccfr_spiel.exploring.exporting import KINDS, static_file
+from mccfr_spiel.exploring.answers import CHANGING, FILES, READING, Answers, static_file
 from mccfr_spiel.exploring.views import text
 
 HOST = "127.0.0.1"
@@ -79,9 +77,9 @@ def application(answers: Answers, token: str) -> ASGIApp:
         if is_question:
             return await answered(request, name.removeprefix("api/"))
         name = name or "page.html"
-        if name not in KINDS:
+        if name not in FILES:
             return PlainTextResponse("There is no such file.", 404)
-        return Response(static_file(name), media_type=KINDS[name])
+        return Response(static_file(name), media_type=FILES[name])
 
     async def answered(request: Request, name: str) -> Response:
         known, query = READING, dict[str, Any](request.query_params)
@@ -114,53 +112,12 @@ def _refused(words: str, status: int = 400) -> Response:
     return JSONResponse({"error": text(words)}, status)
 
 
-class Server:
-    """The server in a thread of its own.
-
-    Attributes:
-        url: the link, with the token.
-    """
-
-    def __init__(self, answers: Answers, port: int = 0) -> None:
-        """Starts it.
-
-        Args:
-            answers: to the page's questions.
-            port: 0 for any that is free.
-
-        Raises:
-            ValueError: the port cannot be had.
-        """
-        token = secrets.token_urlsafe(24)
-        self._socket = listening(port)
-        config = uvicorn.Config(
-            application(answers, token),
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
-        )
-        self._thread.start()
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it answers."""
-        return self._thread.is_alive()
-
-    def wait(self) -> None:
-        """Waits until it is stopped; Ctrl-C is heard."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
-
-    def stop(self) -> None:
-        """Stops it; answers that are being made are finished."""
-        self._server.should_exit = True
-        self._thread.join(5)
-        self._socket.close()
+def server_of(answers: Answers, token: str) -> uvicorn.Server:
+    """The server of an application."""
+    app = application(answers, token)
+    return uvicorn.Server(
+        uvicorn.Config(app, log_level="error", access_log=False, lifespan="off")
+    )
 
 
 def listening(port: int) -> socket.socket:

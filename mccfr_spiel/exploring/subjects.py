@@ -8,6 +8,8 @@ its own, and a large one is done without.
 """
 
 import concurrent.futures
+import dataclasses
+import functools
 import math
 import os
 import pathlib
@@ -15,7 +17,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyspiel
@@ -36,7 +38,7 @@ from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.table import MOST_NODES
 from mccfr_spiel.policies.vectors import policy_vector
 from mccfr_spiel.solver import Solver
-from mccfr_spiel.tree.game_tree import Abstraction, GameTree
+from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import load_game, same_name, turn_based
 from mccfr_spiel.tree.whole_trees import complete_tree, whole_tree_beside
 
@@ -112,30 +114,11 @@ _LARGEST_CHECKPOINT = 2**24
 larger game, and would keep the page waiting."""
 
 
-class Row(NamedTuple):
-    """Numbers over the sequences that a tree had met at some moment.
-
-    Attributes:
-        tree: the tree, which may have grown since.
-        num_infosets: how many infosets it had met.
-        vector: `[S]` over their sequences.
-    """
-
-    tree: GameTree
-    num_infosets: int
-    vector: np.ndarray
-
-    def at(self, state: pyspiel.State) -> list[float] | None:
-        """Those at a state where a player acts, in the order of its legal actions; None
-        if no walk had met it."""
-        # Not by the string: the first search for one indexes millions in large games.
-        infoset = self.tree.find_at(state, state.current_player())
-        if not 0 <= infoset < self.num_infosets:
-            return None
-        _, start, _, size, _ = self.tree.infosets[infoset].item()
-        return self.vector[start : start + size].tolist()
+Ask = Callable[[pyspiel.State], list[float] | None]
+"""Gives numbers at a state where a player acts, in the order of its legal actions."""
 
 
+@dataclasses.dataclass(eq=False)
 class Candidate:
     """A policy to look at.
 
@@ -144,43 +127,28 @@ class Candidate:
 
     Attributes:
         label: what the page calls it.
+        given: the policy, if it is in memory.
         iteration: after which it was, if that is known.
         run: the run of whose average policy it is a step; the page's slider goes
             through the steps of one run. Empty for any other policy.
-        regrets: of the solver; None if there is no solver, or if its rule keeps none.
         origin: how it was found, if that is known.
-        is_read: whether the policy is in memory.
+        regrets: gives the solver's cumulative regrets; None if there is no solver, or
+            if its rule keeps none.
+        read: reads the policy, if it is not in memory.
     """
 
-    def __init__(
-        self,
-        label: str,
-        policy: Any = None,
-        iteration: int | None = None,
-        *,
-        run: str = "",
-        regrets: Row | None = None,
-        origin: Origin | None = None,
-        read: Callable[[], Any] | None = None,
-    ) -> None:
-        """Has a policy, or a function that reads it when it is first asked for."""
-        self.label, self.iteration, self.run = label, iteration, run
-        self.regrets, self.origin = regrets, origin
-        self._policy, self._read = policy, read
-        self._lock = threading.Lock()
+    label: str
+    given: Any = None
+    iteration: int | None = None
+    run: str = ""
+    origin: Origin | None = None
+    regrets: Ask | None = None
+    read: Callable[[], Any] | None = None
 
-    @property
-    def is_read(self) -> bool:
-        return self._read is None
-
-    @property
+    @functools.cached_property
     def policy(self) -> Any:
         """The policy, anything that `policy_vector` reads; errors of `load_policy`."""
-        with self._lock:
-            if self._read is not None:
-                self._policy = self._read()
-                self._read = None
-            return self._policy
+        return self.given if self.read is None else self.read()
 
     def probabilities(self, state: pyspiel.State) -> dict[int, float] | None:
         """The policy's answer at a state where a player acts, by action; None if the
@@ -191,107 +159,40 @@ class Candidate:
         return Answers(policy).action_probabilities(state)
 
 
-def candidates_of(
-    one: Any, label: str, game: pyspiel.Game | str | None, tree: GameTree | None
-) -> Iterator[Candidate]:
-    """The policies of a solver, of a path, or of a policy.
-
-    Those of a folder are what it reports, what it has kept on the way, and those of its
-    checkpoints.
-
-    Args:
-        one: what was given.
-        label: what the user calls it; may be empty.
-        game, tree: of `explore`.
-
-    Raises:
-        ValueError, OSError: as in `load_policy`.
-    """
-    if hasattr(one, "average_policy"):
-        yield from _of_solver(one, f"{label}: " if label else "")
-        return
-    if not isinstance(one, str | os.PathLike):
-        yield Candidate(label or "policy", one)
-        return
-    path, abstraction = pathlib.Path(one), None if tree is None else tree.abstraction
-    name = label or path.name or str(path)
-    first = Candidate(name, load_policy(path, game, abstraction=abstraction))
-    yield first
-    steps = {one.iteration: one for one in kept_in(path, name, game, abstraction)}
-    seen: set[int] = set()
-    current = []
-    for ending in ("", checkpoint.PREVIOUS):
-        solver = _small_solver(path / (CHECKPOINT + ending), game, tree)
-        # After no iterations it is the one with which the run began.
-        if solver is None or not solver.num_iterations or solver.num_iterations in seen:
-            continue
-        count = solver.num_iterations
-        average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
-        average.run = name
-        steps.setdefault(count, average).regrets = average.regrets
-        seen.add(count)
-        current.append(last)
-        if not first.origin:  # of the newest checkpoint, with which the run has ended
-            first.origin = average.origin
-        for one in steps.values():
-            one.origin = Origin(solver.algorithm, one.iteration or 0)
-    yield from steps.values()
-    yield from current
-
-
 def _of_solver(solver: Any, prefix: str, ending: str = "") -> list[Candidate]:
     """A solver's policies, with its regrets if its rule keeps any."""
     regrets, origin, count = None, None, solver.num_iterations
     if isinstance(solver, Solver):
         origin = Origin(solver.algorithm, count)
         if solver.tree.abstraction is None and solver.keeps_regrets:
-            vector = solver.regret_vector()
-            regrets = Row(solver.tree, solver.tree.num_infosets, vector)
+            regrets = _regrets_of(solver)
     policies = {"average policy": solver.average_policy()}
     if hasattr(solver, "current_policy"):
         policies["current policy"] = solver.current_policy()
     return [
         Candidate(
-            f"{prefix}{kind}{ending}", policy, count, regrets=regrets, origin=origin
+            f"{prefix}{kind}{ending}", policy, count, origin=origin, regrets=regrets
         )
         for kind, policy in policies.items()
     ]
 
 
-def _small_solver(
-    file: pathlib.Path, game: pyspiel.Game | str | None, tree: GameTree | None
-) -> Solver | None:
-    """The solver of a checkpoint; None if there is none that can be read at once."""
-    try:
-        if file.stat().st_size > _LARGEST_CHECKPOINT:
-            return None
-        return Solver.load(file, game if tree is None else tree)
-    except (OSError, ValueError):  # most folders have no checkpoint left
-        return None
+def _regrets_of(solver: Solver) -> Ask:
+    """The regrets as they are now: None at states that no walk has met yet."""
+    tree, met, vector = solver.tree, solver.tree.num_infosets, solver.regret_vector()
+
+    def ask(state: pyspiel.State) -> list[float] | None:
+        # Not by the string: the first search for one indexes millions in large games.
+        infoset = tree.find_at(state, state.current_player())
+        return row_of(tree, infoset, vector) if 0 <= infoset < met else None
+
+    return ask
 
 
-def kept_in(
-    folder: pathlib.Path,
-    name: str,
-    game: pyspiel.Game | str | None,
-    abstraction: Abstraction | None = None,
-) -> list[Candidate]:
-    """The policies that a run has kept in its folder on the way, not read yet.
-
-    Args:
-        folder: of results.
-        name: of the run.
-        game, abstraction: as for `load_policy`.
-    """
-    return [
-        Candidate(
-            f"{name}, average policy after {iteration:,}",
-            iteration=iteration,
-            run=name,
-            read=lambda path=path: load_policy(path, game, abstraction=abstraction),
-        )
-        for iteration, path in kept_policies(folder).items()
-    ]
+def row_of(tree: GameTree, infoset: int, vector: np.ndarray) -> list[float]:
+    """The part of a vector over sequences at an infoset."""
+    _, start, _, size, _ = tree.infosets[infoset].item()
+    return vector[start : start + size].tolist()
 
 
 # --- what a page looks at -------------------------------------------------------------
@@ -377,9 +278,9 @@ class Subject:
         self.candidates: list[Candidate] = []
         self.folder: pathlib.Path | None = None
         self.history: Sequence[Mapping[str, Any]] = ()
-        self._run, self._abstraction = "", tree.abstraction if tree else None
+        self._game, self._given_tree, self._run = game, tree, ""
         for label, one in given.items():
-            found = list(candidates_of(one, label, game, tree))
+            found = list(self._candidates_of(one, label))
             self.candidates += found
             if isinstance(one, str | os.PathLike):
                 if self.folder is None and pathlib.Path(one).is_dir():
@@ -389,13 +290,14 @@ class Subject:
                 tree = tree if tree is not None else one.tree
         if not self.candidates:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
-        in_memory = [one for one in self.candidates if one.is_read]
-        self.source = _game_of(in_memory, game)
+        in_memory = [one.policy for one in self.candidates if one.read is None]
+        self.source = load_game(_game_of(in_memory) if game is None else game)
         self.game = turn_based(self.source)
-        for candidate in in_memory:
-            self._check_game(candidate)
+        for which, candidate in enumerate(self.candidates):
+            if candidate.read is None:
+                self.candidate(which)
         if tree is None:
-            trees = (getattr(one.policy, "tree", None) for one in in_memory)
+            trees = (getattr(policy, "tree", None) for policy in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
         self.is_holdem = hasattr(self.game, "subgame")
         self._lock = threading.Lock()
@@ -405,6 +307,103 @@ class Subject:
             self._tree = Work(lambda: self._whole(tree))
             if tree is not None and tree.is_complete:
                 self._tree.result(None)
+
+    # --- policies --------------------------------------------------------------
+
+    def _candidates_of(self, one: Any, label: str) -> Iterator[Candidate]:
+        """The policies of a solver, of a path, or of a policy; errors of `load_policy`.
+
+        Those of a folder are what it reports, what it has kept on the way, and those of
+        its checkpoints.
+        """
+        if hasattr(one, "average_policy"):
+            yield from _of_solver(one, f"{label}: " if label else "")
+            return
+        if not isinstance(one, str | os.PathLike):
+            yield Candidate(label or "policy", one)
+            return
+        path = pathlib.Path(one)
+        name = label or path.name or str(path)
+        first = Candidate(name, self._load(path))
+        yield first
+        steps = {one.iteration: one for one in self._kept_in(path, name)}
+        seen: set[int] = set()
+        current = []
+        for ending in ("", checkpoint.PREVIOUS):
+            solver = self._small_solver(path / (CHECKPOINT + ending))
+            # After no iterations it is the one with which the run began.
+            count = solver.num_iterations if solver else 0
+            if solver is None or not count or count in seen:
+                continue
+            average, last = _of_solver(solver, f"{name}, ", f" after {count:,}")
+            average.run = name
+            steps.setdefault(count, average).regrets = average.regrets
+            seen.add(count)
+            current.append(last)
+            if not first.origin:  # of the newest checkpoint, with which the run ended
+                first.origin = average.origin
+            for one in steps.values():
+                one.origin = Origin(solver.algorithm, one.iteration or 0)
+        yield from steps.values()
+        yield from current
+
+    def _load(self, path: pathlib.Path) -> Any:
+        tree = self._given_tree
+        abstraction = None if tree is None else tree.abstraction
+        return load_policy(path, self._game, abstraction=abstraction)
+
+    def _small_solver(self, file: pathlib.Path) -> Solver | None:
+        """The solver of a checkpoint; None if none is there that is read at once."""
+        try:
+            if file.stat().st_size > _LARGEST_CHECKPOINT:
+                return None
+            tree = self._given_tree
+            return Solver.load(file, self._game if tree is None else tree)
+        except (OSError, ValueError):  # most folders have no checkpoint left
+            return None
+
+    def _kept_in(self, folder: pathlib.Path, name: str) -> list[Candidate]:
+        """The policies that a run has kept in its folder on the way, not read yet."""
+        return [
+            Candidate(
+                f"{name}, average policy after {iteration:,}",
+                iteration=iteration,
+                run=name,
+                read=functools.partial(self._load, path),
+            )
+            for iteration, path in kept_policies(folder).items()
+        ]
+
+    def look_again(self) -> int:
+        """Adds the policies that the folder's run has kept since; returns how many
+        policies there are now."""
+        if self.folder is not None:
+            with self._lock:
+                mine = [one for one in self.candidates if one.run == self._run]
+                known = {one.iteration for one in mine}
+                found = self._kept_in(self.folder, self._run)
+                self.candidates += [one for one in found if one.iteration not in known]
+        return len(self.candidates)
+
+    def candidate(self, which: int) -> Candidate:
+        """A candidate whose policy has been read.
+
+        Raises:
+            ValueError, OSError: its file is damaged or gone, or is of another game.
+        """
+        candidate = self.candidates[which]
+        own = getattr(candidate.policy, "game", None)
+        if isinstance(own, pyspiel.Game) and not any(
+            same_name(own, one) for one in (self.source, self.game)
+        ):
+            raise ValueError(
+                f"{candidate.label} is a policy for {own}, not for "
+                f"{brief(self.source)}: one "
+                "page shows policies for one game."
+            )
+        return candidate
+
+    # --- the tree ----------------------------------------------------------------
 
     def _whole(self, tree: GameTree | None) -> GameTree:
         if self.is_holdem:
@@ -471,43 +470,7 @@ class Subject:
             words = "The hands are being listed; try again in a moment."
             raise ValueError(words) from None
 
-    # --- policies --------------------------------------------------------------
-
-    def candidate(self, which: int) -> Candidate:
-        """A candidate whose policy has been read.
-
-        Raises:
-            ValueError, OSError: its file is damaged or gone, or is of another game.
-        """
-        candidate = self.candidates[which]
-        if not candidate.is_read:
-            self._check_game(candidate)
-        return candidate
-
-    def _check_game(self, candidate: Candidate) -> None:
-        own = getattr(candidate.policy, "game", None)
-        if isinstance(own, pyspiel.Game) and not any(
-            same_name(own, one) for one in (self.source, self.game)
-        ):
-            raise ValueError(
-                f"{candidate.label} is a policy for {own}, not for "
-                f"{brief(self.source)}: one "
-                "page shows policies for one game."
-            )
-
-    def look_again(self) -> int:
-        """Adds the policies that the folder's run has kept since; returns how many
-        policies there are now."""
-        if self.folder is not None:
-            run = self._run
-            with self._lock:
-                known = {one.iteration for one in self.candidates if one.run == run}
-                self.candidates += [
-                    one
-                    for one in kept_in(self.folder, run, self.source, self._abstraction)
-                    if one.iteration not in known
-                ]
-        return len(self.candidates)
+    # --- numbers -----------------------------------------------------------------
 
     def evaluation(self, candidate: Candidate) -> Evaluation:
         """The evaluation of a policy, begun if need be; what was asked for least lately
@@ -538,12 +501,10 @@ class Subject:
         rows = rows[-_MOST_ROWS:]
         names = list(rows[0]) if rows else []
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-        numeric = {
-            name: values
-            for name, values in columns.items()
-            if any(value is not None for value in values)
-        }
-        return {"columns": numeric, "running": running}
+        for name in names:
+            if columns[name].count(None) == len(rows):
+                del columns[name]
+        return {"columns": columns, "running": running}
 
 
 _MOST_ROWS = 5_000
@@ -566,12 +527,8 @@ def _is_table(value: Mapping[Any, Any]) -> bool:
     return "policy" in value or rows
 
 
-def _game_of(
-    candidates: Sequence[Candidate], game: pyspiel.Game | str | None
-) -> pyspiel.Game:
-    if game is not None:
-        return load_game(game)
-    games = (getattr(one.policy, "game", None) for one in candidates)
+def _game_of(policies: Sequence[Any]) -> pyspiel.Game:
+    games = (getattr(policy, "game", None) for policy in policies)
     found = next((one for one in games if isinstance(one, pyspiel.Game)), None)
     if found is None:
         raise ValueError(

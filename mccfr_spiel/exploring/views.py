@@ -332,7 +332,7 @@ def infoset_view(
         "probabilities": None if odds is None else [odds.get(a, 0.0) for a in actions],
     }
     if candidate.regrets is not None:
-        regrets = candidate.regrets.at(state)
+        regrets = candidate.regrets(state)
         if regrets is not None:
             view["cumulative_regrets"] = [*map(number, regrets[:MOST_MOVES])]
     return view

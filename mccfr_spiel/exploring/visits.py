@@ -2,7 +2,6 @@
 
 import random
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -137,9 +136,6 @@ MOST_ITERATIONS = 100_000
 
 MOST_CHANGES = 16
 """That a page keeps, and so can undo all but the first of them."""
-
-MOST_VISITS = 16
-_LONGEST_NAME = 64
 
 
 class Change(NamedTuple):
@@ -296,27 +292,3 @@ class Visit:
             half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
             view["restricted"] = (found + half).tolist()
         return view
-
-
-class Visits:
-    """The open pages, by the names that they have chosen; the oldest are forgotten."""
-
-    def __init__(self) -> None:
-        """Has none."""
-        self._visits: OrderedDict[str, Visit] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> Visit:
-        """The page of that name.
-
-        Raises:
-            ValueError: it is no name of a page.
-        """
-        if not 0 < len(name) <= _LONGEST_NAME or not name.isascii():
-            raise ValueError("The page did not say which one it is (visit=...).")
-        with self._lock:
-            visit = self._visits.pop(name, None) or Visit()
-            self._visits[name] = visit
-            if len(self._visits) > MOST_VISITS:
-                self._visits.popitem(last=False)
-            return visit

@@ -15,9 +15,8 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.exploring import exporting
 from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
-from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.opening import export, look_at
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from tests.exploring.asking import (
     HOSTILE,
@@ -424,7 +423,7 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
 
 def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
     path = tmp_path / "page.html"
-    exporting.export(look_at(hostile_policy()), path)
+    export(look_at(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
     assert text.count("<script") == 3

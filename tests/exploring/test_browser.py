@@ -18,8 +18,7 @@ from selenium.webdriver.support.ui import Select
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import WORKING, Answers
-from mccfr_spiel.exploring.exporting import export
-from mccfr_spiel.exploring.opening import look_at
+from mccfr_spiel.exploring.opening import export, look_at
 from tests.exploring.asking import (
     HOSTILE,
     hostile_policy,
