@@ -26,7 +26,7 @@ MINE = "mine"
 
 READING = (
     *("about", "overview", "state", "odds", "belief", "search", "list"),
-    *("infoset", "grid", "rows", "visit", "review"),
+    *("grid", "rows", "visit"),
 )
 """What is asked."""
 
@@ -130,9 +130,12 @@ class Answers:
         return {"probabilities": view["probabilities"]}
 
     def belief(self, query: Query) -> Any:
-        """The histories of an infoset."""
+        """The histories of an infoset, and what a move there is worth at each."""
         tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
-        return views.belief_view(tree, policy, self._number(query))
+        infoset, chosen = self._number(query), _whole(query, "chosen", -1)
+        if chosen >= tree.infosets[infoset]["num_actions"]:
+            raise ValueError(f"chosen={chosen} is none of the moves there.")
+        return views.belief_view(tree, policy, infoset, chosen)
 
     def search(self, query: Query) -> Any:
         """Infosets by text."""
@@ -156,12 +159,6 @@ class Answers:
             for infoset, amount in views.listed(numbers, tree, kind, other)
         ]
         return {"rows": rows}
-
-    def infoset(self, query: Query) -> Any:
-        """The most probable history of an infoset, to walk to."""
-        tree, policy = self.subject.need_tree(), self._evaluation(query).vector()
-        found, _ = views.histories_of(tree, self._number(query), policy, 1)
-        return {"history": found[0].state.history()}
 
     def grid(self, query: Query) -> Any:
         """The policy by private cards."""
@@ -189,17 +186,6 @@ class Answers:
     def visit(self, query: Query) -> Any:
         """What the page has changed."""
         return self._visit(query).view(self.subject)
-
-    def review(self, query: Query) -> Any:
-        """What a hand that is over was worth."""
-        hand = self._hand(query)
-        if not hand.state.is_terminal():
-            raise ValueError("The hand is not over.")
-        kind, why = self.subject.state_of_tree()
-        if kind in ("none", "hands"):
-            return {"none": why}
-        numbers = self._numbers(query)
-        return hand.review(self.subject.need_tree(), numbers)
 
     # --- what is done ------------------------------------------------------------
 

@@ -366,11 +366,7 @@ def values_view(tree: GameTree, numbers: Numbers, infoset: int) -> dict[str, Any
 
 
 def belief_view(
-    tree: GameTree,
-    policy: np.ndarray,
-    infoset: int,
-    chosen: int | None = None,
-    player: int = 0,
+    tree: GameTree, policy: np.ndarray, infoset: int, chosen: int = -1
 ) -> dict[str, Any]:
     """The histories of an infoset, and how likely the player should take each to be.
 
@@ -378,18 +374,18 @@ def belief_view(
         tree: the whole tree.
         policy: `[S]` over its sequences.
         infoset: its number.
-        chosen: a move there; if it is given, each row has its value.
-        player: whose value.
+        chosen: a move there; if it is given, each row has its value for the player.
 
     Raises:
         TooManyError: there are too many to search for.
     """
     found, left_out = histories_of(tree, infoset, policy, MOST_HISTORIES)
+    player = int(tree.infosets[infoset]["player"])
     rows = []
     for node, belief, state in found:
         names = [name for _, name in path_to(state)]
         row = {"history": state.history(), "names": names, "belief": belief}
-        if chosen is not None:
+        if chosen >= 0:
             below = int(tree.nodes[node]["first_child"]) + chosen
             row["value"] = float(value_of_node(tree, below, policy)[player])
         rows.append(row)

@@ -10,14 +10,12 @@ import pyspiel
 
 from mccfr_spiel.exploring import views
 from mccfr_spiel.exploring.numbers import (
-    Numbers,
     restricted_best_returns,
     solve_on,
     with_row,
 )
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work, WorkingError
 from mccfr_spiel.policies.names import said_info_state
-from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.loading import pot_of
 
 # --- a game against a policy, in which the page knows what the player may know --------
@@ -58,7 +56,6 @@ class Hand:
         self.state = game.new_initial_state()
         self._ask, self._generator = ask, generator
         self.log: list[dict[str, Any]] = []
-        self._own: list[tuple[int, int]] = []  # the length before a move, and the move
         self._go_on()
 
     def move(self, action: int) -> None:
@@ -69,7 +66,6 @@ class Hand:
         """
         if action not in views.moves_of(self.state):
             raise ValueError(f"The move {action} is not possible now.")
-        self._own.append((len(self.state.history()), action))
         self._play(action)
         self._go_on()
 
@@ -104,29 +100,6 @@ class Hand:
             view["history"] = list(map(int, state.history()))
             view["text"] = views.text(str(state))
         return view
-
-    def review(self, tree: GameTree, numbers: Numbers) -> dict[str, Any]:
-        """What the user's moves were worth, and at the last one what every hand that
-        the others may have had would have brought.
-
-        Args:
-            tree: the whole tree.
-            numbers: of the policy.
-        """
-        history = list(map(int, self.state.history()))
-        decisions = []
-        for length, action in self._own:
-            state, infoset = views.follow(tree.game, tree, history[:length])
-            assert infoset is not None
-            view = views.values_view(tree, numbers, infoset)
-            view["names"] = [move["name"] for move in views.moves_view(state)]
-            view["chosen"] = views.moves_of(state).index(action)
-            decisions.append(view)
-        if not decisions:
-            return {"decisions": [], "hands": []}
-        infoset, chosen = decisions[-1]["number"], decisions[-1]["chosen"]
-        at_last = views.belief_view(tree, numbers.policy, infoset, chosen, self.seat)
-        return {"decisions": decisions, "hands": at_last["rows"]}
 
 
 # --- what one open page has changed and plays -----------------------------------------

@@ -129,7 +129,7 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
         first = reply["next"]
     assert sorted(found) == sorted(wanted)
     row = page.ask("search", text=wanted[-1])["rows"][0]
-    history = page.ask("infoset", number=row["infoset"])["history"]
+    history = page.ask("belief", number=row["infoset"])["rows"][0]["history"]
     state = pyspiel.load_game("leduc_poker").new_initial_state()
     for action in history:
         state.apply_action(action)
@@ -182,6 +182,7 @@ def test_no_file_but_the_pages_own_can_be_read(name, tmp_path):
         ("state", {"history": "", "policy": "7"}, "none of the policies"),
         ("state", {"history": "", "policy": "mine"}, "Nothing was changed yet"),
         ("belief", {"number": "99"}, "none of the information sets"),
+        ("belief", {"number": "0", "chosen": "2"}, "none of the moves"),
         ("list", {"kind": "changed"}, "Choose a second policy"),
         ("visit", {"visit": ""}, "did not say which one"),
     ],
@@ -279,18 +280,17 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
     own = []
     for action in view["history"]:
         if state.current_player() == seat:
-            own.append(action)
+            own.append((page.infoset(state)["infoset"], action))
         state.apply_action(action)
-    assert (own, view["returns"]) == (played, state.returns())
-    review = page.ask("review")
-    assert len(review["decisions"]) == len(played)
-    if played:
-        beliefs = [row["belief"] for row in review["hands"]]
-        assert sum(beliefs) == pytest.approx(1)
-        last = review["decisions"][-1]
+    assert [action for _, action in own] == played
+    assert view["returns"] == state.returns()
+    if own:  # `first` is what has been played
+        here = own[-1][0]
+        rows = page.ask("belief", number=here["number"], chosen=0)["rows"]
+        assert sum(row["belief"] for row in rows) == pytest.approx(1)
         # What the hands are worth, weighted by the belief, is the value of the move.
-        worth = sum(row["belief"] * row["value"] for row in review["hands"])
-        assert worth == pytest.approx(last["values"][last["chosen"]], abs=1e-12)
+        worth = sum(row["belief"] * row["value"] for row in rows)
+        assert worth == pytest.approx(here["values"][0], abs=1e-12)
     assert page.do("move", action=0).status == 400
 
 

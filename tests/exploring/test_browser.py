@@ -182,7 +182,7 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     answer, asked = Answers.answer, set()
 
     def slow(answers, name, query):
-        is_first = name in ("grid", "infoset", "search") and name not in asked
+        is_first = name in ("belief", "grid", "search") and name not in asked
         asked.add(name)
         return WORKING if is_first else answer(answers, name, query)
 
@@ -195,7 +195,7 @@ def test_what_takes_long_is_asked_for_again(browser, leduc, monkeypatch):
     tab.until(lambda: "[Private: 3]" in tab.content("#info-state"))
     tab.click("#tab-cards")
     tab.until(lambda: len(tab.all("#panel tbody th")) == 6)
-    assert asked >= {"grid", "infoset", "search"}
+    assert asked >= {"belief", "grid", "search"}
     assert not tab.complaints()
 
 
