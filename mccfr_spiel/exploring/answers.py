@@ -14,7 +14,7 @@ import pyspiel
 
 from mccfr_spiel.common.display import brief
 from mccfr_spiel.exploring import grids, subjects, views
-from mccfr_spiel.exploring.numbers import Numbers, beside
+from mccfr_spiel.exploring.numbers import beside
 from mccfr_spiel.exploring.subjects import Candidate, Evaluation, WorkingError
 from mccfr_spiel.exploring.visits import Hand, Visit
 
@@ -67,7 +67,9 @@ class Answers:
         """The answer to a question of READING or CHANGING, or WORKING."""
         try:
             return getattr(self, name)(query)
-        except WorkingError:
+        except WorkingError as error:
+            if name in CHANGING:
+                raise ValueError(str(error)) from None
             return WORKING
 
     # --- what is asked ---------------------------------------------------------
@@ -100,14 +102,13 @@ class Answers:
 
     def overview(self, query: Query) -> Any:
         """Returns, best responses and NashConv of a policy."""
-        if self.subject.is_holdem:
-            study = self._evaluation(query).numbers()
-            return views.overview(study.evs, study.best_evs)
         kind, why = self.subject.state_of_tree()
         if kind == "none":
             return {"none": why}
-        numbers = self._numbers(query)
-        return views.overview(numbers.returns, numbers.best_returns)
+        found = self._numbers(query)
+        if self.subject.is_holdem:
+            return views.overview(found.evs, found.best_evs)
+        return views.overview(found.returns, found.best_returns)
 
     def state(self, query: Query) -> Any:
         """A state, and the policy of who acts there."""
@@ -165,8 +166,7 @@ class Answers:
         history = _history(query)
         try:
             if self.subject.is_holdem:
-                study = self._evaluation(query).numbers()
-                return grids.grid_of_hands(study, history)
+                return grids.grid_of_hands(self._numbers(query), history)
             numbers = self._numbers_if_there(query)
             return grids.grid(
                 self.subject.game,
@@ -267,16 +267,12 @@ class Answers:
     def _evaluation(self, query: Query, key: str = "policy") -> Evaluation:
         return self.subject.evaluation(self._candidate(query, key))
 
-    def _numbers(self, query: Query, key: str = "policy") -> Numbers:
-        """The numbers of a policy; raises WorkingError if they or the tree take
-        long."""
-        if self.subject.state_of_tree()[0] == "working":
-            raise WorkingError
+    def _numbers(self, query: Query, key: str = "policy") -> Any:
+        """The numbers of a policy, or its Study."""
         return self._evaluation(query, key).numbers()
 
     def _numbers_if_there(self, query: Query, key: str = "policy") -> Any:
-        """The numbers of a policy, or its Study; None if there is no tree, or they take
-        long."""
+        """The same; None if there is no tree, or they or the tree take long."""
         if self.subject.state_of_tree()[0] == "none":
             return None
         try:

@@ -244,17 +244,17 @@ def _by_ranks(
 ) -> dict[str, Any]:
     """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
     has the mean over its suits, by their weights if there are any."""
-    sums: dict[tuple[int, int], list[np.ndarray]] = {}
-    parts: dict[tuple[int, int], list[float]] = {}
+    found: dict[tuple[int, int], list[tuple[Any, float]]] = {}
     for at, (label, odds) in enumerate(hands.items()):
         (rank, suit), (other, its) = label.split()
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
         place = (high, low) if suit == its else (low, high)
-        sums.setdefault(place, []).append(np.array(odds, np.float64))
-        parts.setdefault(place, []).append(weights[at] if weights else 1.0)
+        found.setdefault(place, []).append((odds, weights[at] if weights else 1.0))
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
-    for (row, column), found in sums.items():
-        part = parts[row, column] if any(parts[row, column]) else None
-        mean = np.average(found, axis=0, weights=part)
+    for (row, column), pairs in found.items():
+        rows, parts = zip(*pairs, strict=True)
+        mean = np.average(
+            np.array(rows, np.float64), axis=0, weights=parts if any(parts) else None
+        )
         cells[row][column] = [*map(views.number, mean)]
     return {"labels": list(_RANKS), "cells": cells}

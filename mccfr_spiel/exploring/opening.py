@@ -298,34 +298,25 @@ def page(values: dict[str, Any]) -> str:
     data = json.dumps(values, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         data = data.replace(sign, f"\\u{ord(sign):04x}")
-    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
     policy = (
-        f"default-src 'none'; script-src {hashes}; "
-        f"style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {' '.join(map(_hash, scripts))}; "
+        f"style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    data = f'<script type="application/json" id="data">{data}</script>'
+    inside = "".join(f"<script>{script}</script>" for script in scripts)
     page_text = static_file("page.html")
     for mark, filling in (
-        ("<!-- policy -->", _meta(policy)),
+        ("<!-- policy -->", meta),
         ('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>"),
-        (
-            '<script src="page.js" defer></script>',
-            f'<script type="application/json" id="data">{data}</script>',
-        ),
-        (
-            "<!-- script -->",
-            "".join(f"<script>{script}</script>" for script in scripts),
-        ),
+        ('<script src="page.js" defer></script>', data),
+        ("<!-- script -->", inside),
     ):
         assert mark in page_text
         page_text = page_text.replace(mark, filling)
     return page_text
 
 
-def _meta(policy: str) -> str:
-    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-
-
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

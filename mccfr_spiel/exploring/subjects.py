@@ -57,15 +57,15 @@ _Result = TypeVar("_Result")
 
 
 class WorkingError(Exception):
-    """Work in another thread goes on; the page asks again."""
+    """Work in another thread goes on; the page asks again, or says so."""
 
 
 class Work(Generic[_Result]):
-    """A call that runs in a thread."""
+    """A call that runs in a thread; `words` say that it goes on."""
 
-    def __init__(self, call: Callable[[], _Result]) -> None:
+    def __init__(self, call: Callable[[], _Result], words: str = "") -> None:
         """Starts the call."""
-        self._began = time.monotonic()
+        self._began, self.words = time.monotonic(), words
         self._call = call
         self._future: concurrent.futures.Future[_Result] = concurrent.futures.Future()
         threading.Thread(target=self._run, daemon=True).start()
@@ -100,7 +100,7 @@ class Work(Generic[_Result]):
         if seconds is not None:
             seconds = max(self._began + seconds - time.monotonic(), 0.0)
         if not concurrent.futures.wait([self._future], seconds).done:
-            raise WorkingError
+            raise WorkingError(self.words)
         if self.error is not None:
             raise ValueError(str(self.error)) from self.error
         return self._future.result()
@@ -224,7 +224,8 @@ class Evaluation:
         """Begins to read a policy, anything that `policy_vector` takes."""
         self.is_wanted, self._origin = True, candidate.origin
         self._tree, policy = tree, candidate.policy
-        self.vector = Work(lambda: policy_vector(tree, policy)).result
+        words = "The policy is still being read; try again in a moment."
+        self.vector = Work(lambda: policy_vector(tree, policy), words).result
         self._numbers: Work[Any] | None = None
         self._lock = threading.Lock()
 
@@ -304,7 +305,10 @@ class Subject:
         self._evaluations: OrderedDict[Candidate, Evaluation] = OrderedDict()
         self._tree: Work[GameTree] | None = None
         if tree is None or tree.abstraction is None:
-            self._tree = Work(lambda: self._whole(tree))
+            words = "The game's tree is being made."
+            if self.is_holdem:
+                words = "The hands are being listed; try again in a moment."
+            self._tree = Work(lambda: self._whole(tree), words)
             if tree is not None and tree.is_complete:
                 self._tree.result(None)
 
@@ -447,28 +451,24 @@ class Subject:
                 "The policy is shown at each state; values, best responses and lists "
                 f"need the game's whole tree, which is not there. {self._tree.error}"
             )
-        return "working", "The game's tree is being made."
+        return "working", self._tree.words
 
     def need_tree(self) -> GameTree:
         """The whole tree of histories.
 
         Raises:
-            ValueError: it is not there; the message says why.
+            ValueError: there is none; the message says why.
+            WorkingError: it is being made.
         """
-        tree = self.tree(PATIENCE)
-        if tree is None:
+        if self.is_holdem or self._tree is None or self._tree.error is not None:
             raise ValueError(self.state_of_tree()[1])
-        return tree
+        return self._tree.result()
 
     def need_infosets(self) -> GameTree:
         """The whole tree, or that of hands; errors of `need_tree`."""
-        if not self.is_holdem or self._tree is None:
-            return self.need_tree()
-        try:
+        if self.is_holdem and self._tree is not None:
             return self._tree.result(LONG)
-        except WorkingError:
-            words = "The hands are being listed; try again in a moment."
-            raise ValueError(words) from None
+        return self.need_tree()
 
     # --- numbers -----------------------------------------------------------------
 

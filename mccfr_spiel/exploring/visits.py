@@ -14,7 +14,7 @@ from mccfr_spiel.exploring.numbers import (
     solve_on,
     with_row,
 )
-from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work, WorkingError
+from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
 from mccfr_spiel.tree.loading import pot_of
 
@@ -221,11 +221,7 @@ class Visit:
         if self.changes:
             _, last, fixed, iterations = self.changes[-1]
             return last.policy, fixed, iterations
-        try:
-            return subject.evaluation(candidate).vector(LONG), frozenset(), 0
-        except WorkingError:
-            words = "The policy is still being read; try again in a moment."
-            raise ValueError(words) from None
+        return subject.evaluation(candidate).vector(LONG), frozenset(), 0
 
     def _check_idle(self) -> None:
         if self._solving is not None and not self._solving.is_done:

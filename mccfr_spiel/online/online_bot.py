@@ -26,7 +26,7 @@ import pyspiel
 from mccfr_spiel.common import checkpoint, refusals
 from mccfr_spiel.common.checkpoint import DamagedError, pack_strings, unpack_strings
 from mccfr_spiel.common.display import counted, line, never_raises
-from mccfr_spiel.common.limits import Budget, MaxMemory, MemoryBudgetError, make_budget
+from mccfr_spiel.common.limits import MaxMemory, MemoryBudgetError, make_budget
 from mccfr_spiel.kernels.randomness import (
     infoset_place,
     plain_stream_key,
@@ -545,32 +545,28 @@ class OnlineOutcomeSamplingBot(SeatBot):
     def _from_contents(
         cls, contents: checkpoint.Contents, max_memory: MaxMemory = None
     ) -> Any:
-        budget = make_budget(max_memory)
-        with checkpoint.odd_contents_in_words(checkpoint.BOT):
-            try:
-                bot = cls._restore(contents, budget)
-                if max_memory is not None and not bot._hand:
-                    bot.is_full = False
-                return bot
-            except (checkpoint.CheckpointError, MemoryBudgetError):
-                raise
-            except ValueError as error:
-                raise DamagedError(f"The file's bot is an odd one: {error}") from error
-
-    @classmethod
-    def _restore(cls, contents: checkpoint.Contents, budget: Budget) -> Any:
-        header, arrays = contents
+        budget, (header, arrays) = make_budget(max_memory), contents
         bot = cls.__new__(cls)
         pyspiel.Bot.__init__(bot)
-        fields = ("num_players", "player_id", "epsilon", "seed")
-        bot._set_up(*(header[name] for name in fields))
-        bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)
-        bot.budget, bot.is_full = budget, header["is_full"] is True
-        table = bot._table = table_of(arrays)
-        sizes = map(bytes_of, table.numbers, table.counts)
-        budget.meet(len(table), 0, sum(sizes))
-        bot.restart()
-        bot._hand = [bot._move_of(*move) for move in header["hand"]]
+        try:
+            with checkpoint.odd_contents_in_words(checkpoint.BOT):
+                fields = ("num_players", "player_id", "epsilon", "seed")
+                bot._set_up(*(header[name] for name in fields))
+                bot.num_hands = refusals.integer(header["num_hands"], "num_hands", 0)
+                bot.budget, table = budget, table_of(arrays)
+                budget.meet(
+                    len(table), 0, sum(map(bytes_of, table.numbers, table.counts))
+                )
+                bot._table = table
+                bot.restart()
+                bot._hand = [bot._move_of(*move) for move in header["hand"]]
+                bot.is_full = header["is_full"] is True
+        except (checkpoint.CheckpointError, MemoryBudgetError):
+            raise
+        except ValueError as error:
+            raise DamagedError(f"The file's bot is an odd one: {error}") from error
+        if max_memory is not None and not bot._hand:
+            bot.is_full = False
         return bot
 
     def _move_of(self, number: Any, chosen: Any, q: Any, num_actions: Any) -> Move:

@@ -4,6 +4,7 @@ served and exported."""
 import json
 import re
 import socket
+import threading
 import urllib.error
 import urllib.request
 
@@ -134,6 +135,24 @@ def test_search_finds_all_strings_with_a_text_and_leads_to_them():
     for action in history:
         state.apply_action(action)
     assert state.information_state_string() == wanted[-1]
+
+
+def test_lists_wait_for_the_tree_and_changes_are_told_to(monkeypatch):
+    expand_all, may_go_on = ms.GameTree.expand_all, threading.Event()
+    policy = solved("kuhn_poker").average_policy().to_dict()
+
+    def expand_later(tree):
+        may_go_on.wait(60)
+        return expand_all(tree)
+
+    monkeypatch.setattr(ms.GameTree, "expand_all", expand_later)
+    page = Page(policy, "kuhn_poker")
+    assert page.reply("list", kind="gain").json() == {"working": True}
+    told = page.do("fix", number=0, row=[0, 1]).json()["error"]
+    assert told == page.ask("about")["why"] == "The game's tree is being made."
+    may_go_on.set()
+    assert page.ask("list", kind="gain")["rows"]
+    assert page.do("fix", number=0, row=[0, 1]).json()["changes"] == ["Fixed J"]
 
 
 def test_others_get_nothing():
