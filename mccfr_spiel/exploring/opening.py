@@ -66,7 +66,7 @@ def explore(
         OSError: a file cannot be read.
     """
     port = refusals.integer(port, "port", 0)
-    subject = look_at(what, game)
+    subject = Subject(what, game)
     try:
         server = importlib.import_module("mccfr_spiel.exploring.server")
     except ImportError as error:
@@ -75,13 +75,6 @@ def explore(
             "Without them, a page of a small game can be exported."
         ) from error
     return Explorer(subject, server, port)
-
-
-def look_at(what: Any, game: pyspiel.Game | str | GameTree | None = None) -> Subject:
-    """What a page looks at; arguments and errors are those of `explore`."""
-    if isinstance(game, GameTree):
-        return Subject(what, game.source, game)
-    return Subject(what, game)
 
 
 class Explorer:

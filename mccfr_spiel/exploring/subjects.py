@@ -264,22 +264,18 @@ class Subject:
     """
 
     def __init__(
-        self,
-        what: Any,
-        game: pyspiel.Game | str | None = None,
-        tree: GameTree | None = None,
+        self, what: Any, game: pyspiel.Game | str | GameTree | None = None
     ) -> None:
-        """Reads what was given and starts to make the tree, unless it is there.
-
-        Raises:
-            ValueError, OSError: as `explore` says.
-        """
+        """Reads what was given and starts to make the tree, unless it is there;
+        arguments and errors are those of `explore`."""
+        self._tree_given = game if isinstance(game, GameTree) else None
+        self._game = game.source if isinstance(game, GameTree) else game
+        self._run = ""
         is_several = isinstance(what, Mapping) and what and not _is_table(what)
         given: Mapping[str, Any] = what if is_several else {"": what}
         self.candidates: list[Candidate] = []
         self.folder: pathlib.Path | None = None
         self.history: Sequence[Mapping[str, Any]] = ()
-        self._game, self._given_tree, self._run = game, tree, ""
         for label, one in given.items():
             found = list(self._candidates_of(one, label))
             self.candidates += found
@@ -288,15 +284,17 @@ class Subject:
                     self.folder, self._run = pathlib.Path(one).resolve(), found[0].label
             elif hasattr(one, "average_policy"):
                 self.history = self.history or getattr(one, "history", ())
-                tree = tree if tree is not None else one.tree
+                if self._tree_given is None:
+                    self._tree_given = one.tree
         if not self.candidates:
             raise ValueError("There is nothing to explore: give a solver or a policy.")
         in_memory = [one.policy for one in self.candidates if one.read is None]
-        self.source = load_game(_game_of(in_memory) if game is None else game)
+        self.source = load_game(self._game or _game_of(in_memory))
         self.game = turn_based(self.source)
         for which, candidate in enumerate(self.candidates):
             if candidate.read is None:
                 self.candidate(which)
+        tree = self._tree_given
         if tree is None:
             trees = (getattr(policy, "tree", None) for policy in in_memory)
             tree = next((one for one in trees if isinstance(one, GameTree)), None)
@@ -352,7 +350,7 @@ class Subject:
         yield from current
 
     def _load(self, path: pathlib.Path) -> Any:
-        tree = self._given_tree
+        tree = self._tree_given
         abstraction = None if tree is None else tree.abstraction
         return load_policy(path, self._game, abstraction=abstraction)
 
@@ -361,7 +359,7 @@ class Subject:
         try:
             if file.stat().st_size > _LARGEST_CHECKPOINT:
                 return None
-            tree = self._given_tree
+            tree = self._tree_given
             return Solver.load(file, self._game if tree is None else tree)
         except (OSError, ValueError):  # most folders have no checkpoint left
             return None

@@ -17,8 +17,9 @@ import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
 from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
-from mccfr_spiel.exploring.opening import export, look_at
+from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
+from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import (
     HOSTILE,
     TOKEN,
@@ -232,9 +233,9 @@ def test_what_is_sent_is_checked():
 def test_policies_of_another_game_are_refused():
     leduc = solved("leduc_poker", 10).average_policy()
     with pytest.raises(ValueError, match=r"leduc_poker.*not for kuhn_poker"):
-        look_at({"a": solved("kuhn_poker"), "b": leduc})
+        Subject({"a": solved("kuhn_poker"), "b": leduc})
     with pytest.raises(ValueError, match="does not name its game"):
-        look_at({"0": {0: 0.5, 1: 0.5}})
+        Subject({"0": {0: 0.5, 1: 0.5}})
 
 
 # --- changes -----------------------------------------------------------------
@@ -442,7 +443,7 @@ def test_errors_of_the_command_are_in_words(tmp_path, capsys, results):
 
 def test_strings_of_games_cannot_leave_their_place_in_an_exported_page(tmp_path):
     path = tmp_path / "page.html"
-    export(look_at(hostile_policy()), path)
+    export(Subject(hostile_policy()), path)
     text = path.read_text(encoding="utf-8")
     assert "<img" not in text
     assert text.count("<script") == 3

@@ -18,7 +18,8 @@ from selenium.webdriver.support.ui import Select
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import WORKING, Answers
-from mccfr_spiel.exploring.opening import export, look_at
+from mccfr_spiel.exploring.opening import export
+from mccfr_spiel.exploring.subjects import Subject
 from tests.exploring.asking import (
     HOSTILE,
     hostile_policy,
@@ -230,7 +231,7 @@ def test_fixing_solving_on_and_undoing(browser):
 def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path):
     policy = hostile_policy()
     path = tmp_path / "page.html"
-    export(look_at(policy), path)
+    export(Subject(policy), path)
     with ms.explore(policy) as page:
         for url in (page.url, path.as_uri()):
             tab = Tab(browser, url, 0)
@@ -248,7 +249,7 @@ def test_strings_of_games_are_text_on_the_page_and_in_the_file(browser, tmp_path
 def test_an_exported_page_needs_no_server(browser, tmp_path):
     solver = solved("kuhn_poker", 1_000)
     path = tmp_path / "page.html"
-    export(look_at(solver), path)
+    export(Subject(solver), path)
     tab = Tab(browser, path.as_uri(), 0, 1)
     tab.wait_for_values()
     odds = solver.average_policy()["0"]
@@ -272,7 +273,7 @@ def test_a_page_in_one_file_plays_hands_by_the_odds_and_hides_cards(browser, tmp
     solver = solved("kuhn_poker", 1_000)
     policy = solver.average_policy()
     path = tmp_path / "page.html"
-    export(look_at(solver), path)
+    export(Subject(solver), path)
     tab = Tab(browser, path.as_uri())
     # 1,500 hands of seat 1: what player 0 was dealt and has done is not told.
     hands = tab.script("""
@@ -306,7 +307,7 @@ def test_the_slider_goes_through_the_policies_that_a_run_has_kept(browser, tmp_p
     assert main([*words, "--keep_policies=1", "--figure_format=svg"]) == 0
     path = tmp_path / "page.html"
     kept = [ms.load_policy(folder / f"policy_after_{10**k}.bin") for k in range(4)]
-    export(look_at(folder), path)
+    export(Subject(folder), path)
     with ms.explore(folder) as page:
         for url in (page.url, path.as_uri()):
             tab = Tab(browser, url, 0, 1)
