@@ -10,8 +10,8 @@ from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.experiments.importing import value_of
-from mccfr_spiel.exploring.exporting import export
-from mccfr_spiel.exploring.opening import explore, look_at
+from mccfr_spiel.exploring.opening import explore, export
+from mccfr_spiel.exploring.subjects import Subject
 from mccfr_spiel.tree.cache import cached_tree
 from mccfr_spiel.tree.game_tree import GameTree
 
@@ -57,7 +57,7 @@ def run(values: flags.FlagValues, words: Sequence[str]) -> int:
     what: Any = paths[0] if len(paths) == 1 else {str(path): path for path in paths}
     if values.export is not None:
         export(
-            look_at(what, game), values.export, lambda words: print(words, flush=True)
+            Subject(what, game), values.export, lambda words: print(words, flush=True)
         )
         print(f"The page is in {values.export}")
         return 0
