@@ -16,7 +16,6 @@ from absl import flags
 from mccfr_spiel.command_line import (
     comparing,
     describing,
-    exploring,
     playing,
     running,
 )
@@ -26,10 +25,9 @@ from mccfr_spiel.command_line.flags import (
     check_formats,
     define,
 )
-from mccfr_spiel.command_line.signals import Signals, guarded
+from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.single_run import quieted, show
 from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"
@@ -64,7 +62,7 @@ def version() -> str:
 
 def _solve(values: flags.FlagValues, words: list[str], signals: Signals) -> int:
     take_game(values, words)
-    return running.run_game(signals)
+    return running.solve(signals)
 
 
 def _experiment(values: flags.FlagValues, words: list[str], _: Signals) -> int:
@@ -132,8 +130,8 @@ COMMANDS = {
         "changed. RESULTS is a folder of results or a policy's file. The page is on "
         "this machine only, and its link is printed.",
         ("game", "players", "import", "abstraction"),
-        exploring.Own,
-        lambda values, words, _: exploring.run(values, words),
+        playing.OfPage,
+        lambda values, words, _: playing.open_page(values, words),
     ),
     "info": Command(
         "GAME",
@@ -182,8 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             near += f" It is a flag of {', '.join(having)}."
         print(f"Error: {error}.{near}\nSee {PROGRAM} {name} --help.", file=sys.stderr)
         return 1
-    with quieted("quiet" in values and values.quiet):
-        return guarded(lambda signals: command.run(values, rest, signals))
+    return guarded(lambda signals: command.run(values, rest, signals))
 
 
 def flags_of_command(command: Command) -> flags.FlagValues:

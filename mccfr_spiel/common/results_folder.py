@@ -10,10 +10,8 @@ A table of rows in a CSV file: rows are appended one at a time and read as text.
 """
 
 import csv
-import errno
 import io
 import json
-import os
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_spiel.common.checkpoint import DAMAGED, PREVIOUS, DamagedError
-from mccfr_spiel.common.folders import naming, write_file
+from mccfr_spiel.common.folders import write_file
 
 SETTINGS = "settings.json"
 RESULTS = "results.csv"
@@ -63,16 +61,6 @@ def kept_policies(folder: pathlib.Path) -> dict[int, pathlib.Path]:
     return dict(sorted(found.items()))
 
 
-def remove_kept_policies(folder: pathlib.Path) -> None:
-    """Removes them, and what a kill has left of one that was being written.
-
-    Raises:
-        OSError: one cannot be removed.
-    """
-    for path in folder.glob("policy_after_*.bin*"):
-        path.unlink(missing_ok=True)
-
-
 def write_json(path: pathlib.Path, value: Any) -> None:
     """Writes a value as JSON; the file appears whole or not at all."""
     write_file(path, (json.dumps(value, indent=1) + "\n").encode())
@@ -98,66 +86,21 @@ def load_string(game: str, players: int | None = None) -> str:
 # --- A table of rows in a CSV file ----------------------------------------------------
 
 
-class RowWriter:
-    """Appends rows to a CSV file, each of them at once."""
-
-    def __init__(
-        self,
-        path: pathlib.Path,
-        columns: Sequence[str],
-        kept: Iterable[dict[str, Any]] = (),
-    ) -> None:
-        """Creates or replaces the file, with its header and the rows to keep.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        self._path, self._columns = path, tuple(columns)
-        text = ",".join(self._columns) + "\r\n" + "".join(map(self._line, kept))
-        write_file(path, text.encode())
-        self._file = path.open("ab", buffering=0)
-
-    def write(self, row: dict[str, Any]) -> None:
-        """Appends a row, in which None becomes an empty field; raises OSError."""
-        with naming(self._path):
-            self._check_in_place()
-            rest = memoryview(self._line(row).encode())
-            while rest:  # the system may take only a part of it in one call
-                rest = rest[self._file.write(rest) :]
-
-    def sync(self) -> None:
-        """Makes all rows last through a power cut; raises OSError."""
-        with naming(self._path):
-            self._check_in_place()
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    def _line(self, row: dict[str, Any]) -> str:
-        text = io.StringIO()
-        csv.DictWriter(text, self._columns, extrasaction="ignore").writerow(row)
-        return text.getvalue()
-
-    def _check_in_place(self) -> None:
-        """Raises FileNotFoundError if the open file has lost its name, because its
-        folder was deleted: nobody would ever read what is written now."""
-        try:
-            there = os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            there = False
-        if not there:
-            raise FileNotFoundError(errno.ENOENT, "It was deleted or replaced")
+def csv_text(
+    columns: Iterable[str], rows: Iterable[dict[str, Any]], *, header: bool = False
+) -> str:
+    """Rows as lines of a CSV file, in which None becomes an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*columns], extrasaction="ignore")
+    if header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_rows(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> None:
     """Writes rows with the same keys as a CSV file; it appears whole or not at all."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0] if rows else ())
-    writer.writeheader()
-    writer.writerows(rows)
-    write_file(path, text.getvalue().encode())
+    write_file(path, csv_text(rows[0] if rows else (), rows, header=True).encode())
 
 
 class Table(NamedTuple):
@@ -180,7 +123,7 @@ class Table(NamedTuple):
 
 
 def read_table(path: pathlib.Path) -> Table:
-    """Reads a CSV file of rows, such as `RowWriter` writes; no field has a line end.
+    """Reads a CSV file of rows, such as `csv_text` makes; no field has a line end.
 
     A missing file has no rows. A last line without a line end was cut short by a kill
     or a full disk; it is left out.

@@ -47,8 +47,10 @@ from mccfr_spiel.experiments.algorithm_names import (
 from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.tables import Count, Setting, table_of
 from mccfr_spiel.offline.methods import OfflineMethod, check_players
+from mccfr_spiel.solving.cluster import check_can_split
 from mccfr_spiel.solving.preparing import STORES
 from mccfr_spiel.tree.game_tree import DEFAULT_MAX_NODES, GameTree
+from mccfr_spiel.tree.loading import pot_of
 from mccfr_spiel.tree.readable import Abstraction
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -273,6 +275,11 @@ class Settings:
         return max(percent * pot / 50, self.until_nash_conv or 0.0)
 
     @property
+    def last(self) -> int:
+        """Where the run ends, counted as in `measure`."""
+        return self.until_nodes_touched or self.iterations
+
+    @property
     def is_iterative(self) -> bool:
         """Whether the run approaches its answer, and so has a curve of rows."""
         method = self.algorithm
@@ -288,17 +295,30 @@ FIELDS = table_of(Settings)
 """The fields of `Settings` as a table."""
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, *, splits: bool = False) -> None:
     """Raises ValueError if the game cannot be loaded or the method cannot run on it.
 
     This does not expand the tree: what only the whole tree shows comes up later.
+
+    Args:
+        settings: the run.
+        splits: whether a cluster is to split the run's batches.
     """
-    tree = new_tree(settings)
-    if isinstance(settings.algorithm, OfflineMethod):
+    tree, method = new_tree(settings), settings.algorithm
+    settings.target(pot_of(tree.game))
+    if isinstance(method, OfflineMethod):
+        if splits:
+            raise ValueError(
+                f"A cluster splits batches of walks, and {method.name} makes none. Use "
+                "an algorithm that samples, with a batch."
+            )
         check_players(tree)
-    elif settings.bounds:
+        return
+    if splits:
+        check_can_split(tree, method)
+    if settings.bounds:
         try:
-            check_covered(tree.game, settings.algorithm)
+            check_covered(tree.game, method)
         except ValueError as error:
             raise ValueError(f"bounds=True cannot be had. {error}") from error
 
