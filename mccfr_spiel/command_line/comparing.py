@@ -13,14 +13,14 @@ from mccfr_spiel.command_line.running import FLAGS, executor, imported_games
 from mccfr_spiel.command_line.terminal import has_bars, show
 from mccfr_spiel.evaluation.metrics import METRICS, head_to_head
 from mccfr_spiel.experiments.algorithm_names import (
+    Count,
     Method,
     make_method,
     name_of,
+    value_of,
 )
 from mccfr_spiel.experiments.comparing import compare
-from mccfr_spiel.experiments.importing import value_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.tables import Count
 from mccfr_spiel.solving.running import Metric
 
 TABLE = "comparison.csv"

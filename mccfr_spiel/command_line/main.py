@@ -27,8 +27,8 @@ from mccfr_spiel.command_line.flags import (
 )
 from mccfr_spiel.command_line.terminal import Signals, guarded, show
 from mccfr_spiel.common import refusals
+from mccfr_spiel.experiments.algorithm_names import table_of
 from mccfr_spiel.experiments.settings import SETTINGS
-from mccfr_spiel.experiments.tables import table_of
 
 PROGRAM = "mccfr-spiel"
 HELP = ("-h", "--help", "-help", "help")
@@ -43,7 +43,7 @@ class Command(NamedTuple):
         usage: what may stand beside flags.
         about: the first sentence says what it does.
         shared: the flags that run_experiments.py has, too.
-        own: the class of its other flags, see `tables.table_of`.
+        own: the class of its other flags, see `algorithm_names.table_of`.
         run: runs it, given the flags, the words that are no flags, and the handlers of
             signals; returns the exit code.
     """

@@ -17,7 +17,7 @@ from mccfr_spiel.common.display import brief
 from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.duplicate import duplicate_returns, local_best_response
 from mccfr_spiel.evaluation.reading import load_policy
-from mccfr_spiel.experiments.importing import value_of
+from mccfr_spiel.experiments.algorithm_names import value_of
 from mccfr_spiel.exploring.exporting import export
 from mccfr_spiel.exploring.opening import explore, look_at
 from mccfr_spiel.exploring.visits import Hand

@@ -43,8 +43,7 @@ from mccfr_spiel.common.results_folder import SETTINGS as SETTINGS_FILE
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import runs, sweeps
-from mccfr_spiel.experiments.algorithm_names import name_of
-from mccfr_spiel.experiments.importing import import_games
+from mccfr_spiel.experiments.algorithm_names import import_games, name_of
 from mccfr_spiel.experiments.runs import Recording, words_of_error
 from mccfr_spiel.experiments.settings import (
     SETTINGS,
