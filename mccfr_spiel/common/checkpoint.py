@@ -331,9 +331,8 @@ def pack_strings(strings: Iterable[str]) -> dict[str, np.ndarray]:
 
 def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
     """Unpacks what `pack_strings` packed; raises DamagedError if it cannot have."""
-    data = text.tobytes()
-    bounds = [0, *ends.tolist()]
     check_strings(text, ends)
+    data, bounds = text.tobytes(), [0, *ends.tolist()]
     return [
         data[start:stop].decode("utf-8", "surrogateescape")
         for start, stop in itertools.pairwise(bounds)
@@ -342,7 +341,8 @@ def unpack_strings(text: np.ndarray, ends: np.ndarray) -> list[str]:
 
 def check_strings(text: np.ndarray, ends: np.ndarray) -> None:
     """Raises DamagedError unless `pack_strings` can have made these arrays."""
-    fits = (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
+    fits = text.ndim == ends.ndim == 1
+    fits = fits and (ends[1:] >= ends[:-1]).all() and (ends >= 0).all()
     if not fits or text.nbytes != (ends[-1] if len(ends) else 0):
         raise DamagedError("The file's strings do not fit together.")
 
