@@ -14,7 +14,7 @@ from open_spiel.python.policy import Policy
 from mccfr_spiel.algorithms import ALGORITHMS
 from mccfr_spiel.command_line.running import imported_games
 from mccfr_spiel.common.display import brief
-from mccfr_spiel.common.results_folder import load_string
+from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.evaluation.duplicate import duplicate_returns, local_best_response
 from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.experiments.algorithm_names import value_of

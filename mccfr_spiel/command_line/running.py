@@ -27,8 +27,7 @@ from mccfr_spiel.command_line.terminal import Signals, guarded, has_bars, show, 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import PREVIOUS, DamagedError
 from mccfr_spiel.common.display import brief, counted, plus_minus
-from mccfr_spiel.common.limits import in_words, resident
-from mccfr_spiel.common.results_folder import (
+from mccfr_spiel.common.folders import (
     ALL_FILES,
     CHECKPOINT,
     EVALUATION,
@@ -39,7 +38,8 @@ from mccfr_spiel.common.results_folder import (
     kept_policies,
     write_json,
 )
-from mccfr_spiel.common.results_folder import SETTINGS as SETTINGS_FILE
+from mccfr_spiel.common.folders import SETTINGS as SETTINGS_FILE
+from mccfr_spiel.common.limits import in_words, resident
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import known_value
 from mccfr_spiel.experiments import runs, sweeps

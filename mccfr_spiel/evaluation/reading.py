@@ -6,8 +6,8 @@ import pathlib
 import pyspiel
 
 from mccfr_spiel.common import checkpoint
+from mccfr_spiel.common.folders import BINARY_POLICY, CHECKPOINT, POLICY
 from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.common.results_folder import BINARY_POLICY, CHECKPOINT, POLICY
 from mccfr_spiel.policies.policy import SequencePolicy
 from mccfr_spiel.policies.policy_files import read_policy
 from mccfr_spiel.solver import Solver

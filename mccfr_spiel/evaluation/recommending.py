@@ -11,8 +11,8 @@ from mccfr_spiel import algorithms
 from mccfr_spiel.algorithms import ALGORITHMS, FULL, Algorithm
 from mccfr_spiel.common import refusals
 from mccfr_spiel.common.display import title
+from mccfr_spiel.common.folders import read_table
 from mccfr_spiel.common.limits import MemoryBudgetError, TreeFullError
-from mccfr_spiel.common.results_folder import read_table
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.tree.game_tree import GameTree
 

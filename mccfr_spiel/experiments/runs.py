@@ -27,14 +27,16 @@ from open_spiel.python import policy as openspiel_policy
 
 from mccfr_spiel.algorithms import Algorithm, own_parts_of
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import LOCK, naming, write_file
-from mccfr_spiel.common.limits import MaxMemory
-from mccfr_spiel.common.results_folder import (
+from mccfr_spiel.common.folders import (
+    LOCK,
     SETTINGS,
     csv_text,
+    naming,
     policy_after,
     read_table,
+    write_file,
 )
+from mccfr_spiel.common.limits import MaxMemory
 from mccfr_spiel.evaluation.exact import is_two_player_constant_sum
 from mccfr_spiel.evaluation.metrics import last_iterate, nash_conv
 from mccfr_spiel.evaluation.sampled import learned_response, sampled_returns

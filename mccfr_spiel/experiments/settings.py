@@ -27,6 +27,7 @@ from typing import Annotated, Any
 import pyspiel
 
 from mccfr_spiel.algorithms import EXTERNAL_SAMPLING, SCHEDULES, Algorithm
+from mccfr_spiel.common.folders import load_string
 from mccfr_spiel.common.limits import (
     Budget,
     MaxMemory,
@@ -35,7 +36,6 @@ from mccfr_spiel.common.limits import (
     parse_bytes,
     resident,
 )
-from mccfr_spiel.common.results_folder import load_string
 from mccfr_spiel.evaluation.theory import check_covered
 from mccfr_spiel.experiments.algorithm_names import (
     METHODS,

@@ -42,8 +42,7 @@ import pyspiel
 
 from mccfr_spiel.common import folders
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.results_folder import SETTINGS, read_table, write_json
+from mccfr_spiel.common.folders import SETTINGS, read_table, write_file, write_json
 from mccfr_spiel.experiments.algorithm_names import import_module
 from mccfr_spiel.experiments.runs import (
     NO_METRICS,

@@ -22,7 +22,7 @@ import pyspiel
 
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.arrays import CHANCE_NODE, TERMINAL
-from mccfr_spiel.common.results_folder import CHECKPOINT, kept_policies
+from mccfr_spiel.common.folders import CHECKPOINT, kept_policies
 from mccfr_spiel.evaluation.reading import load_policy
 from mccfr_spiel.exploring.numbers import Origin
 from mccfr_spiel.policies.names import (

@@ -21,8 +21,7 @@ import numpy as np
 import pyspiel
 
 from mccfr_spiel.common.display import brief, title
-from mccfr_spiel.common.folders import LOCK
-from mccfr_spiel.common.results_folder import RESULTS, read_table
+from mccfr_spiel.common.folders import LOCK, RESULTS, read_table
 from mccfr_spiel.exploring.numbers import Numbers, Origin, numbers_of
 from mccfr_spiel.exploring.places import Candidate, candidates_of, kept_in
 from mccfr_spiel.poker.study import Study

@@ -31,8 +31,7 @@ from mccfr_spiel.algorithms import (
     omd,
     regret_matching,
 )
-from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.common.results_folder import write_rows
+from mccfr_spiel.common.folders import write_file, write_rows
 from mccfr_spiel.evaluation.theory import longest_history, m_values
 from mccfr_spiel.experiments.settings import Settings
 from mccfr_spiel.offline.methods import EGT, LP, MIRROR_PROX, PRACTICAL_EGT

@@ -8,7 +8,7 @@ import pyspiel
 
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.checkpoint import DamagedError
-from mccfr_spiel.common.results_folder import (
+from mccfr_spiel.common.folders import (
     BINARY_POLICY,
     POLICY,
     write_json,
