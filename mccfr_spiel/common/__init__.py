@@ -4,9 +4,8 @@
     refusals.py        checks of arguments that public functions share
     limits.py          the budget of bytes, and forecasts of what a task needs
     display.py         how objects look: a line, a table of text, a table in a notebook
-    folders.py         atomic writes, locks, rows
+    folders.py         atomic writes, locks, rows, the names of the files of a run
     checkpoint.py      the format of saved objects
-    results_folder.py  the names of the files of a run
 
 Here is only how a package lists its public names, once, in its stub `__init__.pyi`,
 which type checkers and editors read as well. A line of a stub names the file that

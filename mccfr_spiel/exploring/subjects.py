@@ -24,9 +24,9 @@ import pyspiel
 
 from mccfr_spiel.common import checkpoint
 from mccfr_spiel.common.display import brief, title
-from mccfr_spiel.common.folders import LOCK
-from mccfr_spiel.common.results_folder import (
+from mccfr_spiel.common.folders import (
     CHECKPOINT,
+    LOCK,
     RESULTS,
     kept_policies,
     read_table,
