@@ -513,6 +513,18 @@ def respond(
         best[infosets[infoset]["parent"]] += highest
 
 
+def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
+    """Shares the players' gradients among threads, each player's a piece, or one for
+    each block."""
+
+    @inlined
+    def share_players(frame, desk, first, end):
+        desk[WAY], each = ACROSS, pieces_of_player(frame)
+        share(do_piece, frame, desk, first * each, end * each)
+
+    return share_players
+
+
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
@@ -525,10 +537,7 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
         kind: of what was found, a key of LAYOUTS.
     """
     views, add, has_blocks = LAYOUTS[kind].viewer(), GRADIENTS[kind], kind is Hands
-    looks_ahead, move = (
-        rule.looks_ahead,
-        make_piece(rule, has_rows=False),
-    )
+    looks_ahead, move = rule.looks_ahead, make_piece(rule, has_rows=False)
 
     @inlined
     def do_piece(frame, desk, piece):
@@ -539,11 +548,15 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
             move(frame, desk, piece)
 
     @inlined
+    def pieces_of_player(frame):
+        return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
+
+    share_players = _make_share(do_piece, pieces_of_player)
+
+    @inlined
     def deliver(frame, desk, tables, first, end):
         passes, task = views(frame, Passes), views(frame, Task)
-        each = len(views(frame, Hands).cuts) - 1 if has_blocks else 1
-        desk[WAY] = ACROSS
-        share(do_piece, frame, desk, first * each, end * each)
+        share_players(frame, desk, first, end)
         if looks_ahead:
             infosets = tree_in(frame, task.job).infosets
             for m in range(passes.member_ends[first], passes.member_ends[end]):
