@@ -73,6 +73,13 @@ _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
 
+_SAMPLING_WORDS = {
+    "FULL": "CFR",
+    "BALANCED_OUTCOME": "balanced outcome sampling",
+    "AVERAGE_STRATEGY": "average-strategy sampling",
+}
+"""What papers call constants whose names do not say it already."""
+
 
 @dataclass(frozen=True, repr=False)
 class Sampling(Part):
@@ -221,27 +228,18 @@ class Sampling(Part):
         return self._replace(**numbers, threshold=0.0, bonus=0.0)
 
     def __repr__(self) -> str:
-        for prune in (True, _BY_REGRET):
-            if self == full(prune=prune):
-                return f"full(prune={prune!r})"
+        if self.prune and self == full(prune=self.prune):
+            return f"full(prune={self.prune!r})"
         if self == outcome(self.epsilon or 1.0):
             return f"outcome({self.epsilon!r})"
         return name_in(globals(), self) or self.spelled("Sampling")
 
     def __str__(self) -> str:
-        for value, words in (
-            (full(), "CFR"),
-            (full(prune=True), "pruned CFR"),
-            (full(prune=_BY_REGRET), "CFR pruned by regret"),
-            (BALANCED_OUTCOME, "balanced outcome sampling"),
-            (OUTCOME, "outcome sampling"),
-            (CHANCE, "chance sampling"),
-            (OPPONENT, "opponent sampling"),
-            (EXTERNAL, "external sampling"),
-            (AVERAGE_STRATEGY, "average-strategy sampling"),
-        ):
-            if self == value:
-                return words
+        name = name_in(globals(), self)
+        if name:
+            return _SAMPLING_WORDS.get(name, f"{name.lower()} sampling")
+        if self == full(prune=self.prune):
+            return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
         if self == outcome(self.epsilon or 1.0):
             return f"outcome sampling (epsilon {self.epsilon:g})"
         if self.prune_below is not None:
