@@ -25,21 +25,7 @@ from mccfr_spiel.common.folders import games_of_checkout
 
 __version__ = "0.2.0"
 
-NAMESPACES = (
-    "algorithms",
-    "cluster",
-    "drop_in",
-    "evaluation",
-    "experiments",
-    "metrics",
-    "offline",
-    "online_bot",
-    "poker",
-    "rules",
-    "theory",
-)
-
-__all__, _find = listed_names(__name__, __file__, NAMESPACES)
+__all__, NAMESPACES, _find = listed_names(__name__, __file__)
 
 _games = games_of_checkout()
 if _games is not None:  # in a clone, `mccfr_spiel.games` is a folder beside the package

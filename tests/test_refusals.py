@@ -178,6 +178,8 @@ CALLS = {
     ),
     "polynomial": (ms.polynomial, [-1, NAN, INF, 200, "1", None, HUGE]),
     "ftrl": (ms.ftrl, [0, -1, NAN, INF, 1e308, 1e-320, "1", None, HUGE]),
+    "prediction": (ms.predictive_regret_matching_plus, [-1, NAN, "1", None, HUGE]),
+    "temperature": (lambda t: ms.mmd(1.0, t), [-1, NAN, INF, "1", None, HUGE]),
     "ftrl's weights": (lambda w: ms.ftrl(1.0, weights=w), ["other", None, 3]),
     "initial_regret": (
         lambda r: ms.regret_matching(initial_regret=r),

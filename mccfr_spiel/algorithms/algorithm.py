@@ -200,22 +200,13 @@ def schedule_of(algorithm: Algorithm) -> tuple[str, int, float] | None:
     return None
 
 
-ALGORITHMS = {
-    "cfr": CFR,
-    "pruned_cfr": PRUNED_CFR,
-    "cfr_plus": CFR_PLUS,
-    "lcfr": LCFR,
-    "dcfr": DCFR,
-    "pcfr_plus": PCFR_PLUS,
-    "dcfr_plus": DCFR_PLUS,
-    "pdcfr_plus": PDCFR_PLUS,
-    "sapcfr_plus": SAPCFR_PLUS,
-    "chance_sampling": CHANCE_SAMPLING,
-    "opponent_sampling": OPPONENT_SAMPLING,
-    "external_sampling": EXTERNAL_SAMPLING,
-    "outcome_sampling": OUTCOME_SAMPLING,
-    "balanced_outcome_sampling": BALANCED_OUTCOME_SAMPLING,
-    "average_strategy_sampling": AVERAGE_STRATEGY_SAMPLING,
+def _constants() -> dict[str, Algorithm]:
+    """The module's named algorithms."""
+    found = globals().items()
+    return {name: value for name, value in found if isinstance(value, Algorithm)}
+
+
+ALGORITHMS = {name.lower(): one for name, one in _constants().items()} | {
     "ftrl": Algorithm(EXTERNAL, ftrl(1.0)),
     "omd": Algorithm(EXTERNAL, omd(1.0)),
 }
@@ -296,9 +287,3 @@ def _check_can_prune(algorithm: Algorithm) -> None:
             f"{given} the walks of a batch ({algorithm.batch}) may leave out different "
             "actions at an infoset, whose regrets then do not add up; drop one of them."
         )
-
-
-def _constants() -> dict[str, Algorithm]:
-    """The module's named algorithms."""
-    found = globals().items()
-    return {name: value for name, value in found if isinstance(value, Algorithm)}

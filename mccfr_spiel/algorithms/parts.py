@@ -73,6 +73,13 @@ _PLAYER_SAMPLINGS = ("all", "epsilon", "balanced", "average")
 _BY_REGRET = "regret"
 _BASELINES = ("", "learned", "predictive")
 
+_SAMPLING_WORDS = {
+    "FULL": "CFR",
+    "BALANCED_OUTCOME": "balanced outcome sampling",
+    "AVERAGE_STRATEGY": "average-strategy sampling",
+}
+"""What papers call constants whose names do not say it already."""
+
 
 @dataclass(frozen=True, repr=False)
 class Sampling(Part):
@@ -221,27 +228,18 @@ class Sampling(Part):
         return self._replace(**numbers, threshold=0.0, bonus=0.0)
 
     def __repr__(self) -> str:
-        for prune in (True, _BY_REGRET):
-            if self == full(prune=prune):
-                return f"full(prune={prune!r})"
+        if self.prune and self == full(prune=self.prune):
+            return f"full(prune={self.prune!r})"
         if self == outcome(self.epsilon or 1.0):
             return f"outcome({self.epsilon!r})"
         return name_in(globals(), self) or self.spelled("Sampling")
 
     def __str__(self) -> str:
-        for value, words in (
-            (full(), "CFR"),
-            (full(prune=True), "pruned CFR"),
-            (full(prune=_BY_REGRET), "CFR pruned by regret"),
-            (BALANCED_OUTCOME, "balanced outcome sampling"),
-            (OUTCOME, "outcome sampling"),
-            (CHANCE, "chance sampling"),
-            (OPPONENT, "opponent sampling"),
-            (EXTERNAL, "external sampling"),
-            (AVERAGE_STRATEGY, "average-strategy sampling"),
-        ):
-            if self == value:
-                return words
+        name = name_in(globals(), self)
+        if name:
+            return _SAMPLING_WORDS.get(name, f"{name.lower()} sampling")
+        if self == full(prune=self.prune):
+            return "CFR pruned by regret" if self.prunes_by_regret else "pruned CFR"
         if self == outcome(self.epsilon or 1.0):
             return f"outcome sampling (epsilon {self.epsilon:g})"
         if self.prune_below is not None:
@@ -499,12 +497,26 @@ class OwnPart(Part):
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        given = _checked_function(getattr(self, self.key), self.key, self.arguments)
+        given, arguments = getattr(self, self.key), self.arguments
+        function = getattr(given, "py_func", given)
+        if not isinstance(function, types.FunctionType):
+            raise ValueError(f"{self.key}={given!r} is not a function.")
+        count = function.__code__.co_argcount
+        if count != len(arguments):
+            name = f"{function.__module__}.{function.__qualname__}"
+            raise ValueError(
+                f"{self.key}={name} takes {count} arguments, not the {len(arguments)} "
+                f"{', '.join(arguments)}."
+            )
         # Another process that gets the function by value does not have its source.
-        self.fill(**{self.key: given}, digest=digest_of(given))
+        self.fill(**{self.key: function}, digest=digest_of(function))
 
     def __repr__(self) -> str:
-        return self.call(self.maker)
+        """The call by which files name the part."""
+        fields = {k: v for k, v in self.changed().items() if k != self.key}
+        more = (fields | {"source": self.digest}).items()
+        values = [repr(self.name), *(f"{key}={value!r}" for key, value in more)]
+        return f"{self.maker}({', '.join(values)})"
 
     @property
     def function(self) -> types.FunctionType:
@@ -515,26 +527,6 @@ class OwnPart(Part):
     def name(self) -> str:
         """The function's name with that of its module, `module:name`."""
         return name_of(self.function)
-
-    def call(self, name: str, **more: Any) -> str:
-        """The call by which files name the part."""
-        more["source"] = self.digest
-        values = [f"{key}={value!r}" for key, value in more.items()]
-        return f"{name}({', '.join([repr(self.name), *values])})"
-
-
-def _checked_function(value: Any, name: str, arguments: Sequence[str]) -> Any:
-    """The plain function; raises ValueError unless it takes that many arguments."""
-    function = getattr(value, "py_func", value)
-    if not isinstance(function, types.FunctionType):
-        raise ValueError(f"{name}={value!r} is not a function.")
-    count = function.__code__.co_argcount
-    if count != len(arguments):
-        raise ValueError(
-            f"{name}={function.__module__}.{function.__qualname__} takes {count} "
-            f"arguments, not the {len(arguments)} {', '.join(arguments)}."
-        )
-    return function
 
 
 @dataclass(frozen=True, repr=False)
@@ -557,6 +549,7 @@ class OwnRule(OwnPart, Minimizer):
     compiled: bool = True
     everywhere: bool = False
     key: ClassVar[str] = "update"
+    maker: ClassVar[str] = "own_rule"
     arguments = "policy", "memory", "gradient", "parameters", "t"
     rule: ClassVar[str] = "own_rule"
     tables: ClassVar[tuple[str, ...]] = ("log_positive", "log_negative")
@@ -568,10 +561,6 @@ class OwnRule(OwnPart, Minimizer):
         )
         super().__post_init__()
         self.fill(numbers=numbers)
-
-    def __repr__(self) -> str:
-        more = {k: v for k, v in self.changed().items() if k != "update"}
-        return self.call(self.rule, **more)
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{number:g}" for number in self.numbers)

@@ -127,7 +127,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
         return self.prediction > 0
 
 
-# The names by which rules are made; in files they have the same ones.
+# The names by which rules are made.
 regret_matching = RegretMatching
 regret_matching_plus = RegretMatchingPlus
 discounted_regret_matching = DiscountedRegretMatching

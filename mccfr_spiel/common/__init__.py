@@ -15,23 +15,24 @@ defines a name; where it names a package instead, the name is a module of that p
 import ast
 import importlib
 import pathlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
+
+_ROOT = pathlib.Path(__file__).parents[2]
 
 
 def listed_names(
-    package: str, file: str, apart: Collection[str] = ()
-) -> tuple[list[str], Callable[[str], Any]]:
+    package: str, file: str
+) -> tuple[list[str], tuple[str, ...], Callable[[str], Any]]:
     """The names in a package's stub, and a function that imports one of them.
 
     Args:
         package: its `__name__`.
         file: its `__file__`, beside which the stub lies.
-        apart: names in the stub that a program which imports all does not get.
 
     Returns:
-        The other names, sorted, and a `__getattr__` for the package, which raises
-        AttributeError for any other name.
+        The names that are no modules, and those that are, both sorted; and a
+        `__getattr__` for the package, which raises AttributeError for any other name.
     """
     stub = ast.parse(pathlib.Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     origins = {
@@ -41,17 +42,21 @@ def listed_names(
         for alias in node.names
         if alias.asname is not None
     }
+    modules = {
+        name
+        for name, (path, _) in origins.items()
+        if (_ROOT / path.replace(".", "/")).is_dir()
+    }
 
     def find(name: str) -> Any:
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         path, original = origins[name]
-        module = importlib.import_module(path)
-        if hasattr(module, "__path__"):
+        if name in modules:
             value = importlib.import_module(f"{path}.{original}")
         else:
-            value = getattr(module, original)
+            value = getattr(importlib.import_module(path), original)
         setattr(importlib.import_module(package), name, value)
         return value
 
-    return sorted(origins.keys() - set(apart)), find
+    return sorted(origins.keys() - modules), tuple(sorted(modules)), find

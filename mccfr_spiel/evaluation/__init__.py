@@ -2,7 +2,7 @@
 
 from mccfr_spiel.common import listed_names
 
-__all__, __getattr__ = listed_names(__name__, __file__)
+__all__, _, __getattr__ = listed_names(__name__, __file__)
 
 
 def __dir__() -> list[str]:

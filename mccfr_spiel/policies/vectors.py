@@ -142,12 +142,8 @@ def _asked_in_batches(
         told = _tensors(tree.game, asked), legal[is_asked], list(texts)
         table = legal / infosets["num_actions"][:, None]
         if is_asked.any():
-            answer = function(
-                *(
-                    one if wants else None
-                    for one, wants in zip(told, wanted, strict=True)
-                )
-            )
+            pairs = zip(told, wanted, strict=True)
+            answer = function(*(one if wants else None for one, wants in pairs))
             table[is_asked] = _checked_answer(function, answer, told[1])
         vector[start : start + len(rows)] = table[legal]
     return vector
