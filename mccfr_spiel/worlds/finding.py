@@ -287,15 +287,11 @@ class PlaceWalk(SlicedPass):
         self.kept = kept._replace(counts=np.zeros_like(kept.counts))
         self.kept.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
         self.worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
-        self.walk = self._new_way()._replace(plan=plan, gradient=np.zeros_like(plan))
-        self.walk.at[places.FIRST], self.walk.at[places.END] = first, end
-
-    def _new_way(self) -> Way:
-        sizes = self.store.rules.sizes
+        sizes = store.rules.sizes
         way: Way = new_record(
             Way,
             D=sizes.max_moves + 3,
-            C=self.entries,
+            C=entries,
             M=sizes.max_moves + SPARE,
             K=sizes.max_moves + 2 + SPARE,
             n=sizes.state,
@@ -304,12 +300,13 @@ class PlaceWalk(SlicedPass):
             H=sizes.max_moves + 1,
             NUM_AT=places.NUM_AT,
         )
-        way.start[:] = self.store.rules.start()
+        way.start[:] = store.rules.start()
         way.sequences[1] = way.firsts[1, 0] = 1  # the empty sequences are 0 and 1
         way.counts[:, 0] = 1
         way.reach[:], way.next_edge[0] = 1.0, -1
-        way.at[places.ROOM] = self.entries
-        return way
+        way.at[places.ROOM] = entries
+        way.at[places.FIRST], way.at[places.END] = first, end
+        self.walk = way._replace(plan=plan, gradient=np.zeros_like(plan))
 
     @classmethod
     def to_find(
