@@ -243,12 +243,9 @@ class Study:
                 steps = zip(here.children, here.words, strict=True)
                 todo += [(child, (*history, word)) for child, word in steps][::-1]
             elif here.kind == DEAL and all_streets:
-                known = {*self.subgame.board, *map(_card, history)}
-                todo += [
-                    (here.children[0], (*history, DECK[card]))
-                    for card in reversed(range(len(DECK)))
-                    if card not in known
-                ]
+                known = {*(DECK[card] for card in self.subgame.board), *history}
+                cards = [card for card in reversed(DECK) if card not in known]
+                todo += [(here.children[0], (*history, card)) for card in cards]
 
     def write_csv(
         self, path: str | os.PathLike[str], *, all_streets: bool = False
@@ -307,10 +304,6 @@ def _place(node: Node, action: int | str) -> int:
     if action not in known:
         raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
     return known.index(action)
-
-
-def _card(step: int | str) -> int | None:
-    return DECK.index(step) if step in DECK else None
 
 
 def values(game: pyspiel.Game | str, policy: Any) -> np.ndarray:
