@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mccfr_spiel.poker.cards import DECK
 from mccfr_spiel.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 
 MOST_NODES = 1_000_000
@@ -277,8 +278,11 @@ def _after_card(betting: Betting, node: Node) -> "_Spot | Node":
     return spot
 
 
-def said(before: str, word: str) -> str:
-    """The words of a history after one more action."""
+def said(before: str, node: Node, action: int) -> str:
+    """The words of a history after one more action, or a card."""
+    if node.kind == DEAL:
+        return f"{before} / {DECK[action]}:"
+    word = node.words[node.actions.index(action)]
     return f"{before}{'' if not before or before.endswith(':') else ','} {word}"
 
 

@@ -18,7 +18,7 @@ that player 0 loses.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,10 +168,7 @@ def _by_pair(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndar
 
 def _by_five(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
     """The best five of all cards, or as many as there are."""
-    suits = game.get_parameters()["numSuits"]
-    public = np.broadcast_to(np.array(board, np.int64), (len(hands), len(board)))
-    cards = np.hstack((hands, public))
-    return strengths(4 * (cards // suits) + cards % suits)
+    return strengths_with(hands, board, game.get_parameters()["numSuits"])
 
 
 _STRENGTHS: dict[str, Callable[[pyspiel.Game, np.ndarray, list[int]], np.ndarray]] = {
@@ -557,6 +554,15 @@ def strengths(cards: np.ndarray) -> np.ndarray:
     ):
         found = np.maximum(found, made(kind, first, rest))
     return found
+
+
+def strengths_with(
+    hands: np.ndarray, board: Sequence[int], suits: int = 4
+) -> np.ndarray:
+    """`[H]` strengths of hands `[H, C]` with a board; cards are suits * rank + suit."""
+    public = np.broadcast_to(np.array(board, np.int64), (len(hands), len(board)))
+    cards = np.hstack((hands, public))
+    return strengths(4 * (cards // suits) + cards % suits)
 
 
 def _top(count: int) -> np.ndarray:
