@@ -400,5 +400,5 @@ def _list_entries(
         weights=np.ascontiguousarray(np.concatenate(weights, axis=1)),
         places=np.maximum(np.concatenate(found), 0).astype(PLACE),
         num_cards=np.array([num_cards]),
-        returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
+        payoffs=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )

@@ -267,7 +267,7 @@ class Hands(NamedTuple):
     weights: Annotated[np.ndarray, Entry(FLOAT, "[2, T]", "the weights of hands")]
     places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
     num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
 
     @property
     def num_blocks(self) -> int:
@@ -278,11 +278,6 @@ class Hands(NamedTuple):
     def num_worlds(self) -> int:
         """How many leaves there are, of which each is an entry of both players."""
         return len(self.steps) // 2
-
-    @property
-    def payoffs(self) -> np.ndarray:
-        """`[U, 2]` the returns that there are, each once."""
-        return self.returns
 
 
 LANES = 4
