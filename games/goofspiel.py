@@ -18,6 +18,7 @@ from mccfr_spiel.rules.description import (
     Sizes,
     compiled,
     described,
+    write_members,
 )
 from mccfr_spiel.rules.game import register
 
@@ -57,23 +58,10 @@ def _acting(settings, state):
 
 
 @compiled
-def _write_set(bits, members):
-    """Writes the numbers of the bits set; returns how many."""
-    count = 0
-    member = 0
-    while bits >> member:
-        if bits >> member & 1:
-            members[count] = member
-            count += 1
-        member += 1
-    return count
-
-
-@compiled
 def _legal_actions(settings, state, actions):
     if state[_OPEN] <= state[_BIDS] // 2:
-        return _write_set(state[_DECK], actions)
-    return _write_set(state[_HAND + state[_BIDS] % 2], actions)
+        return write_members(state[_DECK], actions)
+    return write_members(state[_HAND + state[_BIDS] % 2], actions)
 
 
 @compiled

@@ -31,7 +31,7 @@ from mccfr_spiel.worlds.public_tree import (
     FOLD,
     SHOWDOWN,
     PublicTree,
-    strengths,
+    strengths_with,
 )
 
 
@@ -177,7 +177,7 @@ class HoldemState(pyspiel.State):
             self.hands += (action,)
             return
         node = self.subgame.nodes[self.node]
-        self.words = _after(self.words, node, action)
+        self.words = said(self.words, node, action)
         if node.kind == DEAL:
             self.board += (action,)
             self.node = node.children[0]
@@ -198,8 +198,7 @@ class HoldemState(pyspiel.State):
         result = 0
         if node.kind == SHOWDOWN:
             hands = HANDS[[*self.hands]]
-            board = np.broadcast_to(self.board, (2, 5))
-            first, second = strengths(np.hstack((hands, board))).tolist()
+            first, second = strengths_with(hands, self.board).tolist()
             result = 1 + (first < second) - (first > second)
         return _pays(self.subgame.betting, node)[result].tolist()
 
@@ -213,13 +212,6 @@ def _load_state(game: pyspiel.Game, history: list[int]) -> pyspiel.State:
     for action in history:
         state.apply_action(action)
     return state
-
-
-def _after(words: str, node: Node, action: int) -> str:
-    """The words of a history after one more move."""
-    if node.kind == DEAL:
-        return f"{words} / {DECK[action]}:"
-    return said(words, node.words[node.actions.index(action)])
 
 
 def _info_state(subgame: Subgame, hand: int, words: str) -> str:
@@ -443,8 +435,7 @@ class _Unfolded:
         hands = HANDS[self.hands]
         found = np.empty((len(chosen), len(hands)), np.int32)
         for row, deal in enumerate(self.deals[-1].cards[chosen]):
-            board = np.broadcast_to([*self.subgame.board, *deal], (len(hands), 5))
-            found[row] = strengths(np.hstack((hands, board)))
+            found[row] = strengths_with(hands, [*self.subgame.board, *deal])
         return sets, rows, found
 
     def _path(self, node: int) -> list[int]:
@@ -471,7 +462,7 @@ class _Unfolded:
         words, at = "", 0
         for action in self._path(node):
             above = self.subgame.nodes[at]
-            words = _after(words, above, action)
+            words = said(words, above, action)
             chosen = 0 if above.kind == DEAL else above.actions.index(action)
             at = above.children[chosen]
         return words

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mccfr_spiel.poker.cards import DECK
 from mccfr_spiel.worlds.public_tree import DEAL, DECISION, FOLD, SHOWDOWN
 
 MOST_NODES = 1_000_000
@@ -216,7 +217,8 @@ def _moves(betting: Betting, spot: _Spot) -> dict[str, "_Spot | Node"]:
         moves["Check"] = spot._replace(actor=1 - actor, actions=1)
     everything = betting.stack - spot.before
     for amount in _amounts(betting, spot, mine, theirs):
-        total = _pair(actor, spot.before + amount, paid[1 - actor])
+        own, other = spot.before + amount, paid[1 - actor]
+        total = (own, other) if actor == 0 else (other, own)
         verb = "Raise to" if theirs > 0 else "Bet"
         verb = "All-in" if amount == everything else verb
         moves[f"{verb} {chips(amount)}"] = spot._replace(
@@ -276,13 +278,12 @@ def _after_card(betting: Betting, node: Node) -> "_Spot | Node":
     return spot
 
 
-def said(before: str, word: str) -> str:
-    """The words of a history after one more action."""
+def said(before: str, node: Node, action: int) -> str:
+    """The words of a history after one more action, or a card."""
+    if node.kind == DEAL:
+        return f"{before} / {DECK[action]}:"
+    word = node.words[node.actions.index(action)]
     return f"{before}{'' if not before or before.endswith(':') else ','} {word}"
-
-
-def _pair(player: int, own: float, other: float) -> tuple[float, float]:
-    return (own, other) if player == 0 else (other, own)
 
 
 def chips(amount: float) -> str:

@@ -32,7 +32,7 @@ from mccfr_spiel.tree.full_pass import full_pass
 from mccfr_spiel.tree.game_tree import GameTree
 from mccfr_spiel.tree.infosets import HandNames
 from mccfr_spiel.tree.loading import load_game
-from mccfr_spiel.worlds.public_tree import DEAL, DECISION, strengths
+from mccfr_spiel.worlds.public_tree import DEAL, DECISION, strengths_with
 
 
 class Decision(NamedTuple):
@@ -80,8 +80,7 @@ class Decision(NamedTuple):
         return np.where(against > 0, found, np.nan)
 
     def _on_river(self, others: np.ndarray, against: np.ndarray) -> np.ndarray:
-        board = np.broadcast_to(self.board, (len(HANDS), 5))
-        strength = strengths(np.hstack((HANDS, board)))
+        strength = strengths_with(HANDS, self.board)
         theirs = np.flatnonzero(others)
         wins = np.sign(strength[self.hands, None] - strength[theirs])
         wins = np.where(fits()[np.ix_(self.hands, theirs)], wins, 0) @ others[theirs]
@@ -182,7 +181,7 @@ class Study:
                 card = cards_of(step, "card")[0] if isinstance(step, str) else step
                 dealt, chosen = (*dealt, card), 0
                 node = self._dealt(node, dealt)
-                words += f" / {DECK[card]}:"
+                words = said(words, here, card)
                 odds *= self._public.chance[node]
                 weights[:, np.isin(HANDS, card).any(axis=1)] = 0.0
             else:
@@ -190,7 +189,7 @@ class Study:
                 infosets, hands, _ = self._infosets(node, dealt)
                 starts = self.tree.infosets["first_sequence"][infosets]
                 weights[here.player, hands] *= self.policy[starts + chosen]
-                words = said(words, here.words[chosen])
+                words = said(words, here, here.actions[chosen])
                 node = int(self._public.first_child[node]) + chosen
             at = here.children[chosen]
         here = self.subgame.nodes[at]
@@ -243,12 +242,9 @@ class Study:
                 steps = zip(here.children, here.words, strict=True)
                 todo += [(child, (*history, word)) for child, word in steps][::-1]
             elif here.kind == DEAL and all_streets:
-                known = {*self.subgame.board, *map(_card, history)}
-                todo += [
-                    (here.children[0], (*history, DECK[card]))
-                    for card in reversed(range(len(DECK)))
-                    if card not in known
-                ]
+                known = {*(DECK[card] for card in self.subgame.board), *history}
+                cards = [card for card in reversed(DECK) if card not in known]
+                todo += [(here.children[0], (*history, card)) for card in cards]
 
     def write_csv(
         self, path: str | os.PathLike[str], *, all_streets: bool = False
@@ -307,10 +303,6 @@ def _place(node: Node, action: int | str) -> int:
     if action not in known:
         raise ValueError(f"{action!r} is not one of {', '.join(node.words)}.")
     return known.index(action)
-
-
-def _card(step: int | str) -> int | None:
-    return DECK.index(step) if step in DECK else None
 
 
 def values(game: pyspiel.Game | str, policy: Any) -> np.ndarray:

@@ -399,6 +399,18 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 @compiled
+def write_members(bits, members):
+    """Writes the members of a set of bits, ascending; returns how many there are."""
+    count, member = 0, 0
+    while bits >> member:
+        if bits >> member & 1:
+            members[count] = member
+            count += 1
+        member += 1
+    return count
+
+
+@compiled
 def start_from_zeros(settings, state):
     """`Rules.start` of a game whose first state is all zeros."""
 

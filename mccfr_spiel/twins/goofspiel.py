@@ -6,7 +6,13 @@ the other, unseen. The last card of all is played by itself. With perfect inform
 players see all hands, otherwise only who won each turn.
 """
 
-from mccfr_spiel.rules.description import CHANCE, TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import (
+    CHANCE,
+    TERMINAL,
+    Sizes,
+    compiled,
+    write_members,
+)
 from mccfr_spiel.twins.twin import Twin, make_twin, put, put_labeled, put_number, word
 
 _PLAYERS, _CARDS, _TURNS, _ORDER, _HIDES, _PAYS = range(6)  # in settings
@@ -68,18 +74,11 @@ def _acting(settings, state):
 
 @compiled
 def _legal_actions(settings, state, actions):
-    players = int(settings[_PLAYERS])
-    cards = int(settings[_CARDS])
     if state[_SHOWN] == state[_TURN]:
-        left = ((1 << cards) - 1) & ~state[_SHOWN_SET]
-    else:
-        left = state[_OF_PLAYERS + players + state[_BIDS]]
-    count = 0
-    for card in range(cards):
-        if left >> card & 1:
-            actions[count] = card
-            count += 1
-    return count
+        hidden = ((1 << int(settings[_CARDS])) - 1) & ~state[_SHOWN_SET]
+        return write_members(hidden, actions)
+    hands = _OF_PLAYERS + int(settings[_PLAYERS])
+    return write_members(state[hands + state[_BIDS]], actions)
 
 
 @compiled

@@ -6,7 +6,7 @@ loses the turn. In phantom tic-tac-toe three stones in a line win. In dark hex p
 wins by connecting the top with the bottom, player 1 by connecting left with right.
 """
 
-from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled
+from mccfr_spiel.rules.description import TERMINAL, Sizes, compiled, write_members
 from mccfr_spiel.twins.twin import Twin, make_twin, put, put_number, word
 
 _ROWS, _COLUMNS, _IS_HEX, _IS_ABRUPT, _SHOWS_TURNS = range(5)  # in settings
@@ -30,12 +30,7 @@ def legal_actions(settings, state, actions):
     """`Rules.legal_actions`: the cells that the player does not know to be taken."""
     cells = int(settings[_ROWS]) * int(settings[_COLUMNS])
     known = state[_KNOWN + state[_TURN]]
-    count = 0
-    for cell in range(cells):
-        if not known >> cell & 1:
-            actions[count] = cell
-            count += 1
-    return count
+    return write_members(((1 << cells) - 1) & ~known, actions)
 
 
 @compiled

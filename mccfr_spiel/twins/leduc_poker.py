@@ -33,13 +33,6 @@ def _start(settings, state):
 
 
 @compiled
-def _is_round_over(state):
-    if state[_RAISES] == 0:
-        return state[_CALLS] == state[_LEFT]
-    return state[_CALLS] == state[_LEFT] - 1
-
-
-@compiled
 def _acting(settings, state):
     players = int(settings[_PLAYERS])
     if state[_LEFT] == 1 or state[_ROUND] == 2:
@@ -140,7 +133,7 @@ def _apply_action(settings, state, action):
         state[_CALLS] = 0
     if state[_LEFT] == 1:
         return
-    if _is_round_over(state):
+    if state[_CALLS] == state[_LEFT] - int(state[_RAISES] > 0):
         state[_ROUND] += 1
         state[_RAISES] = 0
         state[_CALLS] = 0

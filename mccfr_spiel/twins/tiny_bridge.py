@@ -81,31 +81,11 @@ def _apply_action(settings, state, action):
 
 
 @compiled
-def _abstracted(hand):
-    """The line of `_HAND_TEXTS` that has a hand among its words.
-
-    Of two suits, only the aces count. Of one suit, an ace with a king or queen is one
-    line, and a king without an ace another.
-    """
-    high = _higher_card(hand)
-    low = _lower_card(hand)
-    if high // _RANKS != low // _RANKS:
-        spade_is_ace, heart_is_ace = high % _RANKS == 3, low % _RANKS == 3
-        if spade_is_ace:
-            return 0 if heart_is_ace else 2
-        return 1 if heart_is_ace else 3
-    suit = 4 + 4 * (high // _RANKS)
-    if high % _RANKS == 3:
-        return suit + 2 if low % _RANKS == 0 else suit
-    return suit + 1 if high % _RANKS == 2 else suit + 3
-
-
-@compiled
 def _info_key(settings, state, player, key):
     if state[_COUNT] <= player:
         return 0
     hand = state[_HANDS + player]
-    key[0] = _abstracted(hand) if settings[_IS_ABSTRACTED] != 0.0 else hand
+    key[0] = _LINE_OF[hand] if settings[_IS_ABSTRACTED] != 0.0 else hand
     key[1] = state[_CALLS]
     return 2
 
@@ -222,6 +202,16 @@ _HAND_TEXTS = (
     *("HAHK HAHQ", "HKHJ HKHQ", "HAHJ", "HQHJ"),
     *("SASK SASQ", "SKSQ SKSJ", "SASJ", "SQSJ"),
 )
+_CARD_TEXTS = [suit + rank for suit in "HS" for rank in "JQKA"]
+_LINE_OF = np.array(
+    [
+        next(k for k, text in enumerate(_HAND_TEXTS) if _CARD_TEXTS[high] + low in text)
+        for high in range(_CARDS)
+        for low in _CARD_TEXTS[:high]
+    ]
+)
+"""`[28]` which of these has a hand."""
+
 _LINE = max(map(len, _HAND_TEXTS))
 _HAND_WORDS = word("".join(text.ljust(_LINE) for text in _HAND_TEXTS))
 """The abstracted hands, `_LINE` letters for each."""

@@ -230,10 +230,26 @@ def _find_places(
     Raises:
         NoRoomError: there must be room for more entries, or answers.
     """
-    walk = PlaceWalk.to_find(
-        store, own, entries, answers, with_histories=with_histories
-    ).finish("worlds of")
-    counts, kept = walk.kept.counts.tolist(), walk.kept
+    kept: Places = new_record(
+        Places,
+        S=0,
+        H=answers,
+        I=0,
+        P=0,
+        A=store.rules.sizes.num_actions,
+        NUM_PLACE=places.NUM_PLACE,
+        V=0,
+        R=1,
+        T=_FEW_SLOTS,
+        NUM_COUNTS=places.NUM_COUNTS,
+    )
+    # The arrays by infoset and sequence grow with those of the store.
+    own.set_rates(own.per_infoset + 16, own.per_sequence + 4 * answers + 4)
+    walk = PlaceWalk(store, kept, entries, np.zeros(0), budget=own)
+    if with_histories:
+        resize(walk.walk.noted, 1)
+    walk.make_room()
+    counts, kept = walk.finish("worlds of").kept.counts.tolist(), walk.kept
     sizes = {
         "T": counts[places.NUM_STEPS],
         "E": counts[places.ALL_EDGES],
@@ -276,8 +292,9 @@ class PlaceWalk(SlicedPass):
         plan: np.ndarray,
         first: int = 0,
         end: int = 0,
+        budget: Budget | None = None,
     ) -> None:
-        """Stands at the root, to add gradients.
+        """Stands at the root.
 
         Args:
             store: the infosets.
@@ -285,22 +302,19 @@ class PlaceWalk(SlicedPass):
             entries: for how many of a world there is room.
             plan: as in `HistoryPass`; empty for a walk without gradients.
             first, end: the players `first .. end - 1` get gradients.
+            budget: takes the bytes of the places, if they are to be found.
         """
         super().__init__(store, entries)
         self._more = callable_world_rules(store.rules.description)
-        self._budget: Budget | None = None
+        self._budget = budget
         self.kept = kept._replace(counts=np.zeros_like(kept.counts))
         self.kept.counts[places.NUM_PLACES] = kept.counts[places.NUM_PLACES]
         self.worlds: Worlds = new_record(Worlds, T=0, E=0, W=0)
-        self.walk = self._new_way()._replace(plan=plan, gradient=np.zeros_like(plan))
-        self.walk.at[places.FIRST], self.walk.at[places.END] = first, end
-
-    def _new_way(self) -> Way:
-        sizes = self.store.rules.sizes
+        sizes = store.rules.sizes
         way: Way = new_record(
             Way,
             D=sizes.max_moves + 3,
-            C=self.entries,
+            C=entries,
             M=sizes.max_moves + SPARE,
             K=sizes.max_moves + 2 + SPARE,
             n=sizes.state,
@@ -309,53 +323,13 @@ class PlaceWalk(SlicedPass):
             H=sizes.max_moves + 1,
             NUM_AT=places.NUM_AT,
         )
-        way.start[:] = self.store.rules.start()
+        way.start[:] = store.rules.start()
         way.sequences[1] = way.firsts[1, 0] = 1  # the empty sequences are 0 and 1
         way.counts[:, 0] = 1
         way.reach[:], way.next_edge[0] = 1.0, -1
-        way.at[places.ROOM] = self.entries
-        return way
-
-    @classmethod
-    def to_find(
-        cls,
-        store: RuleStore,
-        budget: Budget,
-        entries: int,
-        answers: int,
-        *,
-        with_histories: bool,
-    ) -> "PlaceWalk":
-        """A walk that finds places and infosets.
-
-        Args:
-            store: without infosets.
-            budget: takes the bytes of places.
-            entries: as above.
-            answers: one more than the largest number that `heard` may give.
-            with_histories: whether to note a history for each infoset.
-        """
-        kept: Places = new_record(
-            Places,
-            S=0,
-            H=answers,
-            I=0,
-            P=0,
-            A=store.rules.sizes.num_actions,
-            NUM_PLACE=places.NUM_PLACE,
-            V=0,
-            R=1,
-            T=_FEW_SLOTS,
-            NUM_COUNTS=places.NUM_COUNTS,
-        )
-        walk = cls(store, kept, entries, np.zeros(0))
-        walk._budget = budget
-        # The arrays by infoset and sequence grow with those of the store.
-        budget.set_rates(budget.per_infoset + 16, budget.per_sequence + 4 * answers + 4)
-        if with_histories:
-            resize(walk.walk.noted, 1)
-        walk.make_room()
-        return walk
+        way.at[places.ROOM] = entries
+        way.at[places.FIRST], way.at[places.END] = first, end
+        self.walk = way._replace(plan=plan, gradient=np.zeros_like(plan))
 
     @property
     def num_nodes(self) -> int:

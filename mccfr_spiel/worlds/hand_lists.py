@@ -96,8 +96,22 @@ def list_hands(
         GameError: the tree contradicts itself.
     """
     boards, rows, first, begins = _count(public)
-    _hold(public, boards, int(first[-1]), int(begins[-1]), budget, name)
-    records, actions = np.empty(first[-1], INFOSET), np.empty(begins[-1], np.int64)
+    num_infosets, num_sequences = int(first[-1]), int(begins[-1])
+    num_decisions = int((public.kind == DECISION).sum())
+    what = (
+        f"{num_infosets:,} infosets of hands at {num_decisions:,} public decisions of "
+        f"{name} have {num_sequences:,} sequences. Use fewer bet sizes or smaller "
+        "ranges, or begin on a later street. They"
+    )
+    if num_sequences > MAX_INDEX:
+        raise MemoryBudgetError(f"{what} are more than {MAX_INDEX:,}.")
+    size = _bytes_of_lists(boards, num_infosets, num_sequences)
+    budget.require(size, f"{what} take")
+    budget.measured(HANDS, size)
+    records, actions = (
+        np.empty(num_infosets, INFOSET),
+        np.empty(num_sequences, np.int64),
+    )
     last, chance = np.empty((public.num_nodes, 2, 3), np.int32), public.chance.copy()
     actions[:2] = -1
     player = np.where(public.kind == DECISION, public.player, -1)
@@ -290,28 +304,6 @@ def _sum_of_pairs(public: PublicTree, held: np.ndarray) -> float:
     return float(total)
 
 
-def _hold(
-    public: PublicTree,
-    boards: _Boards,
-    num_infosets: int,
-    num_sequences: int,
-    budget: Budget,
-    name: str,
-) -> None:
-    """Takes the bytes of all arrays from the budget, before they are made."""
-    num_decisions = int((public.kind == DECISION).sum())
-    what = (
-        f"{num_infosets:,} infosets of hands at {num_decisions:,} public decisions of "
-        f"{name} have {num_sequences:,} sequences. Use fewer bet sizes or smaller "
-        "ranges, or begin on a later street. They"
-    )
-    if num_sequences > MAX_INDEX:
-        raise MemoryBudgetError(f"{what} are more than {MAX_INDEX:,}.")
-    size = _bytes_of_lists(boards, num_infosets, num_sequences)
-    budget.require(size, f"{what} take")
-    budget.measured(HANDS, size)
-
-
 def _cut(
     public: PublicTree, first: np.ndarray, begins: np.ndarray, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -408,5 +400,5 @@ def _list_entries(
         weights=np.ascontiguousarray(np.concatenate(weights, axis=1)),
         places=np.maximum(np.concatenate(found), 0).astype(PLACE),
         num_cards=np.array([num_cards]),
-        returns=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
+        payoffs=np.unique(np.concatenate([k.reshape(-1, 2) for k in kinds]), axis=0),
     )

@@ -276,7 +276,7 @@ def _enter(rules, game, tree, known, path, walk, level):
         if status == DONE:
             _pay(walk, tree.utilities[0], level)
     elif not _is_reached(walk, level):
-        walk.nodes[level, _COUNT] = 0
+        pass  # it has no children for this pass
     elif finds or acting == CHANCE_NODE:
         before = known.counts[INFOSETS]
         status, count, infoset = arrive(

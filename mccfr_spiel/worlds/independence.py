@@ -66,9 +66,13 @@ def check_independence(rules: BoundRules, most: int) -> int:
                 for after in afters:
                     key = _key(rules, after.state)
                     action = after.moves[-1]
-                    move = action, _answers(rules, history)
-                    if rules.acting(history.state) == CHANCE:
-                        move = CHANCE, None  # all deals lead to one world
+                    # All deals lead to one world. An answer to a move may depend on
+                    # the entry of who does not act, if there are classes.
+                    player, move = rules.acting(history.state), (action, None)
+                    if player == CHANCE:
+                        move = CHANCE, None
+                    elif rules.description.leaf_class is not None:
+                        move = action, _entry(rules, history, 1 - player)
                     there, first = leads.setdefault(move, (key, history))
                     if there != key:
                         what = f"action {action} leads to {list(there)} and {list(key)}"
@@ -155,15 +159,6 @@ def _moves_from(rules: BoundRules, history: History) -> list[History]:
             )
         )
     return found
-
-
-def _answers(rules: BoundRules, history: History) -> Any:
-    """What the answer to a move may depend on besides the world: the entry of who does
-    not act, if there are classes."""
-    player = rules.acting(history.state)
-    if rules.description.leaf_class is None or player < 0:
-        return None
-    return _entry(rules, history, 1 - player)
 
 
 def _entry(rules: BoundRules, history: History, player: int) -> tuple[Any, ...]:

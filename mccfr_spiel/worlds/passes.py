@@ -266,7 +266,7 @@ class Hands(NamedTuple):
     weights: Annotated[np.ndarray, Entry(FLOAT, "[2, T]", "the weights of hands")]
     places: Annotated[np.ndarray, Entry(PLACE, "[R]", "rows of places, one by one")]
     num_cards: Annotated[np.ndarray, Entry(LONG, "[1]", "D")]
-    returns: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
+    payoffs: Annotated[np.ndarray, Entry(FLOAT, "[U, 2]", "all returns, each once")]
 
     @property
     def num_blocks(self) -> int:
@@ -277,11 +277,6 @@ class Hands(NamedTuple):
     def num_worlds(self) -> int:
         """How many leaves there are, of which each is an entry of both players."""
         return len(self.steps) // 2
-
-    @property
-    def payoffs(self) -> np.ndarray:
-        """`[U, 2]` the returns that there are, each once."""
-        return self.returns
 
 
 LANES = 4
@@ -513,18 +508,6 @@ def respond(
         best[infosets[infoset]["parent"]] += highest
 
 
-def _make_share(do_piece: Any, pieces_of_player: Any) -> Any:
-    """Shares the players' gradients among threads, each player's a piece, or one for
-    each block."""
-
-    @inlined
-    def share_players(frame, desk, first, end):
-        desk[WAY], each = ACROSS, pieces_of_player(frame)
-        share(do_piece, frame, desk, first * each, end * each)
-
-    return share_players
-
-
 @for_rule
 def make_world_iterate(rule: Rule, kind: type) -> Any:
     """Makes `iterate(frame, desk, leads)` for algorithms that sample nothing.
@@ -551,7 +534,10 @@ def make_world_iterate(rule: Rule, kind: type) -> Any:
     def pieces_of_player(frame):
         return len(views(frame, Hands).cuts) - 1 if has_blocks else 1
 
-    share_players = _make_share(do_piece, pieces_of_player)
+    @inlined
+    def share_players(frame, desk, first, end):  # `share` needs one without records
+        desk[WAY], each = ACROSS, pieces_of_player(frame)
+        share(do_piece, frame, desk, first * each, end * each)
 
     @inlined
     def deliver(frame, desk, tables, first, end):

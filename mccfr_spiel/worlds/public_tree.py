@@ -18,7 +18,7 @@ that player 0 loses.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,10 +168,7 @@ def _by_pair(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndar
 
 def _by_five(game: pyspiel.Game, hands: np.ndarray, board: list[int]) -> np.ndarray:
     """The best five of all cards, or as many as there are."""
-    suits = game.get_parameters()["numSuits"]
-    public = np.broadcast_to(np.array(board, np.int64), (len(hands), len(board)))
-    cards = np.hstack((hands, public))
-    return strengths(4 * (cards // suits) + cards % suits)
+    return strengths_with(hands, board, game.get_parameters()["numSuits"])
 
 
 _STRENGTHS: dict[str, Callable[[pyspiel.Game, np.ndarray, list[int]], np.ndarray]] = {
@@ -290,6 +287,7 @@ class _Reading:
     Attributes:
         nodes: those met, each after its parent.
         rows: for each board, its row of strengths.
+        boards: for each of these, what `_look_at` found.
     """
 
     def __init__(self, game: pyspiel.Game) -> None:
@@ -298,8 +296,7 @@ class _Reading:
         self.nodes = [_Node(-1, [], self.deals.board)]
         self.rows: dict[tuple[int, ...], int] = {}
         self._strength = _STRENGTHS[game.get_type().short_name]
-        self._strengths: list[np.ndarray] = []
-        self._deals_at: list[list[tuple[int, int]]] = []
+        self.boards: list[tuple[np.ndarray, list[tuple[int, int]]]] = []
         self._checked: set[int] = set()
 
     def public_tree(self) -> PublicTree:
@@ -333,7 +330,7 @@ class _Reading:
             board=np.array(boards, np.uint64),
             chance=np.array([node.chance for node in nodes]),
             strength_row=np.array([node.row for node in nodes]),
-            strengths=np.array(self._strengths, np.int32),
+            strengths=np.array([found for found, _ in self.boards], np.int32),
             pays=np.array([node.pays for node in nodes]),
             info_state=self.info_state,
             history=self.history,
@@ -341,9 +338,8 @@ class _Reading:
 
     def _num_boards(self) -> int:
         """How many boards there are where a history in which nobody folds ends."""
-        self._look_at(self.deals.board)
-        state, found, count = self._state(0, self._deals_at.pop()[WINS]), 1, 0
-        self._strengths.clear()
+        _, hands = self._look_at(self.deals.board)
+        state, found, count = self._state(0, hands[WINS]), 1, 0
         left = len(self.deals.deck)
         while not state.is_terminal():
             moves = state.legal_actions()
@@ -371,22 +367,23 @@ class _Reading:
             state.apply_action(action)
         return state
 
-    def _fitting(self, board: list[int], hand: int) -> np.ndarray:
-        """The hands that go with a board and another hand."""
-        taken = np.isin(self.deals.hands, [*board, *self.deals.hands[hand]])
-        return np.flatnonzero(~taken.any(axis=1))
+    def _fitting(self, cards: list[int]) -> np.ndarray:
+        """The hands that have none of some cards."""
+        return np.flatnonzero(~np.isin(self.deals.hands, cards).any(axis=1))
 
     def _read(self, at: int) -> None:
         node = self.nodes[at]
         key = tuple(sorted(node.board))
         node.row = self.rows.setdefault(key, len(self.rows))
-        if node.row == len(self._strengths):
-            self._look_at(node.board)
-        hands = self._deals_at[node.row]
+        if node.row == len(self.boards):
+            self.boards.append(self._look_at(node.board))
+        hands = self.boards[node.row][1]
         state = self._state(at, hands[WINS])
         if state.is_terminal():
-            self._read_end(node, [self._state(at, pair).returns() for pair in hands])
-            if node.kind == SHOWDOWN and node.row not in self._checked:
+            node.pays[:] = [self._state(at, pair).returns() for pair in hands]
+            is_fold = (node.pays[WINS] == node.pays[LOSES]).all()
+            node.kind = FOLD if is_fold else SHOWDOWN
+            if not is_fold and node.row not in self._checked:
                 self._check(at)
         elif state.is_chance_node():
             self._read_deal(at, state)
@@ -400,17 +397,17 @@ class _Reading:
                 at, [([action], node.board) for action in state.legal_actions()]
             )
 
-    def _look_at(self, board: list[int]) -> None:
+    def _look_at(self, board: list[int]) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """Finds how strong hands are at a board, and two that differ, two that tie.
 
         Where there are none of a kind, others stand for them, since nothing is paid.
         """
         hands = self.deals.hands
         found = np.asarray(self._strength(self.game, hands, board))
-        fits = np.flatnonzero(~np.isin(hands, board).any(axis=1))
+        fits = self._fitting(board)
         pairs: dict[int, tuple[int, int]] = {}
         for hand in fits[np.argsort(-found[fits], kind="stable")].tolist():
-            others = self._fitting(board, hand)
+            others = self._fitting([*board, *hands[hand]])
             for result, those in (
                 (WINS, others[found[others] < found[hand]]),
                 (TIES, others[found[others] == found[hand]]),
@@ -422,8 +419,7 @@ class _Reading:
         if not pairs:
             raise ValueError(f"{brief(self.game)} has too few cards for two hands.")
         first, second = wins = pairs.get(WINS, pairs.get(TIES, (0, 0)))
-        self._strengths.append(found)
-        self._deals_at.append([wins, pairs.get(TIES, wins), (second, first)])
+        return found, [wins, pairs.get(TIES, wins), (second, first)]
 
     def _private(self, hand: int) -> str:
         """How universal_poker writes a private hand."""
@@ -459,25 +455,20 @@ class _Reading:
         for child in self.nodes[node.first_child :]:
             child.chance = 1 / math.comb(drawn, count)
 
-    def _read_end(self, node: _Node, returns: list[list[float]]) -> None:
-        node.pays[:] = returns
-        is_fold = (node.pays[WINS] == node.pays[LOSES]).all()
-        node.kind = FOLD if is_fold else SHOWDOWN
-
     def _check(self, at: int) -> None:
         """Raises GameError unless strengths say who wins a board's first showdown."""
         node, rng = self.nodes[at], np.random.default_rng(0)
         self._checked.add(node.row)
-        found = self._strengths[node.row]
-        fits = np.flatnonzero(~np.isin(self.deals.hands, node.board).any(axis=1))
+        found, hands = self.boards[node.row][0], self.deals.hands
+        fits = self._fitting(node.board)
         for hand in rng.choice(fits, min(_CHECKED, len(fits)), replace=False).tolist():
-            other = int(rng.choice(self._fitting(node.board, hand)))
+            other = int(rng.choice(self._fitting([*node.board, *hands[hand]])))
             result = TIES - np.sign(found[hand] - found[other])
             pays = self._state(at, (hand, other)).returns()
             if (node.pays[result] != pays).any():
                 raise GameError(
                     f"{brief(self.game)} pays {pays} where hands of the cards "
-                    f"{self.deals.hands[[hand, other]].tolist()} meet the board "
+                    f"{hands[[hand, other]].tolist()} meet the board "
                     f"{node.board}, and not {node.pays[result].tolist()}, as the "
                     "strengths of hands say."
                 )
@@ -495,7 +486,7 @@ class _Reading:
     def history(self, at: int, hand: int) -> list[int]:
         """See `PublicTree.history`."""
         node = self.nodes[at]
-        others = self._fitting(node.board, hand)
+        others = self._fitting([*node.board, *self.deals.hands[hand]])
         others = others[self.deals.weights[1 - node.player, others] > 0]
         pair = hand, int(others[0])
         return [
@@ -563,6 +554,15 @@ def strengths(cards: np.ndarray) -> np.ndarray:
     ):
         found = np.maximum(found, made(kind, first, rest))
     return found
+
+
+def strengths_with(
+    hands: np.ndarray, board: Sequence[int], suits: int = 4
+) -> np.ndarray:
+    """`[H]` strengths of hands `[H, C]` with a board; cards are suits * rank + suit."""
+    public = np.broadcast_to(np.array(board, np.int64), (len(hands), len(board)))
+    cards = np.hstack((hands, public))
+    return strengths(4 * (cards // suits) + cards % suits)
 
 
 def _top(count: int) -> np.ndarray:
