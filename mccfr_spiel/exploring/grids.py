@@ -82,16 +82,14 @@ def grid(
         odds, moves, visits = ask(state), views.moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        said = dict(
-            zip(map(views.text, views.names_of(state, moves)), moves, strict=True)
-        )
-        names |= dict.fromkeys(said)
-        rows[label] = {"label": label, "said": said, "odds": odds, "visits": visits}
+        by_name = {
+            views.text(name): odds.get(move, 0.0)
+            for name, move in zip(views.names_of(state, moves), moves, strict=True)
+        }
+        names |= dict.fromkeys(by_name)
+        rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
     for row in rows.values():
-        said, odds = row.pop("said"), row.pop("odds")
-        row["probabilities"] = [
-            odds.get(said[name], 0.0) if name in said else None for name in names
-        ]
+        row["probabilities"] = [*map(row["probabilities"].get, names)]
         if origin is not None and tree is None and origin.algorithm.sampling.chance:
             row["visits"] = origin.walks / len(rows)
     view: dict[str, Any] = {
