@@ -16,7 +16,11 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
+from mccfr_spiel.exploring.numbers import (
+    restricted_best_returns,
+    restricted_solver,
+    with_row,
+)
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
@@ -253,7 +257,9 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
     for name, row in fixed.items():
         numbers.add(tree.find(name, 0))
         policy = with_row(tree, policy, [tree.find(name, 0)], row)
-    found = solve_on(tree, policy, frozenset(numbers), 2_000)
+    solver = restricted_solver(tree, policy, frozenset(numbers))
+    solver.iterate(2_000)
+    found = solver.average_vector()
     assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
     best = restricted_best_returns(tree, found, frozenset(numbers))
     # Each player's best response within what is fixed is near the value, too.
