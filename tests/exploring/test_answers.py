@@ -165,6 +165,8 @@ def test_others_get_nothing():
     path = f"/{TOKEN}/api/about"
     assert page.get(path).status == 200
     assert page.get(path, host="localhost:8000").status == 200
+    assert page.get(f"/{TOKEN}").headers["location"] == f"/{TOKEN}/"
+    assert page.post(f"/{TOKEN}/page.js", b"").status == 405
     for host in ("evil.example", "127.0.0.1.evil.example:80", "", "evil.example:8000"):
         assert page.get(path, host=host).status == 421
     for wrong in ("/", "/api/about", "/another/api/about", f"/{TOKEN}x/api/about"):
