@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
+from mccfr_spiel.common import refusals
 from mccfr_spiel.exploring import numbers, views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
@@ -44,11 +45,7 @@ class Hand:
         Raises:
             ValueError: there is no such seat.
         """
-        if not 0 <= seat < game.num_players():
-            raise ValueError(
-                f"seat={seat} is none of the players 0 to {game.num_players() - 1}."
-            )
-        self.seat = seat
+        self.seat = refusals.player(seat, game.num_players(), "seat")
         self.state = game.new_initial_state()
         self._ask, self._generator = ask, generator
         self.log: list[dict[str, Any]] = []
