@@ -24,13 +24,7 @@ from mccfr_spiel.exploring.numbers import (
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from tests.exploring.asking import (
-    HOSTILE,
-    TOKEN,
-    Page,
-    hostile_policy,
-    solved,
-)
+from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 
 
 def value_of(state, policy, player):
@@ -229,10 +223,8 @@ def test_what_is_sent_is_checked():
     for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
-    assert (
-        page.do("undo").json()["error"]
-        == "There is nothing to undo, or it is forgotten."
-    )
+    told = page.do("undo").json()["error"]
+    assert told == "There is nothing to undo, or it is forgotten."
     assert page.do("nothing").status == 404
 
 
@@ -283,10 +275,6 @@ def test_two_pages_have_changes_of_their_own():
 # --- hands -------------------------------------------------------------------
 
 
-def first(options):
-    return options[0]["action"]
-
-
 @pytest.mark.parametrize(
     ("game", "seat"),
     [
@@ -302,7 +290,7 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
     played = []
     while not view["over"]:
         assert all(one["name"] for one in view["log"] if one["player"] == seat)
-        played.append(first(view["moves"]))
+        played.append(view["moves"][0]["action"])
         view = page.do("move", action=played[-1]).json()
     state = page.answers.subject.game.new_initial_state()
     own = []
@@ -312,7 +300,7 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
         state.apply_action(action)
     assert [action for _, action in own] == played
     assert view["returns"] == state.returns()
-    if own:  # `first` is what has been played
+    if own:  # the first move has been played each time
         here = own[-1][0]
         rows = page.ask("belief", number=here["number"], chosen=0)["rows"]
         assert sum(row["belief"] for row in rows) == pytest.approx(1)
