@@ -5,6 +5,7 @@ from mccfr_spiel import drop_in as drop_in
 from mccfr_spiel import evaluation as evaluation
 from mccfr_spiel import experiments as experiments
 from mccfr_spiel import offline as offline
+from mccfr_spiel import online_bot as online_bot
 from mccfr_spiel import poker as poker
 from mccfr_spiel import rules as rules
 from mccfr_spiel.algorithms.algorithm import ALGORITHMS as ALGORITHMS
@@ -60,7 +61,7 @@ from mccfr_spiel.algorithms.rules import (
 from mccfr_spiel.common.checkpoint import CheckpointError as CheckpointError
 from mccfr_spiel.common.limits import MemoryBudgetError as MemoryBudgetError
 from mccfr_spiel.common.limits import TreeFullError as TreeFullError
-from mccfr_spiel.drawing.trees import draw_tree as draw_tree
+from mccfr_spiel.drawing import draw_tree as draw_tree
 from mccfr_spiel.drop_in import AverageType as AverageType
 from mccfr_spiel.drop_in import CFRBRSolver as CFRBRSolver
 from mccfr_spiel.drop_in import CFRPlusSolver as CFRPlusSolver
@@ -84,8 +85,7 @@ from mccfr_spiel.experiments.comparing import compare as compare
 from mccfr_spiel.exploring.opening import explore as explore
 from mccfr_spiel.kernels.jit import CompileCacheWarning as CompileCacheWarning
 from mccfr_spiel.offline.linear_program import solve_lp as solve_lp
-from mccfr_spiel.online import online_bot as online_bot
-from mccfr_spiel.online.online_bot import (
+from mccfr_spiel.online_bot import (
     OnlineOutcomeSamplingBot as OnlineOutcomeSamplingBot,
 )
 from mccfr_spiel.policies.bot import bot as bot

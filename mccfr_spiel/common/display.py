@@ -7,10 +7,10 @@ Tables are text, and HTML for notebooks.
 """
 
 import functools
+import html
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
-from xml.etree import ElementTree
 
 import pyspiel
 
@@ -155,37 +155,27 @@ def html_table(
 
     Colours are left to the notebook, so that dark ones stay readable.
     """
-    root = ElementTree.Element("div")
-    table = ElementTree.SubElement(root, "table")
-    if caption:
-        above = ElementTree.SubElement(
-            table,
-            "caption",
-            style="text-align: left; font-weight: bold; white-space: nowrap",
+
+    def row(tag: str, cells: Cells) -> str:
+        shown = "".join(
+            f'<{tag} style="text-align: {"right" if column in right else "left"}; '
+            f'padding: 2px 8px; white-space: pre">{_as_html(cell)}</{tag}>'
+            for column, cell in enumerate(cells)
         )
-        above.text = caption
-    if any(header):
-        _add_row(ElementTree.SubElement(table, "thead"), "th", header, right)
-    body = ElementTree.SubElement(table, "tbody")
-    for cells in rows:
-        _add_row(body, "td", cells, right)
-    if note:
-        ElementTree.SubElement(root, "div").text = note
-    return ElementTree.tostring(root, encoding="unicode", method="html")
+        return f"<tr>{shown}</tr>"
+
+    style = "text-align: left; font-weight: bold; white-space: nowrap"
+    above = f'<caption style="{style}">{_as_html(caption)}</caption>' if caption else ""
+    head = f"<thead>{row('th', header)}</thead>" if any(header) else ""
+    body = "".join(row("td", cells) for cells in rows)
+    below = f"<div>{_as_html(note)}</div>" if note else ""
+    return f"<div><table>{above}{head}<tbody>{body}</tbody></table>{below}</div>"
 
 
 def html_line(text: str) -> str:
     """A line of text as HTML."""
-    element = ElementTree.Element("code")
-    element.text = text
-    return ElementTree.tostring(element, encoding="unicode", method="html")
+    return f"<code>{_as_html(text)}</code>"
 
 
-def _add_row(
-    parent: ElementTree.Element, tag: str, cells: Cells, right: Collection[int]
-) -> None:
-    row = ElementTree.SubElement(parent, "tr")
-    for column, cell in enumerate(cells):
-        side = "right" if column in right else "left"
-        style = f"text-align: {side}; padding: 2px 8px; white-space: pre"
-        ElementTree.SubElement(row, tag, style=style).text = cell
+def _as_html(text: str) -> str:
+    return html.escape(text, quote=False)

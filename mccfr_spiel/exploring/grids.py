@@ -7,7 +7,7 @@ all later moves of a history and replaces the deals.
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,16 +82,14 @@ def grid(
         odds, moves, visits = ask(state), views.moves_of(state), None
         if tree is not None and numbers is not None and numbers.visits is not None:
             visits = float(numbers.visits[tree.find_at(state, player)])
-        said = dict(
-            zip(map(views.text, views.names_of(state, moves)), moves, strict=True)
-        )
-        names |= dict.fromkeys(said)
-        rows[label] = {"label": label, "said": said, "odds": odds, "visits": visits}
+        by_name = {
+            views.text(name): odds.get(move, 0.0)
+            for name, move in zip(views.names_of(state, moves), moves, strict=True)
+        }
+        names |= dict.fromkeys(by_name)
+        rows[label] = {"label": label, "visits": visits, "probabilities": by_name}
     for row in rows.values():
-        said, odds = row.pop("said"), row.pop("odds")
-        row["probabilities"] = [
-            odds.get(said[name], 0.0) if name in said else None for name in names
-        ]
+        row["probabilities"] = [*map(row["probabilities"].get, names)]
         if origin is not None and tree is None and origin.algorithm.sampling.chance:
             row["visits"] = origin.walks / len(rows)
     view: dict[str, Any] = {
@@ -103,8 +101,8 @@ def grid(
     if len(own) == 2 and all(
         map(_CARD.fullmatch, itertools.chain(*map(dict.values, choices)))
     ):
-        found = {label: row["probabilities"] for label, row in rows.items()}
-        view["ranks"] = _by_ranks(found)
+        found = [row["probabilities"] for row in rows.values()]
+        view["ranks"] = _by_ranks(rows, found)
     return view
 
 
@@ -130,11 +128,6 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
     shares = weights / largest if largest > 0 else weights
     extras = np.stack((shares, found.equities(), found.evs), axis=1)
     names = [HAND_NAMES[hand] for hand in found.hands]
-    numbers = np.hstack((found.frequencies, extras))
-    hands = {
-        f"{name[:2]} {name[2:]}": row.tolist()
-        for name, row in zip(names, numbers, strict=True)
-    }
     total = weights.sum()
     first = 0 if found.actions[0] == "Fold" else 1
     deal = list(history[:2]) if len(history) > 1 else study.subgame.likely_deal()
@@ -162,7 +155,7 @@ def grid_of_hands(study: Study, history: Sequence[int]) -> dict[str, Any]:
                 names, found.frequencies, found.action_evs, extras, strict=True
             )
         ],
-        "ranks": _by_ranks(hands, weights.tolist()),
+        "ranks": _by_ranks(names, np.hstack((found.frequencies, extras)), weights),
     }
 
 
@@ -240,16 +233,18 @@ def replayed(
 
 
 def _by_ranks(
-    hands: dict[str, list[Any]], weights: Sequence[float] = ()
+    hands: Iterable[str],
+    numbers: Iterable[Any],
+    weights: Iterable[float] = itertools.repeat(1.0),
 ) -> dict[str, Any]:
     """Two cards each: 13 x 13 ranks, suited above the diagonal and others below. A cell
     has the mean over its suits, by their weights if there are any."""
     found: dict[tuple[int, int], list[tuple[Any, float]]] = {}
-    for at, (label, odds) in enumerate(hands.items()):
-        (rank, suit), (other, its) = label.split()
+    for hand, of_hand, weight in zip(hands, numbers, weights, strict=False):
+        rank, suit, other, its = hand.replace(" ", "")
         high, low = sorted((_RANKS.index(rank), _RANKS.index(other)))
         place = (high, low) if suit == its else (low, high)
-        found.setdefault(place, []).append((odds, weights[at] if weights else 1.0))
+        found.setdefault(place, []).append((of_hand, weight))
     cells: list[list[Any]] = [[None] * len(_RANKS) for _ in _RANKS]
     for (row, column), pairs in found.items():
         rows, parts = zip(*pairs, strict=True)

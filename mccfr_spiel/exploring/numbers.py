@@ -8,7 +8,7 @@ weighted by how the others and chance play to it. Divided by the sum of these we
 An infoset where the policy is fixed is a move of chance in the *restricted* game.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -164,21 +164,15 @@ def restricted_best_returns(
     return values[: tree.num_players].copy()
 
 
-def solve_on(
-    tree: GameTree,
-    policy: np.ndarray,
-    fixed: frozenset[int],
-    iterations: int,
-    tell: Callable[[int], object] = lambda done: None,
-) -> np.ndarray:
-    """Solves the restricted game by CFR+; returns the average `[S]`.
+def restricted_solver(
+    tree: GameTree, policy: np.ndarray, fixed: frozenset[int]
+) -> Solver:
+    """A solver of the restricted game by CFR+.
 
     Args:
         tree: the whole tree.
         policy: `[S]` to keep to at the fixed infosets.
         fixed: the infosets where it is fixed.
-        iterations: how many.
-        tell: is called with the number of iterations done.
 
     Raises:
         ValueError: both players have the string of a fixed infoset.
@@ -187,8 +181,4 @@ def solve_on(
     for infoset in fixed:
         _, start, _, size, _ = tree.infosets[infoset].item()
         locked[tree.info_state(infoset)] = policy[start : start + size]
-    solver = Solver(tree, CFR_PLUS, store=tree.store, locked=locked)
-    for done in range(1, iterations + 1):
-        solver.iterate(1)
-        tell(done)
-    return solver.average_vector()
+    return Solver(tree, CFR_PLUS, store=tree.store, locked=locked)

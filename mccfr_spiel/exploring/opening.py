@@ -13,7 +13,7 @@ import os
 import pathlib
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyspiel
@@ -177,8 +177,7 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
     answers = Answers(subject)
     states, infoset_of, strings, grid_of = {}, {}, {}, {}
     first: dict[int, str] = {}  # infoset -> the key of one of its states
-    grid_numbers: dict[tuple[int | None, ...], int] = {}  # by the public moves
-    grids: list[str] = []  # the keys of states whose grids are made
+    grids: dict[tuple[int, ...], str] = {}  # public moves -> the key of a first state
     without_grid = ""
     # One pass takes a history off the stack and puts those with one move more on.
     stack: list[list[int]] = [[]]
@@ -195,16 +194,13 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
         first.setdefault(infoset, key)
         # States that differ in their deals only share a grid.
         hidden = len(deals(tree.game, history))
-        public = (*(None for _ in history[:hidden]), *history[hidden:])
         if hidden:
-            grid_of[key] = grid_numbers.setdefault(public, len(grids))
-            if grid_of[key] == len(grids):
-                grids.append(key)
+            grid_of[key] = grids.setdefault((hidden, *history[hidden:]), key)
         else:
             without_grid = key
     keys = [first[infoset] for infoset in range(tree.num_infosets)]
     policies = range(len(subject.candidates))
-    each = [_of_policy(answers, one, keys, grids) for one in policies]
+    each = [_of_policy(answers, one, keys, grids.values()) for one in policies]
     return {
         "about": answers.about({}),
         "states": states,
@@ -217,7 +213,7 @@ def contents(subject: Subject, tree: GameTree) -> dict[str, Any]:
 
 
 def _of_policy(
-    answers: Answers, which: int, keys: list[str], grids: list[str]
+    answers: Answers, which: int, keys: list[str], grids: Iterable[str]
 ) -> dict[str, Any]:
     """What the page may ask of one policy.
 
@@ -248,7 +244,7 @@ def _of_policy(
     return {
         "overviews": answers.overview(mine),
         "infosets": [answers.state(mine | {"history": k})["infoset"] for k in keys],
-        "grids": [answers.grid(mine | {"history": key}) for key in grids],
+        "grids": {key: answers.grid(mine | {"history": key}) for key in grids},
         "beliefs": beliefs,
         "rows_of_lists": [
             views.row_of(tree, numbers.policy, i, numbers.visits) for i in infosets

@@ -64,7 +64,7 @@ def application(answers: Answers, token: str) -> ASGIApp:
 
     async def respond(request: Request) -> Response:
         host = request.headers.get("host", "").rpartition(":")
-        given, slash, name = request.url.path.removeprefix("/").partition("/")
+        given, slash, name = request.scope["path"].removeprefix("/").partition("/")
         if (host[0] if host[1] else host[2]) not in _HOSTS:
             return PlainTextResponse("This page is for this machine only.", 421)
         if not secrets.compare_digest(given.encode(), token.encode()):
@@ -72,7 +72,8 @@ def application(answers: Answers, token: str) -> ASGIApp:
         if not slash:
             return RedirectResponse(f"/{token}/")
         is_question = name.startswith("api/")
-        if request.method not in ("GET", "HEAD", "POST")[: 2 + is_question]:
+        methods = ("GET", "HEAD", "POST") if is_question else ("GET", "HEAD")
+        if request.method not in methods:
             return PlainTextResponse("Method Not Allowed", 405)
         if is_question:
             return await answered(request, name.removeprefix("api/"))

@@ -412,8 +412,6 @@ class Subject:
             return complete_tree(tree or self.source, store="worlds")
         if tree is None:
             return GameTree(self.source, max_nodes=MOST_NODES).expand_all()
-        if tree.is_complete:
-            return tree
         return whole_tree_beside(tree, self.source, max_nodes=MOST_NODES)
 
     @property

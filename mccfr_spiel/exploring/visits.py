@@ -8,14 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from mccfr_spiel.exploring import views
-from mccfr_spiel.exploring.numbers import (
-    restricted_best_returns,
-    solve_on,
-    with_row,
-)
+from mccfr_spiel.common import refusals
+from mccfr_spiel.exploring import numbers, views
 from mccfr_spiel.exploring.subjects import LONG, Candidate, Subject, Work
 from mccfr_spiel.policies.names import said_info_state
+from mccfr_spiel.solver import Solver
 from mccfr_spiel.tree.loading import pot_of
 
 # --- a game against a policy, in which the page knows what the player may know --------
@@ -48,11 +45,7 @@ class Hand:
         Raises:
             ValueError: there is no such seat.
         """
-        if not 0 <= seat < game.num_players():
-            raise ValueError(
-                f"seat={seat} is none of the players 0 to {game.num_players() - 1}."
-            )
-        self.seat = seat
+        self.seat = refusals.player(seat, game.num_players(), "seat")
         self.state = game.new_initial_state()
         self._ask, self._generator = ask, generator
         self.log: list[dict[str, Any]] = []
@@ -143,7 +136,8 @@ class Visit:
         self.generator = random.Random()
         self._is_cut = False  # whether changes before the first one are forgotten
         self._solving: Work[None] | None = None
-        self._done, self._wanted = 0, 0
+        self._solver: Solver | None = None
+        self._wanted = 0
         self._lock = threading.Lock()
 
     @property
@@ -183,7 +177,7 @@ class Visit:
                 name = f"all hands, as {name}"
             words, fixed = f"Freed {name}", fixed.difference(infosets)
             if row is not None:
-                policy = with_row(tree, policy, infosets, row)
+                policy = numbers.with_row(tree, policy, infosets, row)
                 words, fixed = f"Fixed {name}", fixed.union(infosets)
             self._add(words, policy, fixed, iterations)
 
@@ -201,15 +195,14 @@ class Visit:
         tree = subject.need_infosets()
         with self._lock:
             policy, fixed, before = self._base(subject, candidate)
-            self._done, self._wanted = 0, before + iterations
-
-            def tell(done: int) -> None:
-                self._done = done
+            self._solver, self._wanted = None, before + iterations
 
             def run() -> None:
-                found = solve_on(tree, policy, fixed, before + iterations, tell)
-                words = f"Solved for {iterations:,} iterations"
-                self._add(words, found, fixed, before + iterations)
+                self._solver = numbers.restricted_solver(tree, policy, fixed)
+                for _ in range(self._wanted):  # so that the page sees how far it is
+                    self._solver.iterate(1)
+                words, found = f"Solved for {iterations:,} iterations", self._solver
+                self._add(words, found.average_vector(), fixed, self._wanted)
 
             self._solving = Work(run)
 
@@ -247,7 +240,7 @@ class Visit:
         solving, last = self._solving, (self.changes or [None])[-1]
         view: dict[str, Any] = {
             "solving": solving is not None and not solving.is_done,
-            "done": self._done,
+            "done": 0 if self._solver is None else self._solver.num_iterations,
             "wanted": self._wanted,
             "error": str(solving.error) if solving and solving.error else None,
             "changes": [change.words for change in self.changes],
@@ -257,7 +250,9 @@ class Visit:
         }
         if last is not None and not view["solving"]:
             tree = subject.need_infosets()
-            found = restricted_best_returns(tree, last.candidate.policy, last.fixed)
+            found = numbers.restricted_best_returns(
+                tree, last.candidate.policy, last.fixed
+            )
             half = pot_of(subject.game) / 2 if subject.is_holdem else 0.0
             view["restricted"] = (found + half).tolist()
         return view

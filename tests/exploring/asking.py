@@ -8,8 +8,6 @@ import time
 import urllib.parse
 from typing import Any, NamedTuple
 
-import pyspiel
-
 import mccfr_spiel as ms
 from mccfr_spiel.exploring.answers import Answers
 from mccfr_spiel.exploring.numbers import Numbers
@@ -129,20 +127,15 @@ def solved(game: str, iterations: int = 200) -> ms.Solver:
 HOSTILE = "</script><script>window.stolen=1</script><img src=x onerror='stolen=1'>"
 
 
-def hostile_game() -> pyspiel.Game:
-    """Player 0 guesses a coin; its states and moves are named like HTML."""
+def hostile_policy() -> ms.SequencePolicy:
+    """The uniform policy of a game in which player 0 guesses a coin; its states and
+    moves are named like HTML."""
 
     def guess(right: int) -> Tree:
-        ends = [
-            leaf(1.0, -1.0) if side == right else leaf(-1.0, 1.0) for side in (0, 1)
-        ]
+        ends = [leaf(s, -s) for s in (1.0 - 2 * (side != right) for side in (0, 1))]
         tree = move(0, HOSTILE, *ends)
         return dataclasses.replace(tree, names=("<b>left</b>" + HOSTILE, "&lt;right"))
 
     coin = chance((0.5, guess(0)), (0.5, guess(1)))
-    return small_game(dataclasses.replace(coin, names=(HOSTILE, "<!-- x -->")))
-
-
-def hostile_policy() -> ms.SequencePolicy:
-    """The uniform policy of that game."""
-    return ms.Solver(hostile_game(), ms.CFR).average_policy()
+    game = small_game(dataclasses.replace(coin, names=(HOSTILE, "<!-- x -->")))
+    return ms.Solver(game, ms.CFR).average_policy()

@@ -16,17 +16,15 @@ from open_spiel.python.algorithms import best_response
 import mccfr_spiel as ms
 from mccfr_spiel.command_line.main import main
 from mccfr_spiel.evaluation.metrics import uniform_vector
-from mccfr_spiel.exploring.numbers import restricted_best_returns, solve_on, with_row
+from mccfr_spiel.exploring.numbers import (
+    restricted_best_returns,
+    restricted_solver,
+    with_row,
+)
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.server import HEADERS, HOST
 from mccfr_spiel.exploring.subjects import Subject
-from tests.exploring.asking import (
-    HOSTILE,
-    TOKEN,
-    Page,
-    hostile_policy,
-    solved,
-)
+from tests.exploring.asking import HOSTILE, TOKEN, Page, hostile_policy, solved
 
 
 def value_of(state, policy, player):
@@ -161,6 +159,8 @@ def test_others_get_nothing():
     path = f"/{TOKEN}/api/about"
     assert page.get(path).status == 200
     assert page.get(path, host="localhost:8000").status == 200
+    assert page.get(f"/{TOKEN}").headers["location"] == f"/{TOKEN}/"
+    assert page.post(f"/{TOKEN}/page.js", b"").status == 405
     for host in ("evil.example", "127.0.0.1.evil.example:80", "", "evil.example:8000"):
         assert page.get(path, host=host).status == 421
     for wrong in ("/", "/api/about", "/another/api/about", f"/{TOKEN}x/api/about"):
@@ -223,10 +223,8 @@ def test_what_is_sent_is_checked():
     for row in ("x", [1, "a"], [1], [-1, 2], [0, 0], [float("inf"), 1]):
         assert page.do("fix", number=0, row=row).status == 400, row
     assert page.do("solve", iterations=10**9).status == 400
-    assert (
-        page.do("undo").json()["error"]
-        == "There is nothing to undo, or it is forgotten."
-    )
+    told = page.do("undo").json()["error"]
+    assert told == "There is nothing to undo, or it is forgotten."
     assert page.do("nothing").status == 404
 
 
@@ -253,7 +251,9 @@ def test_solving_on_reaches_the_value_of_the_restricted_game(fixed, value):
     for name, row in fixed.items():
         numbers.add(tree.find(name, 0))
         policy = with_row(tree, policy, [tree.find(name, 0)], row)
-    found = solve_on(tree, policy, frozenset(numbers), 2_000)
+    solver = restricted_solver(tree, policy, frozenset(numbers))
+    solver.iterate(2_000)
+    found = solver.average_vector()
     assert ms.expected_returns(tree, found)[0] == pytest.approx(value, abs=2e-3)
     best = restricted_best_returns(tree, found, frozenset(numbers))
     # Each player's best response within what is fixed is near the value, too.
@@ -275,10 +275,6 @@ def test_two_pages_have_changes_of_their_own():
 # --- hands -------------------------------------------------------------------
 
 
-def first(options):
-    return options[0]["action"]
-
-
 @pytest.mark.parametrize(
     ("game", "seat"),
     [
@@ -294,7 +290,7 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
     played = []
     while not view["over"]:
         assert all(one["name"] for one in view["log"] if one["player"] == seat)
-        played.append(first(view["moves"]))
+        played.append(view["moves"][0]["action"])
         view = page.do("move", action=played[-1]).json()
     state = page.answers.subject.game.new_initial_state()
     own = []
@@ -304,7 +300,7 @@ def test_a_hand_played_to_its_end_is_one_of_openspiels_games(game, seat):
         state.apply_action(action)
     assert [action for _, action in own] == played
     assert view["returns"] == state.returns()
-    if own:  # `first` is what has been played
+    if own:  # the first move has been played each time
         here = own[-1][0]
         rows = page.ask("belief", number=here["number"], chosen=0)["rows"]
         assert sum(row["belief"] for row in rows) == pytest.approx(1)

@@ -20,12 +20,7 @@ from mccfr_spiel.command_line.main import main
 from mccfr_spiel.exploring.answers import WORKING, Answers
 from mccfr_spiel.exploring.opening import export
 from mccfr_spiel.exploring.subjects import Subject
-from tests.exploring.asking import (
-    HOSTILE,
-    hostile_policy,
-    numbers_of_first,
-    solved,
-)
+from tests.exploring.asking import HOSTILE, hostile_policy, numbers_of_first, solved
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
 ARGUMENTS = (

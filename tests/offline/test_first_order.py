@@ -96,10 +96,7 @@ def test_a_gradient_evaluation_counts_as_a_pass_over_the_tree():
 # --- the prox map ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "size",
-    [1e-300, 1e200],
-)
+@pytest.mark.parametrize("size", [1e-300, 1e200])
 def test_prox_neither_overflows_nor_underflows(size):
     form = sequence_form("leduc_poker")
     side = make_sides(form)[1]

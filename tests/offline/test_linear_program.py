@@ -15,11 +15,7 @@ from hypothesis.extra import numpy as arrays
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
-from mccfr_spiel.offline.linear_program import (
-    LinearProgramError,
-    solve_lp,
-    write_mps,
-)
+from mccfr_spiel.offline.linear_program import LinearProgramError, solve_lp, write_mps
 from mccfr_spiel.offline.sequence_form import (
     NotZeroSumError,
     TooLargeError,
@@ -30,10 +26,7 @@ from mccfr_spiel.offline.sequence_form import (
     saddle_point_gap,
     sequence_form,
 )
-from mccfr_spiel.offline.sparsification import (
-    difference_factors,
-    rank_one_factors,
-)
+from mccfr_spiel.offline.sparsification import difference_factors, rank_one_factors
 
 GOOFSPIEL = "goofspiel(num_cards=4,imp_info=True,points_order=descending,players=2)"
 VALUES = {
@@ -147,10 +140,7 @@ def solved_by_another_reader(path):
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize(
-    "game",
-    ["kuhn_poker"],
-)
+@pytest.mark.parametrize("game", ["kuhn_poker"])
 def test_mps_file_solves_to_minus_the_value(game, form, tmp_path):
     path = tmp_path / "game.mps"
     program = write_mps(game, path, **form)

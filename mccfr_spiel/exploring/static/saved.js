@@ -62,8 +62,8 @@ const fileAnswers = {
     return { rows: list.map(([i, amount]) => ({ ...file.rows_of_lists[which][i], amount })) };
   },
   grid: (query, which) => {
-    const number = file.grid_of[query.history];
-    return number === undefined ? { none: file.no_grid } : file.grids[which][number];
+    const key = file.grid_of[query.history];
+    return key === undefined ? { none: file.no_grid } : file.grids[which][key];
   },
   deal: (query, which) => {
     game = { seat: Number(query.seat), which, history: [], log: [] };

@@ -6,9 +6,11 @@ are joined by a dashed line, on which each of them has a dot.
 """
 
 import dataclasses
+import io
 import os
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -27,7 +29,6 @@ from mccfr_spiel.common.display import (
     title,
 )
 from mccfr_spiel.common.folders import write_file
-from mccfr_spiel.drawing.printing import FONT, printed
 from mccfr_spiel.policies.names import said_at, said_info_state
 from mccfr_spiel.policies.policy import Answers, SequencePolicy
 from mccfr_spiel.policies.vectors import policy_vector
@@ -42,6 +43,8 @@ _MOST_COUNTED = 100_000
 
 # --- the sizes of things, in pixels ---------------------------------------------------
 
+FONT = 11
+"""Of all that is written."""
 _ROW = 24.0
 """The distance between two leaves."""
 _RADIUS = 10.0
@@ -500,3 +503,113 @@ def _text(
     element = _child(parent, "text", kind, x=x, y=y)
     element.text = words
     return element
+
+
+# --- as PDF or PNG: the SVG elements, drawn again by matplotlib -----------------------
+
+
+DOTS_PER_INCH = 200
+"""Of a PNG. The drawing's units are pixels, of which an inch has 96."""
+
+_PIXELS_PER_INCH = 96
+_POINTS_PER_PIXEL = 72 / _PIXELS_PER_INCH
+
+
+def printed(svg: str, kind: str) -> bytes:
+    """The drawing as a file.
+
+    Args:
+        svg: of `TreeDrawing`.
+        kind: "pdf" or "png".
+
+    Raises:
+        ImportError: matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            f"A drawing is written as {kind.upper()} by matplotlib, which is not "
+            "installed here: pip install 'mccfr_spiel[plot]'. SVG needs nothing."
+        ) from error
+    root = ElementTree.fromstring(re.sub(r' xmlns="[^"]*"', "", svg, count=1))
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    size = width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
+    figure = Figure(figsize=size, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    # The rules of classes outside of the dark scheme.
+    rules = re.findall(
+        r"^\.ms-tree \.(\w+) \{ (.*) \}$", root.findtext("style", ""), re.MULTILINE
+    )
+    styles = {name: re.findall(r"([\w-]+): ([^;]+);", body) for name, body in rules}
+    for element, down in _with_places(root, 0.0):
+        names = element.get("class", "").split()
+        style = {k: v for name in names for k, v in styles.get(name, ())}
+        _draw(axes, element, down, style | element.attrib)
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, dpi=DOTS_PER_INCH)
+    return file.getvalue()
+
+
+def _with_places(
+    element: ElementTree.Element, down: float
+) -> Iterator[tuple[ElementTree.Element, float]]:
+    """All elements below one, with how far down their groups are moved."""
+    for child in element:
+        if child.tag == "g":
+            moved = re.match(r"translate\(0 ([\d.]+)\)", child.get("transform", ""))
+            yield from _with_places(child, down + float(moved[1] if moved else 0))
+        else:
+            yield child, down
+
+
+def _draw(
+    axes: Any, element: ElementTree.Element, down: float, style: dict[str, str]
+) -> None:
+    """Draws an element, by its own attributes and those of its classes."""
+    from matplotlib.patches import Circle, PathPatch, Polygon
+    from matplotlib.path import Path
+
+    if element.tag == "path":
+        points: list[tuple[float, float]] = []
+        codes: list[Any] = []
+        for command, text in re.findall(r"([MCHV])([^MCHV]*)", style["d"]):
+            numbers = [float(one) for one in text.split()]
+            if command == "H":
+                numbers = [numbers[0], points[-1][1]]
+            elif command == "V":
+                numbers = [points[-1][0], numbers[0]]
+            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+            points += pairs
+            kinds = {"M": Path.MOVETO, "C": Path.CURVE4}
+            codes += [kinds.get(command, Path.LINETO)] * len(pairs)
+        patch = PathPatch(
+            Path([(x, y + down) for x, y in points], codes),
+            fill=False,
+            edgecolor=style["stroke"],
+            linewidth=float(style.get("stroke-width", "1")) * _POINTS_PER_PIXEL,
+        )
+        dashes = [float(one) for one in style.get("stroke-dasharray", "").split()]
+        if dashes:
+            patch.set_linestyle((0, tuple(dashes)))
+        axes.add_patch(patch)
+    elif element.tag == "circle":
+        x, y, r = (float(style[name]) for name in ("cx", "cy", "r"))
+        axes.add_patch(Circle((x, y + down), r, color=style["fill"], linewidth=0))
+    elif element.tag == "polygon":
+        pairs = [map(float, pair.split(",")) for pair in style["points"].split()]
+        corners = [(x, y + down) for x, y in pairs]
+        axes.add_patch(Polygon(corners, color=style["fill"], linewidth=0))
+    elif element.tag == "text":
+        axes.text(
+            float(style["x"]),
+            float(style["y"]) + down,
+            element.text or "",
+            color=style.get("fill", "#1f2328"),
+            alpha=float(style.get("opacity", 1)),
+            fontsize=FONT * _POINTS_PER_PIXEL,
+            fontweight=style.get("font-weight", "normal"),
+            horizontalalignment="center" if "text-anchor" in style else "left",
+            parse_math=False,
+        )

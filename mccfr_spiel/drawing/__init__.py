@@ -1,1 +1,0 @@
-"""Trees of small games as pictures, drawn without any other program."""

@@ -1,1 +1,0 @@
-"""A bot that learns while it plays."""
