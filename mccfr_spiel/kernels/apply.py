@@ -131,6 +131,12 @@ def present_iteration(walk: Walk) -> Any:
 
 
 @inlined
+def present_batch(task: Task, walk: Walk) -> Any:
+    """The walks for each player in that iteration."""
+    return batch_at(task.job.view(np.int64)[BATCH], present_iteration(walk))
+
+
+@inlined
 def walks_of_group(task: Task, walk: Walk, num_players: int) -> Any:
     """How many walks of the present batch over rules make a group; 0 if none do.
 
@@ -204,7 +210,7 @@ def after_stretch(task: Task, walk: Walk, num_walks: int, num_players: int) -> A
     """Counts walks of a batch that is walked in stretches; returns DONE if the update
     is due, PAUSED if signals should be heard before more walks, else GROW."""
     limits, marks = task.job.view(np.int64), walk.marks
-    batch = batch_at(limits[BATCH], present_iteration(walk))
+    batch = present_batch(task, walk)
     marks[WALK] = min(marks[WALK] + num_walks, batch)
     if marks[WALK] == batch:
         return np.int64(DONE if is_due(task, walk, num_players) else GROW)

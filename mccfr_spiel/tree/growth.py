@@ -25,16 +25,8 @@ from mccfr_spiel.common.limits import (
     exceeds,
     resident,
 )
-from mccfr_spiel.kernels.tables import (
-    ITERATION,
-    NODE_TO_GROW,
-    TOUCHED,
-    TOUCHED_BEFORE,
-    WALK,
-    WALKER,
-    Tables,
-    Walk,
-)
+from mccfr_spiel.kernels import tables as layout
+from mccfr_spiel.kernels.tables import Tables, Walk
 from mccfr_spiel.kernels.walk import begin_again
 from mccfr_spiel.rules import kernel, played
 from mccfr_spiel.rules.description import tell_history
@@ -202,7 +194,7 @@ class Growth:
         tree, marks = self._tree, walk.marks
         if tree.generation != self.generation:
             return  # a signal handler dropped the nodes just now
-        player, node = marks.item(WALKER), marks.item(NODE_TO_GROW)
+        player, node = marks.item(layout.WALKER), marks.item(layout.NODE_TO_GROW)
         draws = self._draws[player]
 
         def look(state: pyspiel.State) -> int:
@@ -399,8 +391,8 @@ def present_walk(walk: Walk) -> tuple[int, int, int]:
     """What tells a walk from all others of its solver: the iterations begun, the player
     for whom it is, and its number in its batch."""
     marks = walk.marks
-    iteration = walk.cursor.item(ITERATION)
-    return iteration, marks.item(WALKER), marks.item(WALK)
+    iteration = walk.cursor.item(layout.ITERATION)
+    return iteration, marks.item(layout.WALKER), marks.item(layout.WALK)
 
 
 # --- walks over compiled rules, which keep no nodes -----------------------------------
@@ -448,13 +440,13 @@ class RuleGrowth(Growth):
         visited = _visited(walk)
         limit = self._tree.walk_limit
         # A limit on later walks would let the clock, which cuts slices, decide.
-        if limit is not None and visited > limit and walk.cursor[ITERATION] == 0:
+        if limit is not None and visited > limit and walk.cursor[layout.ITERATION] == 0:
             raise _hopeless(self._tree, f"visits more than {limit:,} nodes")
         self._measure(tables, walk)
         if self._is_forecast or visited < _LARGE_WALK:
             return
         self._is_forecast = True
-        tree, player = self._tree, walk.marks.item(WALKER)
+        tree, player = self._tree, walk.marks.item(layout.WALKER)
         tree.note_met()
         if self._surely_meets_more(_MOST_NODES, tables, player, _PROBES):
             self._is_forecast = False
@@ -484,7 +476,7 @@ class RuleGrowth(Growth):
             return
         self._is_measured, budget = True, tree.budget
         tree.note_met()
-        player, rates = walk.marks.item(WALKER), store.least_rates()
+        player, rates = walk.marks.item(layout.WALKER), store.least_rates()
         probes = _PROBES_OF_INFOSETS
         if self._surely_meets_more(most, tables, player, probes, rates):
             self._is_measured = False
@@ -542,7 +534,7 @@ class RuleGrowth(Growth):
 def _visited(walk: Walk) -> int:
     """The nodes that the present walk has visited."""
     marks = walk.marks
-    return marks.item(TOUCHED) - marks.item(TOUCHED_BEFORE)
+    return marks.item(layout.TOUCHED) - marks.item(layout.TOUCHED_BEFORE)
 
 
 def _hopeless(tree: GameTree, how: str) -> WalkTooLargeError:
