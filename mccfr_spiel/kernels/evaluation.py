@@ -56,7 +56,7 @@ class Evaluation(NamedTuple):
 def evaluate(work: Evaluation, desk: np.ndarray, leads: bool) -> int:
     """Evaluates a policy for all players.
 
-    `compiled.teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
+    `teams.run` calls it in some threads, with `passes.NUM_NOTES` notes.
     """
     if not leads:
         take_pieces(evaluate_piece, work, desk, False)

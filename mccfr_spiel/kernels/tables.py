@@ -284,7 +284,7 @@ class Blocks(NamedTuple):
         ends: block b has the infosets `ends[b] .. ends[b + 1] - 1`.
         starts: of these, player p's are `members[starts[k] : starts[k + 1]]` for the
             piece k = p B + b.
-        kinds: see blocks.INNER; empty if there is one block.
+        kinds: see passes.INNER; empty if there is one block.
         top: the infosets in the top, and the roots as `~i`, player by player, ancestors
             first.
         top_ends: player p has `top[top_ends[p] : top_ends[p + 1]]`.
@@ -339,13 +339,19 @@ views = LAYOUT.viewer()
 
 
 @inlined
-def tree_in(frame, job):
-    """The tree in a frame, without the room that its arrays have to spare."""
-    tree = views(frame, TreeArrays)
+def first_of(tree, num_nodes, num_infosets):
+    """The tree without the room that its arrays have to spare."""
     return TreeArrays(
-        nodes=tree.nodes[: np.int64(job[NUM_NODES])],
-        infosets=tree.infosets[: np.int64(job[NUM_INFOSETS])],
+        nodes=tree.nodes[:num_nodes],
+        infosets=tree.infosets[:num_infosets],
         chance_probs=tree.chance_probs,
         chance_cdf=tree.chance_cdf,
         utilities=tree.utilities,
     )
+
+
+@inlined
+def tree_in(frame, job):
+    """The tree in a frame, without that room."""
+    num_nodes, num_infosets = np.int64(job[NUM_NODES]), np.int64(job[NUM_INFOSETS])
+    return first_of(views(frame, TreeArrays), num_nodes, num_infosets)

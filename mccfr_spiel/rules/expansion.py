@@ -41,7 +41,7 @@ _NODE, _NODES, _CHANCES, _OUTCOMES = range(4)
 
 
 class Whole(NamedTuple):
-    """What an expansion fills besides nodes and infosets; D is that of `walks.Path`.
+    """What an expansion fills besides nodes and infosets; D is that of `played.Path`.
 
     Rows are kept as in `kernel.RowTable`; their values are the bits of doubles.
 
@@ -135,7 +135,7 @@ def expand(frame, rules):
     Args:
         frame: of `_LAYOUT`; of `nodes` and infosets there is room to spare, and of
             chance and returns in TreeArrays there are those of one node.
-        rules: of `calls.callable_rules`.
+        rules: of `kernel.callable_rules`.
 
     Returns:
         DONE, GROW if there must be more room for infosets or rows, STACK_FULL for

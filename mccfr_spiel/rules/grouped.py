@@ -242,14 +242,6 @@ GROUPED: Source = PLAYED._replace(
 
 
 @inlined
-def forget_own(groups: Groups, row: int) -> None:
-    """Empties a group's store."""
-    groups.sizes[row, INFOSETS] = groups.sizes[row, SEQUENCES] = 0
-    groups.rows[row, 0]["start"] = 0
-    groups.table[row, :] = 0
-
-
-@inlined
 def both_of(
     known: Known, groups: Groups, row: int, uniform: np.ndarray, plan: np.ndarray
 ) -> Both:
@@ -500,7 +492,9 @@ def make_grouped_iterate(rule: Rule, sampled: Sampled) -> Any:
         tree, tables, path, stack = mine
         counts, batch = groups.counts[row], present_batch(task, walk)
         both = both_of(known, groups, row, path.uniform, plan)
-        forget_own(groups, row)
+        both.own_counts[INFOSETS] = both.own_counts[SEQUENCES] = 0
+        both.own_rows[0]["start"] = 0
+        both.own_table[:] = 0
         first, is_large = walk.marks[WALK] + row * desk[SIZE], plan[NUM_KNOWN] > LARGE
         status, num_met, touched, _, _ = walk_part(
             task, tree, game, both, path, rules, tables, walk, stack, None,

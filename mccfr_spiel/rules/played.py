@@ -43,6 +43,7 @@ from mccfr_spiel.kernels.tables import (
     Task,
     TreeArrays,
     Walk,
+    first_of,
 )
 from mccfr_spiel.kernels.walk import Sampled, Source, make_loop
 from mccfr_spiel.rules.kernel import (
@@ -96,7 +97,7 @@ NUM_MOVES, LEVEL, POSITION_SIZE = range(3)
 level of the node that was saved last on the way there."""
 
 LOW, HIGH, SUM, TOLERANCE, RETURNS_SIZE = range(5)
-"""The entries of `Game.returns`, see `declared.limits_of`."""
+"""The entries of `Game.returns`, see `description.limits_of`."""
 
 _NOTHING, _NO_TEXT, _NO_PROBS = (np.zeros(0, kind) for kind in (LONG, FLAG, FLOAT))
 
@@ -201,19 +202,8 @@ def start_new(
 ) -> None:
     """Starts the tables of infosets that were added, see `make_start`."""
     if known.counts[INFOSETS] > walk.known[0]:
-        start_tables(task, met_so_far(tree, known), tables, walk.known)
-
-
-@inlined
-def met_so_far(tree: TreeArrays, known: Known) -> TreeArrays:
-    """The tree without the room that its infosets have to spare."""
-    return TreeArrays(
-        nodes=tree.nodes,
-        infosets=tree.infosets[: known.counts[INFOSETS]],
-        chance_probs=tree.chance_probs,
-        chance_cdf=tree.chance_cdf,
-        utilities=tree.utilities,
-    )
+        met = first_of(tree, len(tree.nodes), known.counts[INFOSETS])
+        start_tables(task, met, tables, walk.known)
 
 
 @inlined

@@ -96,7 +96,11 @@ def prepare_tree(
                 f"This tree of {brief(tree.source)} keeps worlds or infosets only. "
                 "Give the solver the game instead of the tree."
             )
-        _check_takes_worlds(algorithm)
+        if not can_take_worlds(algorithm):
+            raise ValueError(
+                f"store='worlds' is for algorithms that sample and prune nothing, and "
+                f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
+            )
         tree.find_worlds(store)
     elif store == "none":
         tree.walk_rules()
@@ -154,14 +158,6 @@ def _check_store(store: Any, algorithm: Algorithm) -> None:
         raise ValueError(
             f"store='none' keeps no tree, and {algorithm} needs a whole one. Use "
             "store='tree', or external or outcome sampling."
-        )
-
-
-def _check_takes_worlds(algorithm: Algorithm) -> None:
-    if not can_take_worlds(algorithm):
-        raise ValueError(
-            f"store='worlds' is for algorithms that sample and prune nothing, and "
-            f"{algorithm} does; use ms.CFR or ms.CFR_PLUS, or store='none'."
         )
 
 

@@ -257,9 +257,10 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     if isinstance(metrics, str) or callable(metrics):
         metrics = (metrics,)
     try:
-        pairs = list(
-            metrics.items() if isinstance(metrics, Mapping) else _pairs(metrics)
-        )
+        if isinstance(metrics, Mapping):
+            pairs = list(metrics.items())
+        else:
+            pairs = [(_name_of(metric), metric) for metric in metrics]
     except TypeError:
         pairs = [("", metrics)]
     found: dict[str, Any] = {}
@@ -285,13 +286,10 @@ def labelled(metrics: Given, names: Mapping[str, Metric]) -> dict[str, Metric]:
     return found
 
 
-def _pairs(metrics: Iterable[str | Metric]) -> Iterator[tuple[str, str | Metric]]:
-    for metric in metrics:
-        name = type(metric).__name__
-        yield (
-            (metric if isinstance(metric, str) else getattr(metric, "__name__", name)),
-            metric,
-        )
+def _name_of(metric: str | Metric) -> str:
+    if isinstance(metric, str):
+        return metric
+    return getattr(metric, "__name__", type(metric).__name__)
 
 
 def measured(label: str, metric: Metric, solver: Any) -> float:

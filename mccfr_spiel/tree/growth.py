@@ -164,7 +164,15 @@ class Growth:
         except TreeFullError as error:
             is_bytes = isinstance(error, MemoryBudgetError)
             if was_empty or self.must_finish(walk):
-                raise (self._full() if is_bytes else self._too_large("more")) from error
+                # Either the walk is too large, or the infosets met before it fill the
+                # budget.
+                budget = self._tree.budget
+                nodes = budget.held(NODES) + budget.held(UNCOUNTED)
+                if not is_bytes:
+                    raise self._too_large("more") from error
+                if nodes + budget.left > budget.limit // 2:
+                    raise self._too_large("more than fit") from error
+                raise infosets_fill(self._tree) from error
             self._tree.forget_nodes()
             if is_bytes:
                 self._tree.give_back()
@@ -364,17 +372,6 @@ class Growth:
             f"{tree.budget.in_words()}, but a single walk over {brief(tree.source)} "
             f"meets {size}, {why}. {advice}{larger}."
         )
-
-    def _full(self) -> TreeFullError:
-        """The error for a walk that does not fit although all nodes were dropped.
-
-        Either the walk is too large, or the infosets met before it fill the budget.
-        """
-        tree, budget = self._tree, self._tree.budget
-        nodes = budget.held(NODES) + budget.held(UNCOUNTED)
-        if nodes + budget.left > budget.limit // 2:
-            return self._too_large("more than fit")
-        return infosets_fill(tree)
 
 
 def infosets_fill(tree: GameTree) -> MemoryBudgetError:
